@@ -1,0 +1,49 @@
+"""A channel: a way in and out for people. It knows the gateway's face and nothing behind it (PA-F40)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from typing import Literal, Protocol
+
+from trunkline.messages.blocks import Block
+from trunkline.messages.conversation import ConversationPage, ListConversations
+from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
+from trunkline.messages.turn import FeedEvent
+
+
+class Watch(Protocol):
+    """A reader of a turn's feed by position; it survives reconnects, restarts and takeovers."""
+
+    position: str
+    """Where the reader stands, ``<epoch>.<index>``: what ``Last-Event-ID`` carries."""
+
+    def __aiter__(self) -> AsyncIterator[FeedEvent]:
+        """The events, without gap or repeat, ending with ``TurnEnded``."""
+        ...
+
+
+class Gateway(Protocol):
+    """The gateway as a channel sees it. Every method raises RemoteFault with a code and a sentence for people, or
+    Unavailable when no gateway answers; none of them loses a message that was accepted."""
+
+    async def send(self, message: SendMessage) -> MessageAccepted: ...
+    def watch(self, conversation: str, turn: str, *, after: str = "") -> Watch: ...
+    async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None: ...
+    async def turn(self, turn: str) -> TurnView: ...
+    async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView: ...
+    async def conversations(self, query: ListConversations) -> ConversationPage: ...
+    async def blocks(self) -> tuple[Block, ...]: ...
+
+
+class Channel(ABC):
+    """One channel, run by a channels worker."""
+
+    name: str
+    """Lower-case; it is a subject key, so the channel's credentials speak for nobody else."""
+
+    @abstractmethod
+    async def run(self, gateway: Gateway) -> None:
+        """Take people's messages in and show what comes back, until cancelled.
+
+        Returning means that the channel is done (a person left the terminal). An exception is logged and the
+        channel is started again after a pause.
+        """

@@ -1,0 +1,50 @@
+"""Who may come in, what is let in, and further HTTP routes."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from trunkline.messages.gateway import SendMessage
+
+
+class Identity(msgspec.Struct, frozen=True, kw_only=True):
+    """Who asks. ``type`` is one of PA-F20's (owner, collaborator, service, ...)."""
+
+    id: str
+    type: str = "owner"
+    permissions: tuple[str, ...] = ("memory:*", "tools:*")
+
+
+class Authenticator(Protocol):
+    """Turns a request's credentials into an identity."""
+
+    name: str
+
+    async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
+        """The identity, or None when these credentials are not this authenticator's. Lower-case header names.
+
+        An exception refuses the request: guards fail closed.
+        """
+        ...
+
+
+class AdmissionRule(Protocol):
+    """Decides whether a message is let in: rate limits, quotas, allow lists."""
+
+    name: str
+
+    async def __call__(self, message: SendMessage, identity: Identity) -> None:
+        """Return to admit. Raise Refusal to refuse; any other exception refuses too."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRoute:
+    """A route under ``/x/<plugin>/``, behind authentication unless ``public``. ``endpoint`` is a Starlette endpoint."""
+
+    path: str
+    methods: tuple[str, ...]
+    endpoint: Callable[[Any], Awaitable[Any]]
+    public: bool = False

@@ -1,0 +1,111 @@
+"""Memory: what a store must do (``MemoryStore``), what others are given of it (``Memory``), and its rules."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from trunkline.messages.conversation import (
+    AppendConversation,
+    ConversationPage,
+    ConversationSlice,
+    ConversationSummary,
+    ListConversations,
+)
+from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory
+
+
+class Memory(Protocol):
+    """The memory of one block, as tools and context sources are given it. Paths are relative to the block's subtree;
+    a path that begins with ``/`` is relative to the whole memory. Raises ToolError with a text for the model."""
+
+    async def read(self, path: str, version: str | None = None) -> MemoryFile: ...
+    async def write(self, path: str, content: str, *, expected: str | None = None) -> str: ...
+    async def edit(self, path: str, old: str, new: str) -> str: ...
+    async def delete(self, path: str) -> str: ...
+    async def search(
+        self, query: str, *, path: str = "", kind: str = "content", limit: int = 10
+    ) -> Sequence[MemoryHit]: ...
+    async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]: ...
+    async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]: ...
+
+
+class Change:
+    """One wish to change files, before it is committed: path to new text, or to None for a deletion."""
+
+    __slots__ = ("actor", "files", "reason")
+
+    def __init__(self, files: dict[str, bytes | None], *, actor: str, reason: str) -> None:
+        self.files = files
+        self.actor = actor
+        self.reason = reason
+
+
+class MemoryRule(Protocol):
+    """Looks at every change before it is committed: redaction, retention, limits."""
+
+    def __call__(self, change: Change) -> Change:
+        """Return the change, or another in its place. Raise Refusal to refuse it; any other exception refuses too."""
+        ...
+
+
+class MemoryStore(ABC):
+    """The one writer of a memory root. Every method that changes returns after the change is committed to history.
+
+    Paths are POSIX, relative to the root. All raise Refusal with one of the codes ``invalid_path``, ``not_found``,
+    ``write_conflict``, ``write_failure``; nothing is left half-written.
+    """
+
+    @abstractmethod
+    async def open(self, root: Path, cache: Path) -> None:
+        """Take the root, make sure that history works, bring the index up to date.
+
+        Raises:
+            StorageError: history cannot be established, or another process holds the root.
+        """
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Commit what is waiting and let go of the root."""
+
+    @abstractmethod
+    async def read(self, path: str, version: str | None = None) -> MemoryFile: ...
+
+    @abstractmethod
+    async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
+        """Commit files together and return the version. ``expected`` maps a path to the hash it must have."""
+
+    @abstractmethod
+    async def edit(self, path: str, old: str, new: str, *, actor: str, reason: str) -> str: ...
+
+    @abstractmethod
+    async def move(self, source: str, target: str, *, actor: str, reason: str) -> str: ...
+
+    @abstractmethod
+    async def delete(self, path: str, *, actor: str, reason: str) -> str: ...
+
+    @abstractmethod
+    async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]: ...
+
+    @abstractmethod
+    async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]: ...
+
+    @abstractmethod
+    async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]: ...
+
+    @abstractmethod
+    async def export(self, target: Path) -> int:
+        """Write the archive (tar of files and history) and return how many files it holds."""
+
+    @abstractmethod
+    async def append_conversation(self, append: AppendConversation) -> int:
+        """Append the messages that are not stored yet, commit, and return how many there are."""
+
+    @abstractmethod
+    async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice: ...
+
+    @abstractmethod
+    async def list_conversations(self, query: ListConversations) -> ConversationPage: ...
+
+    @abstractmethod
+    async def find_conversation(self, conversation: str) -> ConversationSummary | None: ...

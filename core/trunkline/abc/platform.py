@@ -1,0 +1,43 @@
+"""What any plugin may add to any worker: configuration, health checks, a life span, commands."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import msgspec
+
+from trunkline.messages.workers import WorkerKind
+from trunkline_bus import Bus
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigSection:
+    """A plugin's section of ``trunkline.toml``: ``[plugins.<name>]``, ``[adapters.<name>]`` or ``[channels.<name>]``."""
+
+    table: Literal["plugins", "adapters", "channels"]
+    name: str
+    type: type[msgspec.Struct]
+
+
+@dataclass(frozen=True, slots=True)
+class HealthResult:
+    """What a check found: ``ok``, ``warning`` (works, but look) or ``error``; and what to do about it."""
+
+    status: Literal["ok", "warning", "error"]
+    summary: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """A check of ``trunkline doctor``. ``id`` is stable and reads ``area.thing``."""
+
+    id: str
+    check: Callable[[], Awaitable[HealthResult]]
+
+
+class Lifespan(Protocol):
+    """Something that lives as long as the worker does."""
+
+    def __call__(self, worker: WorkerKind, bus: Bus) -> AbstractAsyncContextManager[None]: ...

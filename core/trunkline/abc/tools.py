@@ -1,0 +1,77 @@
+"""A tool, what it is given, and what may stand around a call."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from trunkline.abc.memory import Memory
+from trunkline.messages.tools import ToolOutcome, ToolSpec
+
+Stage = Literal["schema", "policy", "path", "gate", "execute"]
+
+STAGES: tuple[Stage, ...] = ("schema", "policy", "path", "gate", "execute")
+"""The order of dispatch (design section 7). Middleware of one stage runs in the order of its plugins."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a running tool may know and use.
+
+    ``workspace`` is the block's folder for files: open what lies in it with ``trunkline.paths.beneath``, never by
+    joining strings. ``memory`` is the block's memory. ``report`` shows a line of progress.
+    """
+
+    block: str
+    conversation: str
+    turn: str
+    call: str
+    actor: str
+    workspace: Path
+    memory: Memory
+    report: Callable[[str], None] = field(default=lambda note: None)
+
+
+class Tool(ABC):
+    """A tool of the catalogue."""
+
+    spec: ToolSpec
+
+    @abstractmethod
+    async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Run with arguments that fit the schema, and return the text for the model.
+
+        Cancelled at the spec's timeout or when the turn is cancelled.
+
+        Raises:
+            ToolError: with a text the model can act on. Any other exception becomes a fixed sentence.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class ToolInvocation:
+    """A call on its way through the stages. ``approved`` is the call hash that a person has allowed, if any."""
+
+    spec: ToolSpec
+    arguments: dict[str, Any]
+    context: ToolContext
+    call_hash: str
+    approved: str | None = None
+
+
+Proceed = Callable[[ToolInvocation], Awaitable[ToolOutcome]]
+
+
+class ToolMiddleware(Protocol):
+    """Stands around every tool call, at one stage of the dispatch."""
+
+    stage: Stage
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Return ``await proceed(invocation)``, or refuse.
+
+        Raises:
+            ToolError: to refuse with a text for the model. Any other exception refuses too: guards fail closed.
+        """
+        ...

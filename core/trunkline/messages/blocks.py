@@ -1,0 +1,112 @@
+"""Blocks: their configuration, and how they are made, listed, archived, restored and deleted (MB-F1..F4, F29)."""
+
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from trunkline_bus import Payload
+
+PulseState = Literal["SLEEPING", "ACTIVE", "BUSY", "ERROR"]
+
+
+class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A block's own choices, in its ``block.toml``; every one can be left out.
+
+    ``model`` is ``adapter/model`` or a model of the default adapter; ``tools`` limits the catalogue to these names.
+    """
+
+    description: str = ""
+    goals: tuple[str, ...] = ()
+    model: str | None = None
+    tools: tuple[str, ...] | None = None
+    monitor_name: str | None = None
+    monitor_emoji: str | None = None
+    enabled: bool = True
+
+
+class Pulse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a block is doing now (MB-F5). ``error`` is a code, never raw text."""
+
+    status: PulseState = "SLEEPING"
+    last_run: datetime | None = None
+    last_pulse: datetime | None = None
+    current_task: str | None = None
+    error: str | None = None
+
+
+class PulseBeat(Payload, tag="pulse.beat.v1"):
+    """One monitor's view of a block, refreshed while it serves it and gone soon after it dies."""
+
+    block: str
+    monitor: str
+    pulse: Pulse
+
+
+class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A block as it stands."""
+
+    name: str
+    config: BlockConfig
+    pulse: Pulse = Pulse()
+    created_at: datetime
+    conversations: int = 0
+
+
+class CreateBlock(Payload, tag="blocks.create.v1"):
+    """Make a block. Its name matches ``^[a-z0-9][a-z0-9-]{0,31}$`` and is free."""
+
+    name: str
+    config: BlockConfig = BlockConfig()
+
+
+class ListBlocks(Payload, tag="blocks.list.v1"):
+    """Ask for all blocks, with the archived ones if so wished."""
+
+    archived: bool = False
+
+
+class ArchivedBlock(msgspec.Struct, frozen=True, kw_only=True):
+    """A block that was put away; ``archive`` is what ``restore`` takes besides its name."""
+
+    name: str
+    archive: str
+    archived_at: datetime
+
+
+class BlockList(Payload, tag="blocks.listed.v1"):
+    """The blocks by name."""
+
+    blocks: tuple[Block, ...] = ()
+    archived: tuple[ArchivedBlock, ...] = ()
+
+
+class ShowBlock(Payload, tag="blocks.show.v1"):
+    """Ask for one block."""
+
+    name: str
+
+
+class BlockView(Payload, tag="blocks.view.v1"):
+    """One block."""
+
+    block: Block
+
+
+class ArchiveBlock(Payload, tag="blocks.archive.v1"):
+    """Put a block away, as it is."""
+
+    name: str
+
+
+class RestoreBlock(Payload, tag="blocks.restore.v1"):
+    """Bring an archived block back, byte for byte; its name must be free."""
+
+    name: str
+
+
+class DeleteBlock(Payload, tag="blocks.delete.v1"):
+    """Delete a block, or with ``archived`` the newest archive of that name; memory's history keeps what it held."""
+
+    name: str
+    archived: bool = False

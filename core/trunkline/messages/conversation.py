@@ -1,0 +1,138 @@
+"""A conversation and its messages: the same shape in memory, in a model request and on the bus."""
+
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from trunkline_bus import Payload
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+def now() -> datetime:
+    """The current time, in UTC."""
+    return datetime.now(UTC)
+
+
+class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
+    """A model's wish to run a tool. ``id`` is unique within the turn; ``arguments`` is what the model sent."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Tokens as the provider counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message of a conversation.
+
+    ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text that came with them (PA-F14).
+    ``tool_call_id`` and ``name`` belong to a tool result; ``error`` marks a failed one.
+    ``partial`` marks text of a model call that was cut, cancelled or failed.
+    """
+
+    id: str
+    role: Role
+    content: str
+    created_at: datetime = msgspec.field(default_factory=now)
+    turn: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    error: bool = False
+    partial: bool = False
+    metadata: dict[str, Any] = {}
+
+
+class ConversationSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of the conversation list."""
+
+    id: str
+    block: str
+    title: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    message_count: int = 0
+
+
+class LoadConversation(Payload, tag="conversation.load.v1"):
+    """Ask for a conversation's messages from number ``after`` on (0 = all)."""
+
+    block: str
+    conversation: str
+    after: int = 0
+
+
+class ConversationSlice(Payload, tag="conversation.slice.v1"):
+    """The messages from ``after`` on; ``count`` is how many there are in all. ``exists`` is false for an unknown id."""
+
+    exists: bool
+    count: int = 0
+    messages: tuple[Message, ...] = ()
+    summary: ConversationSummary | None = None
+
+
+class AppendConversation(Payload, tag="conversation.append.v1"):
+    """Append messages at the end; those whose id is stored already are passed over, so a repeat changes nothing."""
+
+    block: str
+    conversation: str
+    messages: tuple[Message, ...]
+    actor: str
+    turn: str | None = None
+    title: str | None = None
+
+
+class ConversationAppended(Payload, tag="conversation.appended.v1"):
+    """The messages are committed; ``count`` is how many the conversation holds now."""
+
+    count: int
+
+
+class ListConversations(Payload, tag="conversation.list.v1"):
+    """Ask for conversations, newest first. ``block`` None means every block; ``start`` and ``end`` bound updated_at."""
+
+    block: str | None = None
+    limit: int = 20
+    offset: int = 0
+    search: str | None = None
+    start: datetime | None = None
+    end: datetime | None = None
+
+
+class ConversationPage(Payload, tag="conversation.page.v1"):
+    """A page of the list; ``total`` counts all that match."""
+
+    conversations: tuple[ConversationSummary, ...] = ()
+    total: int = 0
+    limit: int = 20
+    offset: int = 0
+
+
+class FindConversation(Payload, tag="conversation.find.v1"):
+    """Ask which block holds a conversation."""
+
+    conversation: str
+
+
+class ConversationFound(Payload, tag="conversation.found.v1"):
+    """The conversation's line, or None when it is unknown."""
+
+    summary: ConversationSummary | None = None

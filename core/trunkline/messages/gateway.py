@@ -1,0 +1,87 @@
+"""The gateway's commands: what every channel and the HTTP surface use alike."""
+
+from typing import Literal
+
+from trunkline.errors import ErrorCode
+from trunkline.messages.conversation import ConversationSummary, Message, Usage
+from trunkline.messages.tools import ToolSchema
+from trunkline.messages.turn import FinishReason
+from trunkline_bus import Payload
+
+
+class SendMessage(Payload, tag="gateway.send.v1"):
+    """Hand in a message. The same ``client_id`` in the same conversation is the same turn.
+
+    Without a ``conversation`` a new one begins in ``block`` (None = the block that the gateway's rules choose).
+    ``history``, ``client_tools``, ``model``, ``max_tokens`` and ``temperature`` are as in ``TurnRequested``.
+    """
+
+    content: str
+    block: str | None = None
+    conversation: str | None = None
+    client_id: str | None = None
+    metadata: dict[str, object] = {}
+    history: tuple[Message, ...] | None = None
+    client_tools: tuple[ToolSchema, ...] = ()
+    model: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    steer: str | None = None
+    """The turn to take this message into, if it still runs; None starts or queues a turn of its own."""
+
+
+class MessageAccepted(Payload, tag="gateway.accepted.v1"):
+    """The message is on disk and will be answered, whatever dies now."""
+
+    block: str
+    conversation: str
+    turn: str
+    message_id: str
+    duplicate: bool = False
+
+
+class GetConversation(Payload, tag="gateway.conversation.v1"):
+    """Ask for a conversation with its messages, the running turn's included."""
+
+    conversation: str
+    include_tools: bool = False
+
+
+class ConversationView(Payload, tag="gateway.conversation-view.v1"):
+    """A conversation as clients see it; ``running`` is the turn under way."""
+
+    summary: ConversationSummary
+    messages: tuple[Message, ...] = ()
+    running: str | None = None
+
+
+class CancelTurn(Payload, tag="gateway.cancel.v1"):
+    """End a turn now or after its running step."""
+
+    turn: str
+    mode: Literal["now", "after_step"] = "now"
+
+
+class GetTurn(Payload, tag="gateway.turn.v1"):
+    """Ask where a turn stands."""
+
+    turn: str
+
+
+class TurnView(Payload, tag="gateway.turn-view.v1"):
+    """A turn as clients see it."""
+
+    turn: str
+    block: str
+    conversation: str
+    status: Literal["queued", "running", "parked", "finished"]
+    reason: FinishReason | None = None
+    message_id: str | None = None
+    code: ErrorCode | None = None
+    usage: Usage = Usage()
+    traceparent: str | None = None
+    epoch: int = 0
+
+
+class Done(Payload, tag="gateway.done.v1"):
+    """The command was carried out."""

@@ -1,0 +1,124 @@
+"""What is said about tools: their definitions, a call, and how it ended."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from trunkline_bus import Payload
+
+Effect = Literal["read", "write", "send", "exec"]
+Category = Literal["always-send", "discoverable"]
+
+
+class ToolSchema(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a model needs to call a tool; ``parameters`` is a JSON schema of type object."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] = {}
+
+
+class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool of the catalogue (PA-F36).
+
+    ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
+    ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace.
+    ``source`` is ``native:plugin``, ``mcp:server`` or ``cli:program``.
+    """
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    effect: Effect
+    idempotent: bool = False
+    timeout: float = 60.0
+    paths: tuple[str, ...] = ()
+    source: str = "native:unknown"
+    category: Category = "always-send"
+
+    @property
+    def schema(self) -> ToolSchema:
+        """The part of the definition that a model is shown."""
+        return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether running the call a second time does no harm."""
+        return self.effect == "read" or self.idempotent
+
+
+class ListTools(Payload, tag="tools.list.v1"):
+    """Ask for a block's catalogue; when ``version`` is still current the reply holds no tools."""
+
+    block: str
+    version: str | None = None
+
+
+class ToolCatalogue(Payload, tag="tools.catalogue.v1"):
+    """The tools of a block. ``tools`` is None when the asker's version is current."""
+
+    version: str
+    tools: tuple[ToolSpec, ...] | None = None
+
+
+class CallTool(Payload, tag="tools.call.v1"):
+    """Run a tool. ``call`` is the key of the effect ledger: the same one never has its effect twice.
+
+    ``arguments`` may also be text that is not JSON, as a model sent it; the worker repairs or refuses it.
+    ``approved`` carries the hash of the approved call when a person has allowed it.
+    """
+
+    call: str
+    name: str
+    arguments: dict[str, Any] | str
+    block: str
+    conversation: str
+    turn: str
+    actor: str
+    approved: str | None = None
+
+
+class ToolProgress(Payload, tag="tools.progress.v1"):
+    """The call lives. Sent every second, so that silence means the worker is gone."""
+
+    call: str
+    note: str = ""
+
+
+class ToolOutcome(Payload, tag="tools.outcome.v1"):
+    """How a call ended.
+
+    ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a worker died
+    while the effect was under way; ``output`` tells the model to verify. ``approval``: a person must decide first,
+    and ``call_hash`` and ``question`` say what about. ``repeated`` is true for a result out of the ledger.
+    """
+
+    call: str
+    status: Literal["ok", "error", "unknown", "approval"]
+    output: str = ""
+    call_hash: str = ""
+    question: str = ""
+    repeated: bool = False
+
+
+ToolReply = ToolProgress | ToolOutcome
+
+
+class EffectStarted(Payload, tag="effect.started.v1"):
+    """Ledger: a worker is about to run the call."""
+
+    call: str
+    tool: str
+    worker: str
+    effect: Effect
+    turn: str
+
+
+class EffectFinished(Payload, tag="effect.finished.v1"):
+    """Ledger: the call ran to its end; a repeat is answered with this outcome."""
+
+    call: str
+    outcome: ToolOutcome
+
+
+EffectRecord = EffectStarted | EffectFinished

@@ -1,0 +1,307 @@
+"""The turn: what comes into the inbox, what the journal keeps, what the feed shows.
+
+The journal is the truth while a turn runs; the feed is what people watch and may be asked for again.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from trunkline.errors import ErrorCode
+from trunkline.messages.conversation import Message, ToolCall, Usage
+from trunkline.messages.tools import ToolOutcome, ToolSchema
+from trunkline_bus import Payload
+
+FinishReason = Literal["stop", "tool_calls", "max_tokens", "content_filter", "cancelled", "stopped", "error"]
+
+
+# The inbox ---------------------------------------------------------------------------------------------------
+
+
+class TurnRequested(Payload, tag="turn.requested.v1"):
+    """A message that was accepted and wants an answer.
+
+    ``history`` replaces the stored conversation (a client that sends its whole transcript, as OpenAI's do).
+    ``client_tools`` are run by the client: a call to one ends the turn with finish reason ``tool_calls``.
+    ``model`` and ``instructions`` hold for this turn only.
+    """
+
+    turn: str
+    block: str
+    conversation: str
+    message: Message
+    actor: str
+    channel: str
+    trigger: Literal["message", "webhook", "schedule"] = "message"
+    history: tuple[Message, ...] | None = None
+    client_tools: tuple[ToolSchema, ...] = ()
+    model: str | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    traceparent: str | None = None
+
+
+class TurnSteered(Payload, tag="turn.steered.v1"):
+    """A message to take in at the turn's next step; a turn that has ended takes it as a new one."""
+
+    turn: str
+    request: TurnRequested
+
+
+class TurnCancelRequested(Payload, tag="turn.cancel.v1"):
+    """End the turn: ``now`` cuts the model and the tools, ``after_step`` lets the running step finish."""
+
+    turn: str
+    by: str
+    mode: Literal["now", "after_step"] = "now"
+
+
+class ApprovalDecided(Payload, tag="turn.approval.v1"):
+    """A person's decision on a parked call; it holds only for the call with this hash."""
+
+    turn: str
+    call: str
+    call_hash: str
+    allow: bool
+    by: str
+
+
+InboxItem = TurnRequested | TurnSteered | TurnCancelRequested | ApprovalDecided
+
+
+# The journal -------------------------------------------------------------------------------------------------
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
+    """The turn began. ``context`` is what the model is given besides the conversation, fixed for the turn."""
+
+    request: TurnRequested
+    model: str
+    context: tuple[Message, ...] = ()
+
+
+class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
+    """A new owner took the turn over."""
+
+
+class ModelCallPlanned(msgspec.Struct, frozen=True, kw_only=True, tag="model_call_planned"):
+    """The model is about to be asked for step number ``step`` (from 0)."""
+
+    step: int
+
+
+class ModelCallFinished(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_finished"
+):
+    """The model answered. ``text`` is kept also when ``tool_calls`` came with it."""
+
+    step: int
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = "stop"
+    usage: Usage = Usage()
+
+
+class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_failed"):
+    """The model did not answer to the end; ``partial`` is the text it had given."""
+
+    step: int
+    code: ErrorCode
+    fault: str = ""
+    partial: str = ""
+
+
+class ToolPlanned(msgspec.Struct, frozen=True, kw_only=True, tag="tool_planned"):
+    """The call is about to be sent to a tools worker. ``key`` is its ledger key."""
+
+    call: ToolCall
+    key: str
+
+
+class ToolFinished(msgspec.Struct, frozen=True, kw_only=True, tag="tool_finished"):
+    """The call ended; the model is given ``outcome.output``."""
+
+    call_id: str
+    outcome: ToolOutcome
+
+
+class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_asked"):
+    """A person must decide about the call before it runs."""
+
+    call_id: str
+    call_hash: str
+    question: str
+
+
+class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_recorded"):
+    """The first decision about the call; later ones change nothing."""
+
+    call_id: str
+    allow: bool
+    by: str
+
+
+class Parked(msgspec.Struct, frozen=True, kw_only=True, tag="parked"):
+    """Nothing is left to do until a person decides; the worker is free."""
+
+
+class Steered(msgspec.Struct, frozen=True, kw_only=True, tag="steered"):
+    """A message came in while the turn ran and is given to the model at the next step."""
+
+    message: Message
+
+
+class CancelRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="cancel_recorded"):
+    """Somebody ended the turn. ``partial`` is the text that the running model call had given."""
+
+    by: str
+    mode: Literal["now", "after_step"]
+    partial: str = ""
+
+
+class Finished(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="finished"):
+    """The turn ended and the conversation is stored; ``message_id`` is the stored last assistant message."""
+
+    reason: FinishReason
+    message_id: str | None = None
+    usage: Usage = Usage()
+    code: ErrorCode | None = None
+
+
+JournalEntry = (
+    Started
+    | Resumed
+    | ModelCallPlanned
+    | ModelCallFinished
+    | ModelCallFailed
+    | ToolPlanned
+    | ToolFinished
+    | ApprovalAsked
+    | ApprovalRecorded
+    | Parked
+    | Steered
+    | CancelRecorded
+    | Finished
+)
+
+
+class TurnRecord(Payload, tag="journal.record.v1"):
+    """One write to the journal: entries that belong together, by the owner of this epoch."""
+
+    turn: str
+    epoch: int
+    owner: str
+    entries: tuple[JournalEntry, ...]
+
+
+# The feed ----------------------------------------------------------------------------------------------------
+
+
+class TextDelta(msgspec.Struct, frozen=True, kw_only=True, tag="text.delta"):
+    """Text of step ``step`` from character ``offset`` on. A repeat with an offset below what is known is an overlap."""
+
+    step: int
+    offset: int
+    text: str
+
+
+class ReasoningDelta(msgspec.Struct, frozen=True, kw_only=True, tag="reasoning.delta"):
+    """Reasoning that the provider shows, from character ``offset`` of the step's reasoning on."""
+
+    step: int
+    offset: int
+    text: str
+
+
+class TextReset(msgspec.Struct, frozen=True, kw_only=True, tag="text.reset"):
+    """Drop the text and reasoning of this step: its model call is asked again."""
+
+    step: int
+
+
+class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool.started"):
+    """A tool call of the model; ``client`` marks one that the client has to run."""
+
+    step: int
+    call: ToolCall
+    client: bool = False
+
+
+class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool.ended"):
+    """The call's result, as the model is given it."""
+
+    step: int
+    call_id: str
+    name: str
+    output: str = ""
+    error: bool = False
+
+
+class ApprovalRequested(msgspec.Struct, frozen=True, kw_only=True, tag="approval.requested"):
+    """Somebody has to decide about a call."""
+
+    call: ToolCall
+    call_hash: str
+    question: str
+
+
+class ApprovalSettled(msgspec.Struct, frozen=True, kw_only=True, tag="approval.settled"):
+    """The call was decided about; ``by`` says by whom."""
+
+    call_id: str
+    allow: bool
+    by: str
+
+
+class MessageSteered(msgspec.Struct, frozen=True, kw_only=True, tag="turn.steered"):
+    """A message was taken into the running turn."""
+
+    message: Message
+
+
+class TurnEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn.ended"):
+    """The turn is over and stored. With a ``code`` it failed, and ``sentence`` is that code's fixed text."""
+
+    reason: FinishReason
+    message_id: str | None = None
+    usage: Usage = Usage()
+    code: ErrorCode | None = None
+    sentence: str | None = None
+
+
+FeedEvent = (
+    TextDelta
+    | ReasoningDelta
+    | TextReset
+    | ToolStarted
+    | ToolEnded
+    | ApprovalRequested
+    | ApprovalSettled
+    | MessageSteered
+    | TurnEnded
+)
+
+
+class FeedItem(Payload, tag="feed.item.v1"):
+    """An event at position ``index`` of ``epoch``. Within an epoch the indexes count up from 0 without a hole.
+
+    A new epoch shows finished steps again in full (offset 0), so a reader that trims what it has shown misses
+    nothing and repeats nothing, whichever items the old owner managed to send.
+    """
+
+    turn: str
+    epoch: int
+    index: int
+    event: FeedEvent
+
+
+class TurnFact(Payload, tag="turn.fact.v1"):
+    """A turn began, parked or ended: for those who keep statistics, memories or dashboards."""
+
+    turn: str
+    block: str
+    conversation: str
+    fact: Literal["started", "parked", "finished"]
+    reason: FinishReason | None = None
+    detail: dict[str, Any] = {}

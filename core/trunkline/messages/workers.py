@@ -1,0 +1,46 @@
+"""Workers among themselves: who lives, and spans on their way to the trace stream."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from trunkline_bus import Payload
+
+WorkerKind = Literal["gateway", "monitor", "tools", "memory", "channels"]
+
+
+class WorkerBeat(Payload, tag="worker.beat.v1"):
+    """A worker lives; the entry vanishes a few seconds after it dies."""
+
+    id: str
+    kind: WorkerKind
+    pid: int
+    host: str
+    version: str
+    started_at: datetime
+    draining: bool = False
+
+
+class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A finished span; times are nanoseconds since 1970."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str | None = None
+    name: str
+    kind: str
+    service: str
+    start: int
+    end: int
+    status: Literal["unset", "ok", "error"] = "unset"
+    message: str = ""
+    attributes: dict[str, Any] = {}
+    events: tuple[dict[str, Any], ...] = ()
+    links: tuple[str, ...] = ()
+
+
+class SpanBatch(Payload, tag="trace.spans.v1"):
+    """Spans of one trace."""
+
+    spans: tuple[SpanRecord, ...]

@@ -1,0 +1,339 @@
+"""The one table of what is said where: every endpoint and topic, with the streams and buckets that keep them.
+
+The docs page, the NATS permissions in ``deploy/``, the stream filters and the span names are drawn from here.
+``trunkline.<plane>.<area>.<key...>.<verb or fact>``; planes: ``cmd`` request and reply, ``turn`` the durable inbox,
+``journal``, ``feed``, ``evt`` facts, ``ctl`` operators (never queued), ``x`` plugins' own, ``dead`` letters.
+"""
+
+from typing import TypeVar
+
+from trunkline.messages.blocks import (
+    ArchiveBlock,
+    BlockList,
+    BlockView,
+    CreateBlock,
+    DeleteBlock,
+    ListBlocks,
+    PulseBeat,
+    RestoreBlock,
+    ShowBlock,
+)
+from trunkline.messages.conversation import (
+    AppendConversation,
+    ConversationAppended,
+    ConversationFound,
+    ConversationPage,
+    ConversationSlice,
+    FindConversation,
+    ListConversations,
+    LoadConversation,
+)
+from trunkline.messages.gateway import (
+    CancelTurn,
+    ConversationView,
+    Done,
+    GetConversation,
+    GetTurn,
+    MessageAccepted,
+    SendMessage,
+    TurnView,
+)
+from trunkline.messages.memory import (
+    DeleteMemory,
+    EditMemory,
+    ExportMemory,
+    ListMemory,
+    MemoryChanged,
+    MemoryChanges,
+    MemoryExport,
+    MemoryFile,
+    MemoryFiles,
+    MemoryHistory,
+    MemoryHits,
+    MemoryListing,
+    MoveMemory,
+    ReadManyMemory,
+    ReadMemory,
+    SearchMemory,
+    WriteManyMemory,
+    WriteMemory,
+)
+from trunkline.messages.tools import CallTool, EffectRecord, ListTools, ToolCatalogue, ToolReply
+from trunkline.messages.turn import ApprovalDecided, FeedItem, InboxItem, TurnFact, TurnRecord
+from trunkline.messages.workers import SpanBatch, WorkerBeat
+from trunkline_bus import (
+    BucketSpec,
+    ConsumerSpec,
+    Endpoint,
+    ObjectStoreSpec,
+    StreamSpec,
+    Subject,
+    Topic,
+    Topology,
+    Transform,
+)
+
+PARTITIONS = 8
+"""Into how many parts conversations are dealt; a running system's number cannot be changed."""
+
+DAY = 86_400.0
+
+# Streams -----------------------------------------------------------------------------------------------------
+
+INBOX_STREAM, JOURNAL_STREAM, EFFECT_STREAM, FEED_STREAM = "INBOX", "JOURNAL", "EFFECT", "FEED"
+SPAN_STREAM, FACT_STREAM, DEAD_STREAM = "SPANS", "FACTS", "DEAD"
+
+# Turns -------------------------------------------------------------------------------------------------------
+
+INBOX: Topic[InboxItem] = Topic(
+    name="turn inbox",
+    subject=Subject("trunkline.turn.inbox.{conversation}"),
+    stored=Subject("trunkline.turn.part.{partition}.{conversation}"),
+    payload=InboxItem,  # type: ignore[arg-type]
+    stream=INBOX_STREAM,
+    doc="What a turn is asked to do: messages, steering, cancels, decisions. Durable until done.",
+)
+JOURNAL: Topic[TurnRecord] = Topic(
+    name="turn journal",
+    subject=Subject("trunkline.journal.turn.{conversation}.{turn}"),
+    payload=TurnRecord,
+    stream=JOURNAL_STREAM,
+    doc="Every step of a turn, before and after it happens. Written by compare-and-set over the conversation.",
+)
+EFFECT: Topic[EffectRecord] = Topic(
+    name="effect ledger",
+    subject=Subject("trunkline.journal.effect.{call}"),
+    payload=EffectRecord,  # type: ignore[arg-type]
+    stream=EFFECT_STREAM,
+    doc="Started and finished tool calls, so that none has its effect twice.",
+)
+FEED: Topic[FeedItem] = Topic(
+    name="turn feed",
+    subject=Subject("trunkline.feed.turn.{conversation}.{turn}"),
+    payload=FeedItem,
+    stream=FEED_STREAM,
+    doc="What a turn shows while it runs.",
+)
+TURN_FACT: Topic[TurnFact] = Topic(
+    name="turn facts",
+    subject=Subject("trunkline.evt.turn.{block}.{fact}"),
+    payload=TurnFact,
+    stream=FACT_STREAM,
+    doc="A turn started, parked or finished.",
+)
+
+# Gateway -----------------------------------------------------------------------------------------------------
+# {channel} is the asker: a worker's credentials allow its own name there, so nobody can speak for another.
+
+SEND = Endpoint(
+    "gateway.send", Subject("trunkline.cmd.gateway.{channel}.send"), SendMessage, MessageAccepted,
+    doc="Hand in a message.",
+)  # fmt: skip
+GET_CONVERSATION = Endpoint(
+    "gateway.conversation", Subject("trunkline.cmd.gateway.{channel}.conversation"), GetConversation,
+    ConversationView, doc="A conversation with its messages.",
+)  # fmt: skip
+LIST_CONVERSATIONS = Endpoint(
+    "gateway.conversations", Subject("trunkline.cmd.gateway.{channel}.conversations"), ListConversations,
+    ConversationPage, doc="A page of conversations.",
+)  # fmt: skip
+CANCEL_TURN = Endpoint(
+    "gateway.cancel", Subject("trunkline.cmd.gateway.{channel}.cancel"), CancelTurn, Done, doc="End a turn.",
+)  # fmt: skip
+DECIDE_APPROVAL = Endpoint(
+    "gateway.decide", Subject("trunkline.cmd.gateway.{channel}.decide"), ApprovalDecided, Done,
+    doc="Decide about a parked tool call.",
+)  # fmt: skip
+GET_TURN = Endpoint(
+    "gateway.turn", Subject("trunkline.cmd.gateway.{channel}.turn"), GetTurn, TurnView, doc="Where a turn stands.",
+)  # fmt: skip
+LIST_BLOCKS = Endpoint(
+    "gateway.blocks", Subject("trunkline.cmd.gateway.{channel}.blocks.list"), ListBlocks, BlockList,
+    doc="All blocks.",
+)  # fmt: skip
+SHOW_BLOCK = Endpoint(
+    "gateway.block", Subject("trunkline.cmd.gateway.{channel}.blocks.show"), ShowBlock, BlockView, doc="One block.",
+)  # fmt: skip
+CREATE_BLOCK = Endpoint(
+    "gateway.block-create", Subject("trunkline.cmd.gateway.{channel}.blocks.create"), CreateBlock, BlockView,
+    doc="Make a block.",
+)  # fmt: skip
+ARCHIVE_BLOCK = Endpoint(
+    "gateway.block-archive", Subject("trunkline.cmd.gateway.{channel}.blocks.archive"), ArchiveBlock, Done,
+    doc="Put a block away.",
+)  # fmt: skip
+RESTORE_BLOCK = Endpoint(
+    "gateway.block-restore", Subject("trunkline.cmd.gateway.{channel}.blocks.restore"), RestoreBlock, BlockView,
+    doc="Bring a block back.",
+)  # fmt: skip
+DELETE_BLOCK = Endpoint(
+    "gateway.block-delete", Subject("trunkline.cmd.gateway.{channel}.blocks.delete"), DeleteBlock, Done,
+    doc="Delete a block.",
+)  # fmt: skip
+STORE_MESSAGES = Endpoint(
+    "conversation.append", Subject("trunkline.cmd.conversation.append"), AppendConversation, ConversationAppended,
+    doc="The gateway's conversation service: the only way messages get into a conversation.",
+)  # fmt: skip
+LOAD_MESSAGES = Endpoint(
+    "conversation.load", Subject("trunkline.cmd.conversation.load"), LoadConversation, ConversationSlice,
+    doc="A conversation's messages, for the monitor.",
+)  # fmt: skip
+
+# Tools -------------------------------------------------------------------------------------------------------
+
+LIST_TOOLS = Endpoint(
+    "tools.list", Subject("trunkline.cmd.tools.list"), ListTools, ToolCatalogue, doc="The tools of a block.",
+)  # fmt: skip
+CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
+    "tools.call", Subject("trunkline.cmd.tools.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
+    doc="Run a tool: signs of life, then the outcome.",
+)  # fmt: skip
+
+# Memory ------------------------------------------------------------------------------------------------------
+
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+
+def _memory(verb: str, request: type[Q], reply: type[A], doc: str) -> Endpoint[Q, A]:
+    return Endpoint(f"memory.{verb}", Subject(f"trunkline.cmd.memory.{verb}"), request, reply, doc=doc)
+
+
+MEMORY_READ = _memory("read", ReadMemory, MemoryFile, "A file's text.")
+MEMORY_READ_MANY = _memory("read-many", ReadManyMemory, MemoryFiles, "Several small files.")
+MEMORY_WRITE = _memory("write", WriteMemory, MemoryChanged, "Write a file.")
+MEMORY_WRITE_MANY = _memory("write-many", WriteManyMemory, MemoryChanged, "Write files in one commit.")
+MEMORY_EDIT = _memory("edit", EditMemory, MemoryChanged, "Replace text in a file.")
+MEMORY_DELETE = _memory("delete", DeleteMemory, MemoryChanged, "Delete a file or folder.")
+MEMORY_MOVE = _memory("move", MoveMemory, MemoryChanged, "Move a file or folder.")
+MEMORY_SEARCH = _memory("search", SearchMemory, MemoryHits, "Search text or names.")
+MEMORY_LIST = _memory("list", ListMemory, MemoryListing, "Names under a folder.")
+MEMORY_HISTORY = _memory("history", MemoryHistory, MemoryChanges, "Changes of a path, with previous states.")
+MEMORY_EXPORT = _memory("export", ExportMemory, MemoryExport, "Everything, in one archive.")
+MEMORY_APPEND_CONVERSATION = _memory(
+    "conversation-append", AppendConversation, ConversationAppended, "Append to a conversation."
+)
+MEMORY_LOAD_CONVERSATION = _memory(
+    "conversation-load", LoadConversation, ConversationSlice, "Read a conversation."
+)
+MEMORY_LIST_CONVERSATIONS = _memory(
+    "conversation-list", ListConversations, ConversationPage, "A page of conversations."
+)
+MEMORY_FIND_CONVERSATION = _memory(
+    "conversation-find", FindConversation, ConversationFound, "Which block holds a conversation."
+)
+
+MEMORY_CHANGED: Topic[MemoryChanged] = Topic(
+    name="memory changes", subject=Subject("trunkline.evt.memory.changed"), payload=MemoryChanged,
+    doc="A commit was made.",
+)  # fmt: skip
+
+# Traces ------------------------------------------------------------------------------------------------------
+
+SPANS: Topic[SpanBatch] = Topic(
+    name="spans", subject=Subject("trunkline.evt.trace.{trace}.spans"), payload=SpanBatch, stream=SPAN_STREAM,
+    doc="Finished spans, by trace.",
+)  # fmt: skip
+
+# Buckets -----------------------------------------------------------------------------------------------------
+
+PULSE_BUCKET: BucketSpec[PulseBeat] = BucketSpec(name="pulse", payload=PulseBeat, ttl=5.0, storage="memory")
+WORKER_BUCKET: BucketSpec[WorkerBeat] = BucketSpec(
+    name="workers", payload=WorkerBeat, ttl=4.0, storage="memory"
+)
+EXPORTS = ObjectStoreSpec(name="exports", ttl=3_600.0)
+CLAIMS = ObjectStoreSpec(name="claims", ttl=30 * DAY)
+
+DEAD_LETTERS = "trunkline.dead.letters"
+"""Where messages go that could not be decoded or handled, with the reason."""
+
+# Consumers ---------------------------------------------------------------------------------------------------
+
+PIN_GROUP = "monitors"
+
+
+def inbox_consumer(partition: int) -> ConsumerSpec:
+    """The consumer of one partition: the server pins it to one live monitor, and to another when that one dies."""
+    return ConsumerSpec(
+        stream=INBOX_STREAM,
+        name=f"part-{partition}",
+        filter=f"trunkline.turn.part.{partition}.*",
+        ack_wait=2.0,
+        max_ack_pending=10_000,
+        pinned_group=PIN_GROUP,
+        pin_timeout=2.0,
+    )
+
+
+def topology(*, replicas: int = 1, journal_days: float = 30.0, feed_hours: float = 1.0) -> Topology:
+    """All that the platform keeps on the server; ``apply()`` brings it there."""
+    week = 7 * DAY
+    streams = (
+        StreamSpec(
+            name=INBOX_STREAM,
+            subjects=("trunkline.turn.inbox.*",),
+            retention="workqueue",
+            transform=Transform(
+                source="trunkline.turn.inbox.*",
+                destination=f"trunkline.turn.part.{{{{partition({PARTITIONS},1)}}}}.{{{{wildcard(1)}}}}",
+            ),
+            duplicate_window=600.0,
+            replicas=replicas,
+            description="Accepted messages, until they are answered",
+        ),
+        StreamSpec(
+            name=JOURNAL_STREAM,
+            subjects=("trunkline.journal.turn.*.*",),
+            max_age=journal_days * DAY,
+            duplicate_window=600.0,
+            replicas=replicas,
+            description="The journal of every turn",
+        ),
+        StreamSpec(
+            name=EFFECT_STREAM,
+            subjects=("trunkline.journal.effect.*",),
+            max_age=journal_days * DAY,
+            duplicate_window=600.0,
+            replicas=replicas,
+            description="The effect ledger",
+        ),
+        StreamSpec(
+            name=FEED_STREAM,
+            subjects=("trunkline.feed.turn.*.*",),
+            max_age=feed_hours * 3_600.0,
+            persist_async=replicas == 1,
+            replicas=replicas,
+            description="What turns show while they run",
+        ),
+        StreamSpec(
+            name=FACT_STREAM,
+            subjects=("trunkline.evt.turn.*.*",),
+            max_age=week,
+            replicas=replicas,
+            description="Facts about turns",
+        ),
+        StreamSpec(
+            name=SPAN_STREAM,
+            subjects=("trunkline.evt.trace.*.spans",),
+            max_age=week,
+            max_bytes=512 * 1024 * 1024,
+            persist_async=replicas == 1,
+            replicas=replicas,
+            description="Finished spans",
+        ),
+        StreamSpec(
+            name=DEAD_STREAM,
+            subjects=("trunkline.dead.*",),
+            max_age=30 * DAY,
+            max_bytes=256 * 1024 * 1024,
+            replicas=replicas,
+            description="What could not be decoded or handled",
+        ),
+    )
+    return Topology(
+        streams=streams,
+        consumers=tuple(inbox_consumer(partition) for partition in range(PARTITIONS)),
+        buckets=(PULSE_BUCKET, WORKER_BUCKET),
+        objects=(EXPORTS, CLAIMS),
+    )
