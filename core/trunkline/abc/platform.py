@@ -13,7 +13,7 @@ from trunkline_bus import Bus
 
 @dataclass(frozen=True, slots=True)
 class ConfigSection:
-    """A plugin's section of ``trunkline.toml``: ``[plugins.<name>]``, ``[adapters.<name>]`` or ``[channels.<name>]``."""
+    """A plugin's section of ``trunkline.toml``: ``[<table>.<name>]``, decoded into ``type``."""
 
     table: Literal["plugins", "adapters", "channels"]
     name: str
