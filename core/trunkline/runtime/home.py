@@ -1,0 +1,129 @@
+"""The home folder: where everything that belongs to one Trunkline lies. Paths and making them, no contents.
+
+::
+
+    trunkline.toml  memory/  workspaces/<block>/  cache/  bus/  run/  token  logs/
+"""
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trunkline.errors import StorageError
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The paths of one home. ``memory`` and ``workspaces`` may be configured to lie elsewhere."""
+
+    path: Path
+    memory: Path
+    workspaces: Path
+
+    @classmethod
+    def at(cls, path: Path) -> "Home":
+        """The home at a path, with everything in its usual place."""
+        return cls(path, path / "memory", path / "workspaces")
+
+    @classmethod
+    def of(cls, config: "Config") -> "Home":
+        """The home that a configuration belongs to."""
+        usual = cls.at(Path(config.home))
+        memory, workspaces = config.settings.runtime.memory_root, config.settings.tools.workspaces
+        return cls(
+            usual.path,
+            _placed(usual.path, memory) or usual.memory,
+            _placed(usual.path, workspaces) or usual.workspaces,
+        )
+
+    @property
+    def config_file(self) -> Path:
+        """``trunkline.toml``."""
+        return self.path / "trunkline.toml"
+
+    @property
+    def cache(self) -> Path:
+        """Derived indexes; deleting it loses nothing."""
+        return self.path / "cache"
+
+    @property
+    def bus(self) -> Path:
+        """The embedded server's store."""
+        return self.path / "bus"
+
+    @property
+    def run(self) -> Path:
+        """What belongs to the instance that runs: its run file and lock."""
+        return self.path / "run"
+
+    @property
+    def token_file(self) -> Path:
+        """The bearer token, readable by the owner only."""
+        return self.path / "token"
+
+    @property
+    def logs(self) -> Path:
+        """Log files."""
+        return self.path / "logs"
+
+    def workspace(self, block: str) -> Path:
+        """The folder in which a block's tools work."""
+        return self.workspaces / block
+
+    def prepare(self) -> None:
+        """Make the folders, readable by the owner only, and try a write.
+
+        Raises:
+            StorageError: a folder cannot be made or written; what was there before is untouched.
+        """
+        for folder in (self.path, self.memory, self.workspaces, self.cache, self.bus, self.run, self.logs):
+            make_folder(folder)
+        probe = self.run / f".write-{os.getpid()}"
+        with storage_errors(self.run):
+            probe.write_bytes(b"x")
+            probe.unlink()
+
+
+def _placed(home: Path, configured: "str | Path | None") -> Path | None:
+    return None if configured in (None, "") else (home / Path(str(configured)).expanduser())
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and its parents with mode 0700; one that exists keeps its mode. Raises StorageError."""
+    with storage_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+@contextmanager
+def storage_errors(path: Path) -> Iterator[None]:
+    """Turns an ``OSError`` about ``path`` into a ``StorageError`` that says what is wrong and what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"Cannot write to {path}: {_reason(error)}.", hint=_cure(error)) from error
+
+
+def _reason(error: OSError) -> str:
+    known = {
+        errno.ENOSPC: "the disk is full",
+        errno.EDQUOT: "the disk quota is used up",
+        errno.EROFS: "the file system is read-only",
+        errno.EACCES: "permission denied",
+        errno.EPERM: "permission denied",
+        errno.ENOTDIR: "something on the way is a file, not a folder",
+        errno.EEXIST: "a file is in the way",
+    }
+    return known.get(error.errno or 0) or (error.strerror or type(error).__name__).lower()
+
+
+def _cure(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "Free some space and start again; nothing was half-written."
+    return "Make the folder writable for you, or set TRUNKLINE_HOME to another one."

@@ -1,0 +1,175 @@
+"""Runs one worker: connection, plugins, service, beat, then open, serve, drain and close. No worker's own work."""
+
+import logging
+import os
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import anyio
+import msgspec
+from anyio.abc import TaskStatus
+
+import trunkline
+from trunkline.config import Config
+from trunkline.errors import TrunklineError
+from trunkline.messages.workers import WorkerBeat, WorkerKind
+from trunkline.plugins import Plugins
+from trunkline.runtime.home import Home
+from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.subjects import WORKER_BUCKET, topology
+from trunkline_bus import Bus, BusError, BusSettings, apply, connect, new_id, service
+
+log = logging.getLogger(__name__)
+
+WorkerLoader = Callable[[WorkerKind], type[Worker]]
+"""Finds a kind's class; ``trunkline.workers.load_worker`` is one. It is passed in because nothing here knows a worker."""
+
+BEAT_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings:
+    """How to host a worker.
+
+    ``bus`` says how to reach the server. ``extra`` are plugin objects besides the installed ones. ``prepare_bus``
+    is false when somebody else (the supervisor) brings streams and buckets to the server.
+    """
+
+    config: Config
+    bus: BusSettings
+    extra: tuple[object, ...] = field(default=())
+    prepare_bus: bool = True
+
+
+async def host(
+    worker_type: type[Worker],
+    settings: HostSettings,
+    stop: anyio.Event,
+    *,
+    task_status: TaskStatus[Worker] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run one worker until ``stop`` is set (drain, then close), it is done, or it crashes.
+
+    ``task_status`` is told of the open worker.
+
+    Raises:
+        TrunklineError, BusError: it could not open.
+        Exception: whatever its ``serve()`` raised; it has been closed.
+    """
+    async with _context(worker_type.kind, settings) as context, AsyncExitStack() as stack:
+        worker = worker_type(context)
+        stack.push_async_callback(_close, worker)
+        await worker.open()
+        log.debug("worker %s is open", context.kind, extra={"worker": context.id})
+        async with anyio.create_task_group() as tasks:
+            beat = _Beat(context)
+            tasks.start_soon(beat.run)
+            task_status.started(worker)
+            await _serve(worker, beat, stop)
+            tasks.cancel_scope.cancel()
+        await beat.remove()
+
+
+@asynccontextmanager
+async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[WorkerContext]:
+    """Everything a worker stands on, made in order and undone in reverse."""
+    config, worker_id = settings.config, new_id(kind)
+    plugins = Plugins.load(config, worker=kind, extra=settings.extra)
+    bus_settings = msgspec.structs.replace(settings.bus, name=worker_id)
+    async with AsyncExitStack() as stack:
+        bus = await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
+        if settings.prepare_bus:
+            stack.callback(await keep_topology(bus, config))
+        await _enter_lifespans(stack, plugins, kind, bus)
+        answering = await stack.enter_async_context(
+            service(bus, name=f"trunkline-{kind}", version=trunkline.__version__)
+        )
+        yield WorkerContext(
+            id=worker_id, kind=kind, config=config, plugins=plugins, bus=bus, service=answering,
+            home=Home.of(config), started_at=datetime.now(UTC),
+        )  # fmt: skip
+
+
+async def keep_topology(bus: Bus, config: Config) -> Callable[[], None]:
+    """Bring streams, consumers and buckets to the server, now and after each reconnect (a server that restarted
+    has lost what it kept in memory). Returns the undo."""
+    wanted = topology(replicas=config.settings.bus.replicas)
+
+    async def again() -> None:
+        try:
+            await apply(bus, wanted)
+        except BusError as error:
+            log.warning("streams could not be brought to the server after a reconnect: %s", error)
+
+    await apply(bus, wanted)
+    return bus.on_reconnect(again)
+
+
+async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: WorkerKind, bus: Bus) -> None:
+    for owned in plugins.lifespans(kind):
+        try:
+            await stack.enter_async_context(owned.item(kind, bus))
+        except Exception:
+            log.exception("the lifespan of plugin %s failed; the worker goes on without it", owned.owner)
+
+
+async def _serve(worker: Worker, beat: "_Beat", stop: anyio.Event) -> None:
+    async with anyio.create_task_group() as tasks:
+
+        async def leave() -> None:
+            await stop.wait()
+            beat.draining = True
+            await _drain(worker)
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(leave)
+        await worker.serve()
+        tasks.cancel_scope.cancel()
+
+
+async def _drain(worker: Worker) -> None:
+    with anyio.move_on_after(worker.drain_seconds) as deadline:
+        try:
+            await worker.drain()
+        except (TrunklineError, BusError) as error:
+            log.warning("worker %s could not drain: %s", worker.kind, error)
+    if deadline.cancelled_caught:
+        log.warning("worker %s did not drain in %g s and is closed", worker.kind, worker.drain_seconds)
+
+
+async def _close(worker: Worker) -> None:
+    with anyio.CancelScope(shield=True, deadline=anyio.current_time() + 10.0) as scope:
+        await worker.close()
+    if scope.cancelled_caught:
+        log.warning("worker %s did not close in 10 s", worker.kind)
+
+
+class _Beat:
+    """Tells the worker bucket each second that the worker lives. A beat that fails is only logged."""
+
+    def __init__(self, context: WorkerContext) -> None:
+        self._bucket = context.bus.kv(WORKER_BUCKET)
+        self.draining = False
+        self._beat = WorkerBeat(
+            id=context.id, kind=context.kind, pid=os.getpid(), host=socket.gethostname(),
+            version=trunkline.__version__, started_at=context.started_at,
+        )  # fmt: skip
+
+    async def run(self) -> None:
+        while True:
+            beat = msgspec.structs.replace(self._beat, draining=self.draining)
+            try:
+                await self._bucket.put(beat.id, beat)
+            except BusError as error:
+                log.debug("beat of %s failed: %s", beat.id, error)
+            await anyio.sleep(BEAT_SECONDS)
+
+    async def remove(self) -> None:
+        with anyio.move_on_after(1.0):
+            try:
+                await self._bucket.delete(self._beat.id)
+            except BusError as error:
+                log.debug("beat of %s could not be removed: %s", self._beat.id, error)

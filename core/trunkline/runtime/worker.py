@@ -1,0 +1,85 @@
+"""A worker: the one life that all kinds share. No kind's own work may be in here.
+
+::
+
+    open ──> serve ──────────────────────> close
+                └── drain, while serve still runs ──┘
+
+The host (``host.py``) calls the four in one task, so a worker may enter task groups and other context managers
+into ``resources`` in ``open()``; ``close()`` leaves them in reverse order.
+"""
+
+from abc import ABC, abstractmethod
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, ClassVar
+
+from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.home import Home
+from trunkline_bus import Bus, Service
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
+    from trunkline.plugins import Plugins
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerContext:
+    """What a worker is given.
+
+    ``id`` is unique among all workers that ever ran. ``bus`` is the worker's own connection. ``service`` is its
+    ADR-32 service, already answering ``$SRV.PING|INFO|STATS``: add endpoints to it, open no second one.
+    ``started_at`` is in UTC.
+    """
+
+    id: str
+    kind: WorkerKind
+    config: "Config"
+    plugins: "Plugins"
+    bus: Bus
+    service: Service
+    home: Home
+    started_at: datetime
+
+
+class Worker(ABC):
+    """One worker. Subclasses set ``kind`` and do their work in the four methods.
+
+    ``drain_seconds`` is how long ``drain()`` may take before the worker is closed all the same.
+    """
+
+    kind: ClassVar[WorkerKind]
+    drain_seconds: float = 10.0
+
+    def __init__(self, context: WorkerContext) -> None:
+        self.context = context
+        self.resources = AsyncExitStack()
+
+    @abstractmethod
+    async def open(self) -> None:
+        """Get ready; the worker answers requests when this returns.
+
+        Raises:
+            TrunklineError: it cannot work here. ``trunkline up`` stops and shows the sentence.
+        """
+
+    async def serve(self) -> None:
+        """Work until cancelled. Returning means that there is nothing left to do (a person left the terminal).
+
+        Any exception is a crash: the worker is closed and a new one is started after a pause.
+        """
+        from anyio import sleep_forever
+
+        await sleep_forever()
+
+    async def drain(self) -> None:
+        """Stop taking work and return when everything held is finished or handed back. ``serve()`` still runs.
+
+        The service has stopped taking new requests by then.
+        """
+        return
+
+    async def close(self) -> None:
+        """Let go of everything. Called once, also after a crash or a failed ``open()``. Overriders call this last."""
+        await self.resources.aclose()
