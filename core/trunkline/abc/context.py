@@ -11,7 +11,7 @@ from trunkline.messages.turn import TurnRequested
 
 @dataclass(frozen=True, slots=True)
 class TurnInfo:
-    """A turn about to run or running. ``step`` counts model calls from 0; ``input_tokens`` are those of the last one."""
+    """A turn about to run or running. ``step`` counts model calls; ``input_tokens`` are those of the last one."""
 
     request: TurnRequested
     block: BlockConfig

@@ -48,7 +48,7 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class ToolRan(msgspec.Struct, frozen=True):
-    """A tool that the other side has run itself (a vendor's hosted tool, a swapped agent loop): shown, not run again."""
+    """A tool that the other side has run itself, as a hosted tool or a swapped agent loop: shown, not run again."""
 
     call: ToolCall
     output: str
@@ -101,7 +101,7 @@ class ModelAdapter(ABC):
         """The models that can be asked for; empty when the vendor does not say. Raises ModelError."""
         return ()
 
-    async def aclose(self) -> None:
+    async def aclose(self) -> None:  # noqa: B027  most adapters hold nothing
         """Let go of connections. Called once, when the worker drains."""
 
 

@@ -99,7 +99,8 @@ class ModelCallFinished(
     text: str = ""
     reasoning: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
-    finish_reason: str = "stop"
+    ran: tuple[RanTool, ...] = ()
+    finish_reason: FinishReason = "stop"
     usage: Usage = Usage()
 
 
