@@ -90,6 +90,14 @@ class ModelCallPlanned(msgspec.Struct, frozen=True, kw_only=True, tag="model_cal
     step: int
 
 
+class RanTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A tool that the model's side ran by itself during a call, and what came of it."""
+
+    call: ToolCall
+    output: str = ""
+    error: bool = False
+
+
 class ModelCallFinished(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_finished"
 ):

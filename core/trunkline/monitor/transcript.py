@@ -1,0 +1,79 @@
+"""A turn as messages: what the model is given, and what is stored. Pure functions over the machine's state.
+
+Ids are derived from the turn, so storing a turn twice stores each message once.
+"""
+
+from collections.abc import Iterable
+
+from trunkline.messages.conversation import Message, ToolCall
+from trunkline.monitor.turn import Step, Turn
+from trunkline_bus import key_of
+
+UNFINISHED = "The turn ended before this call did; whether it took effect is not known."
+"""The result of a call that was under way when the turn was cancelled."""
+
+
+def message_id(turn: str, *parts: str) -> str:
+    """The id of a message that this turn makes."""
+    return f"msg_{key_of(turn, *parts)}"
+
+
+def new_messages(turn: Turn, *, closing: bool = False) -> tuple[Message, ...]:
+    """What the turn adds to the conversation, the person's message first.
+
+    When ``closing``, a call of ours that never finished gets a result that says so: no model takes a call without one.
+    """
+    assert turn.request is not None
+    own = [message for step in turn.steps for message in _step_messages(turn.request.turn, step, closing)]
+    return (turn.request.message, *turn.early, *own, *turn.pending)
+
+
+def last_answer(messages: Iterable[Message]) -> str | None:
+    """The id of the last assistant message, which ``done`` names."""
+    ids = [message.id for message in messages if message.role == "assistant"]
+    return ids[-1] if ids else None
+
+
+def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
+    if step.ran:
+        yield from _ran_messages(turn, step)
+    if step.text or step.actions or not step.ran:
+        yield Message(
+            id=message_id(turn, "step", str(step.number)),
+            role="assistant",
+            content=step.text,
+            turn=turn,
+            tool_calls=tuple(action.call for action in step.actions),
+            partial=step.partial,
+        )
+    for action in step.actions:
+        if action.outcome is not None:
+            yield _result(turn, step, action.call, action.outcome.output, action.outcome.status != "ok")
+        elif closing and not action.client:
+            yield _result(turn, step, action.call, UNFINISHED, True)
+    yield from step.steered
+
+
+def _ran_messages(turn: str, step: Step) -> Iterable[Message]:
+    """Calls that the model's side ran come before the text that it wrote knowing their results."""
+    yield Message(
+        id=message_id(turn, "ran", str(step.number)),
+        role="assistant",
+        content="",
+        turn=turn,
+        tool_calls=tuple(ran.call for ran in step.ran),
+    )
+    for ran in step.ran:
+        yield _result(turn, step, ran.call, ran.output, ran.error)
+
+
+def _result(turn: str, step: Step, call: ToolCall, output: str, error: bool) -> Message:
+    return Message(
+        id=message_id(turn, "result", str(step.number), call.id),
+        role="tool",
+        content=output,
+        turn=turn,
+        tool_call_id=call.id,
+        name=call.name,
+        error=error,
+    )

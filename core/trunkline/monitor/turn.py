@@ -1,0 +1,386 @@
+"""The turn as a state machine: journal entries in, commands out. No I/O, no clock, no randomness may be in here.
+
+The table below is the whole protocol; ``docs/reference/turn.md`` is drawn from it. A turn's state is nothing but
+its journal applied in order, so a new owner that replays the journal stands where the old one stood::
+
+    turn = Turn()
+    for entry in journal:           # what was recorded, by whichever owner
+        turn.apply(entry)
+    entries, commands = turn.advance(Resumed())
+    # write `entries` by compare-and-set, then carry out `commands`; what comes of them is the next `advance`
+
+A command is carried out only after the entries that plan it are on disk.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from trunkline.errors import ErrorCode
+from trunkline.messages.conversation import Message, ToolCall, Usage
+from trunkline.messages.tools import ToolOutcome
+from trunkline.messages.turn import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    CancelRecorded,
+    Finished,
+    FinishReason,
+    JournalEntry,
+    ModelCallFailed,
+    ModelCallFinished,
+    ModelCallPlanned,
+    Parked,
+    RanTool,
+    Resumed,
+    Started,
+    Steered,
+    ToolFinished,
+    ToolPlanned,
+    TurnRequested,
+)
+from trunkline_bus import key_of
+
+
+class Phase(Enum):
+    """Where a turn stands."""
+
+    NEW = "new"
+    READY = "ready"
+    THINKING = "thinking"
+    ACTING = "acting"
+    PARKED = "parked"
+    CLOSING = "closing"
+    DONE = "done"
+
+
+class TurnProtocolError(Exception):
+    """An entry came that the turn's phase has no place for: the journal or its writer is wrong."""
+
+
+# Commands ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AskModel:
+    """Ask the model for this step."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunTool:
+    """Have a tools worker run the call under this ledger key. ``approved`` is the hash that a person allowed."""
+
+    call: ToolCall
+    key: str
+    approved: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """Store the turn's messages; then the turn is finished for ``reason``."""
+
+    reason: FinishReason
+    code: ErrorCode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Let go of the turn: nothing is to be done until a decision comes through the inbox."""
+
+
+Command = AskModel | RunTool | Store | Release
+
+
+# State -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Action:
+    """A tool call of the model and how far it has come."""
+
+    call: ToolCall
+    client: bool
+    key: str
+    outcome: ToolOutcome | None = None
+    asked: ApprovalAsked | None = None
+    allowed: bool | None = None
+    sent: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether our side still owes a result."""
+        return self.outcome is None and not self.client
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a person has to decide before anything can happen."""
+        return self.open and self.asked is not None and self.allowed is None
+
+    @property
+    def due(self) -> bool:
+        """Whether the call is to be sent to a tools worker now."""
+        return self.open and not self.waiting and not self.sent
+
+    @property
+    def approval(self) -> str | None:
+        """The hash of the call that a person has allowed."""
+        return self.asked.call_hash if self.asked and self.allowed else None
+
+
+@dataclass(slots=True)
+class Step:
+    """One model call and the tool calls that it led to."""
+
+    number: int
+    text: str
+    reasoning: str
+    actions: tuple[Action, ...]
+    ran: tuple[RanTool, ...] = ()
+    partial: bool = False
+    steered: list[Message] = field(default_factory=list)
+
+
+class Turn:
+    """A turn's state. Read its attributes freely; change it only by ``apply`` and ``advance``."""
+
+    def __init__(self) -> None:
+        self.phase = Phase.NEW
+        self.request: TurnRequested | None = None
+        self.started: Started | None = None
+        self.steps: list[Step] = []
+        self.usage = Usage()
+        self.last_input_tokens = 0
+        self.early: list[Message] = []
+        """Messages steered in before the first answer."""
+        self.pending: list[Message] = []
+        """Messages steered in while the model is thinking."""
+        self.reason: FinishReason = "stop"
+        self.code: ErrorCode | None = None
+        self.stopping = False
+        self.finished: Finished | None = None
+
+    @property
+    def step(self) -> int:
+        """The number of the step that is due or under way: as many as have been answered."""
+        return len(self.steps)
+
+    @property
+    def actions(self) -> tuple[Action, ...]:
+        """The tool calls of the last answer."""
+        return self.steps[-1].actions if self.steps else ()
+
+    def knows(self, message_id: str) -> bool:
+        """Whether this message was taken into the turn already."""
+        assert self.request is not None
+        steered = [message.id for step in self.steps for message in step.steered]
+        return message_id in {
+            self.request.message.id,
+            *(m.id for m in (*self.early, *self.pending)),
+            *steered,
+        }
+
+    def accepts(self, entry: JournalEntry) -> bool:
+        """Whether the table has a place for the entry now."""
+        return type(entry) in TRANSITIONS[self.phase]
+
+    def apply(self, entry: JournalEntry) -> None:
+        """Take in an entry that is in the journal. Raises TurnProtocolError when it has no place here."""
+        following = TRANSITIONS[self.phase].get(type(entry))
+        if following is None:
+            raise TurnProtocolError(f"{type(entry).__name__} in phase {self.phase.value}")
+        _note(self, entry)
+        self.phase = following if isinstance(following, Phase) else following(self)
+
+    def advance(self, *inputs: JournalEntry) -> tuple[tuple[JournalEntry, ...], tuple[Command, ...]]:
+        """Take in what happened; return what to record, the plan included, and what to do once it is recorded."""
+        for entry in inputs:
+            self.apply(entry)
+        plan = tuple(self._plan())
+        for entry in plan:
+            self.apply(entry)
+        commands = tuple(self._command(entry) for entry in plan)
+        if self.phase is Phase.CLOSING:
+            commands = (Store(self.reason, self.code),)
+        return (*inputs, *plan), commands
+
+    def _plan(self) -> Iterable[JournalEntry]:
+        """What must be recorded before the next commands may be carried out."""
+        if self.phase is Phase.READY:
+            yield ModelCallPlanned(step=self.step)
+        elif self.phase is Phase.ACTING:
+            due = [action for action in self.actions if action.due]
+            yield from (ToolPlanned(call=action.call, key=action.key) for action in due)
+            if not due and all(action.waiting for action in self.actions if action.open):
+                yield Parked()
+
+    def _command(self, planned: JournalEntry) -> Command:
+        match planned:
+            case ModelCallPlanned():
+                return AskModel(planned.step)
+            case ToolPlanned():
+                return RunTool(planned.call, planned.key, _action(self, planned.call.id).approval)
+            case _:
+                return Release()
+
+
+# What an entry leaves behind ---------------------------------------------------------------------------------
+
+
+def _note(turn: Turn, entry: JournalEntry) -> None:
+    match entry:
+        case Started():
+            turn.started, turn.request = entry, entry.request
+        case Resumed():
+            _note_resumed(turn)
+        case ModelCallFinished():
+            _note_answer(turn, entry)
+        case ModelCallFailed():
+            turn.reason, turn.code = "error", entry.code
+            _keep_partial(turn, entry.partial)
+        case CancelRecorded():
+            _note_cancel(turn, entry)
+        case Steered():
+            _note_steered(turn, entry.message)
+        case ToolPlanned():
+            _action(turn, entry.call.id).sent = True
+        case ToolFinished():
+            _action(turn, entry.call_id).outcome = entry.outcome
+        case ApprovalAsked():
+            action = _action(turn, entry.call_id)
+            action.asked, action.allowed = entry, None
+        case ApprovalRecorded():
+            _note_decision(_action(turn, entry.call_id), entry)
+        case Finished():
+            turn.finished = entry
+        case ModelCallPlanned() | Parked():
+            pass
+
+
+def _note_resumed(turn: Turn) -> None:
+    _settle(turn)
+    for action in turn.actions:
+        action.sent = False
+
+
+def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
+    assert turn.request is not None
+    client_tools = {tool.name for tool in turn.request.client_tools}
+    actions = tuple(
+        Action(call, call.name in client_tools, key_of(turn.request.turn, str(entry.step), str(n), call.id))
+        for n, call in enumerate(entry.tool_calls)
+    )
+    steered, turn.pending = turn.pending, []
+    turn.steps.append(Step(entry.step, entry.text, entry.reasoning, actions, entry.ran, steered=steered))
+    turn.usage = turn.usage + entry.usage
+    turn.last_input_tokens = entry.usage.input_tokens
+    turn.reason = entry.finish_reason
+
+
+def _note_cancel(turn: Turn, entry: CancelRecorded) -> None:
+    turn.stopping = True
+    turn.reason = "cancelled" if entry.mode == "now" else "stopped"
+    if entry.mode == "now":
+        _keep_partial(turn, entry.partial)
+
+
+def _keep_partial(turn: Turn, text: str) -> None:
+    if text:
+        turn.steps.append(Step(turn.step, text, "", (), partial=True))
+    _settle(turn)
+
+
+def _note_steered(turn: Turn, message: Message) -> None:
+    """A message during a model call comes after its answer, which cannot have known it; else after what there is."""
+    turn.pending.append(message)
+    if turn.phase is not Phase.THINKING:
+        _settle(turn)
+
+
+def _settle(turn: Turn) -> None:
+    steered, turn.pending = turn.pending, []
+    (turn.steps[-1].steered if turn.steps else turn.early).extend(steered)
+
+
+def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
+    if action.allowed is not None:
+        return  # the first decision holds
+    action.allowed, action.sent = entry.allow, False
+    if not entry.allow:
+        text = f"The call of {action.call.name} was denied by {entry.by}. Do not repeat it unless asked to."
+        action.outcome = ToolOutcome(call=action.key, status="error", output=text)
+
+
+def _action(turn: Turn, call_id: str) -> Action:
+    for action in turn.actions:
+        if action.call.id == call_id:
+            return action
+    raise TurnProtocolError(f"no call {call_id} in step {turn.step - 1}")
+
+
+# Where an entry leads when it depends ------------------------------------------------------------------------
+
+
+def _after_answer(turn: Turn) -> Phase:
+    """Act when the model asked for tools of ours, go on when somebody steered, else close."""
+    if any(action.open for action in turn.actions):
+        return Phase.ACTING
+    return _after_results(turn)
+
+
+def _after_tool(turn: Turn) -> Phase:
+    """Go on when every call has its result."""
+    return Phase.ACTING if any(action.open for action in turn.actions) else _after_results(turn)
+
+
+def _after_results(turn: Turn) -> Phase:
+    if turn.stopping:
+        turn.reason = "stopped" if turn.actions else turn.reason
+        return Phase.CLOSING
+    if any(action.client for action in turn.actions):
+        turn.reason = "tool_calls"
+        return Phase.CLOSING
+    return Phase.READY if turn.actions or turn.steps[-1].steered else Phase.CLOSING
+
+
+def _after_cancel(turn: Turn) -> Phase:
+    return Phase.CLOSING if turn.reason == "cancelled" else turn.phase
+
+
+Next = Phase | Callable[[Turn], Phase]
+
+TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
+    Phase.NEW: {Started: Phase.READY},
+    Phase.READY: {
+        ModelCallPlanned: Phase.THINKING,
+        Steered: Phase.READY,
+        CancelRecorded: Phase.CLOSING,
+        Resumed: Phase.READY,
+    },
+    Phase.THINKING: {
+        ModelCallFinished: _after_answer,
+        ModelCallFailed: Phase.CLOSING,
+        Steered: Phase.THINKING,
+        CancelRecorded: _after_cancel,
+        Resumed: Phase.READY,
+    },
+    Phase.ACTING: {
+        ToolPlanned: Phase.ACTING,
+        ToolFinished: _after_tool,
+        ApprovalAsked: Phase.ACTING,
+        ApprovalRecorded: _after_tool,
+        Parked: Phase.PARKED,
+        Steered: Phase.ACTING,
+        CancelRecorded: _after_cancel,
+        Resumed: Phase.ACTING,
+    },
+    Phase.PARKED: {
+        ApprovalRecorded: _after_tool,
+        Steered: Phase.PARKED,
+        CancelRecorded: Phase.CLOSING,
+        Resumed: Phase.PARKED,
+    },
+    Phase.CLOSING: {Finished: Phase.DONE, Resumed: Phase.CLOSING},
+    Phase.DONE: {},
+}
+"""From which phase which entry leads where. A function decides when it depends on what the turn holds."""
