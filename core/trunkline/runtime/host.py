@@ -21,11 +21,12 @@ from trunkline.runtime.home import Home
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import WORKER_BUCKET, topology
 from trunkline_bus import Bus, BusError, BusSettings, apply, connect, new_id, service
+from trunkline_bus.tasks import background_tasks
 
 log = logging.getLogger(__name__)
 
 WorkerLoader = Callable[[WorkerKind], type[Worker]]
-"""Finds a kind's class; ``trunkline.workers.load_worker`` is one. It is passed in because nothing here knows a worker."""
+"""Finds a kind's class. ``trunkline.workers.load_worker`` is passed in, because nothing here knows a worker."""
 
 BEAT_SECONDS = 1.0
 
@@ -64,12 +65,11 @@ async def host(
         stack.push_async_callback(_close, worker)
         await worker.open()
         log.debug("worker %s is open", context.kind, extra={"worker": context.id})
-        async with anyio.create_task_group() as tasks:
+        async with background_tasks() as tasks:
             beat = _Beat(context)
             tasks.start_soon(beat.run)
             task_status.started(worker)
             await _serve(worker, beat, stop)
-            tasks.cancel_scope.cancel()
         await beat.remove()
 
 
@@ -117,7 +117,7 @@ async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: Worker
 
 
 async def _serve(worker: Worker, beat: "_Beat", stop: anyio.Event) -> None:
-    async with anyio.create_task_group() as tasks:
+    async with background_tasks() as tasks:
 
         async def leave() -> None:
             await stop.wait()
@@ -127,7 +127,6 @@ async def _serve(worker: Worker, beat: "_Beat", stop: anyio.Event) -> None:
 
         tasks.start_soon(leave)
         await worker.serve()
-        tasks.cancel_scope.cancel()
 
 
 async def _drain(worker: Worker) -> None:

@@ -47,10 +47,12 @@ class Worker(ABC):
     """One worker. Subclasses set ``kind`` and do their work in the four methods.
 
     ``drain_seconds`` is how long ``drain()`` may take before the worker is closed all the same.
+    ``address`` is set in ``open()`` by a worker that people reach over HTTP.
     """
 
     kind: ClassVar[WorkerKind]
     drain_seconds: float = 10.0
+    address: str = ""
 
     def __init__(self, context: WorkerContext) -> None:
         self.context = context

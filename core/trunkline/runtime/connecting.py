@@ -1,0 +1,24 @@
+"""How a process reaches the server: settings from the configuration. Nothing is opened here."""
+
+from trunkline.config import Config
+from trunkline.subjects import CLAIMS, DEAD_LETTERS
+from trunkline_bus import BusSettings
+
+USUAL_URL = "nats://127.0.0.1:4222"
+
+
+def bus_settings(
+    config: Config, *, url: str | None = None, user: str | None = None, password: str | None = None
+) -> BusSettings:
+    """The settings of a connection to ``url``, or to the configured server with its credentials.
+
+    Raises:
+        ConfigError: the password's environment variable is not set.
+    """
+    bus = config.settings.bus
+    if url is None:
+        url, user = bus.url or USUAL_URL, bus.user
+        password = bus.password.reveal() if bus.password is not None else None
+    return BusSettings(
+        url=url, user=user, password=password, dead_letters=DEAD_LETTERS, claims=CLAIMS.name, claim_ttl=CLAIMS.ttl
+    )

@@ -1,0 +1,207 @@
+"""All workers in one process, each apart from the others, on an embedded or a configured server. It starts them in
+PA-F44's order, restarts one that crashed while the rest go on, and drains them in the opposite order."""
+
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+
+import anyio
+import anyio.abc
+
+import trunkline
+from trunkline.config import Config
+from trunkline.errors import TrunklineError
+from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.home import Home
+from trunkline.runtime.host import HostSettings, WorkerLoader, host, keep_topology
+from trunkline.runtime.preferences import check_preferences
+from trunkline.runtime.runfile import AlreadyRunning, RunFile, instance_lock, remove_run_file, write_run_file
+from trunkline.runtime.worker import Worker
+from trunkline_bus import BusError, BusSettings, EmbeddedServer, ServerSettings, connect
+from trunkline_bus.tasks import background_tasks
+
+log = logging.getLogger(__name__)
+
+BOOT: tuple[tuple[str, tuple[WorkerKind, ...]], ...] = (
+    ("adapter config", ()),
+    ("tools", ("tools",)),
+    ("memory and its history", ("memory",)),
+    ("preferences", ()),
+    ("ready", ("gateway", "monitor", "channels")),
+)
+"""PA-F44's phases after the runtime configuration, and the workers that open in each."""
+
+DRAIN_ORDER: tuple[WorkerKind, ...] = ("channels", "monitor", "tools", "gateway", "memory")
+"""Whoever asks goes before whoever answers."""
+
+FIRST_PAUSE, LONGEST_PAUSE, CALM = 0.2, 10.0, 60.0
+"""Seconds before a crashed worker is started again: doubled each time, and the first again after a calm time."""
+
+
+class BootError(TrunklineError):
+    """Start-up stopped; the sentence names the phase."""
+
+    def __init__(self, phase: str, cause: Exception) -> None:
+        sentence = str(cause) or type(cause).__name__
+        super().__init__(f"Start-up stopped at '{phase}': {sentence}", hint=getattr(cause, "hint", ""))
+        self.phase = phase
+        self.cause = cause
+
+
+class Instance:
+    """A platform that runs. ``bus`` says how to reach its server."""
+
+    def __init__(self, config: Config, bus: BusSettings, home: Home) -> None:
+        self.config = config
+        self.bus = bus
+        self.home = home
+        self.server: EmbeddedServer | None = None
+        self.workers: dict[WorkerKind, Worker] = {}
+        self.restarts: dict[WorkerKind, int] = {}
+
+    @property
+    def gateway(self) -> str:
+        """The gateway's HTTP address, or "" when no gateway runs here."""
+        worker = self.workers.get("gateway")
+        return worker.address if worker is not None else ""
+
+
+@asynccontextmanager
+async def supervised(
+    config: Config,
+    load: WorkerLoader,
+    *,
+    kinds: tuple[WorkerKind, ...],
+    extra: tuple[object, ...] = (),
+) -> AsyncIterator[Instance]:
+    """Run workers until the block is left, which drains them.
+
+    Raises:
+        AlreadyRunning: another process runs on this home.
+        BootError: a phase of the start-up failed; what had been started is closed again.
+    """
+    home = Home.of(config)
+    async with AsyncExitStack() as stack:
+        with _phase("runtime config"):
+            home.prepare()
+            stack.enter_context(instance_lock(home))
+        instance = Instance(config, bus_settings(config), home)
+        with _phase("bus"):
+            await _enter_bus(stack, instance)
+        crew = _Crew(instance, load, extra)
+        tasks = await stack.enter_async_context(background_tasks())
+        stack.push_async_callback(crew.drain)
+        await _boot(crew, kinds, tasks)
+        write_run_file(home, _run_file(instance))
+        stack.callback(remove_run_file, home)
+        yield instance
+
+
+async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
+    config, home = instance.config, instance.home
+    if config.settings.bus.url is None:
+        server = await stack.enter_async_context(EmbeddedServer(ServerSettings(store_dir=home.bus)))
+        instance.server = server
+        instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
+    bus = await stack.enter_async_context(connect(instance.bus))
+    stack.callback(await keep_topology(bus, config))
+
+
+async def _boot(crew: "_Crew", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:
+    for phase, workers in BOOT:
+        with _phase(phase):
+            if phase == "preferences":
+                check_preferences(crew.instance.home.memory)
+            for kind in workers:
+                if kind in kinds:
+                    await tasks.start(crew.keep, kind)
+
+
+def _run_file(instance: Instance) -> RunFile:
+    bus = instance.bus
+    return RunFile(
+        pid=os.getpid(), started_at=datetime.now(UTC), url=bus.url, user=bus.user or "",
+        password=bus.password or "", gateway=instance.gateway, version=trunkline.__version__,
+    )  # fmt: skip
+
+
+@contextmanager
+def _phase(name: str) -> Iterator[None]:
+    started = time.perf_counter()
+    try:
+        yield
+    except AlreadyRunning:
+        raise
+    except (TrunklineError, BusError) as error:
+        raise BootError(name, error) from error
+    log.info("start-up: %s", name, extra={"ms": round((time.perf_counter() - started) * 1000)})
+
+
+class _Opened(anyio.abc.TaskStatus[Worker]):
+    """Takes an open worker into the instance, and tells the start-up of the first one of its kind."""
+
+    def __init__(self, instance: Instance, kind: WorkerKind, first: anyio.abc.TaskStatus[None]) -> None:
+        self._instance, self._kind, self._first = instance, kind, first
+        self.ever = False
+
+    def started(self, value: Worker | None = None) -> None:
+        assert value is not None
+        self._instance.workers[self._kind] = value
+        if not self.ever:
+            self.ever = True
+            self._first.started()
+
+
+class _Crew:
+    """Keeps workers alive, each by itself."""
+
+    def __init__(self, instance: Instance, load: WorkerLoader, extra: tuple[object, ...]) -> None:
+        self.instance = instance
+        self._load = load
+        self._settings = HostSettings(instance.config, instance.bus, extra, prepare_bus=False)
+        self._stops: dict[WorkerKind, anyio.Event] = {}
+        self._ended: dict[WorkerKind, anyio.Event] = {}
+
+    async def keep(
+        self, kind: WorkerKind, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+    ) -> None:
+        """Run workers of a kind, one after the other, until told to drain. Raises what the first ``open()`` raised."""
+        worker_type = self._load(kind)
+        stop, ended = anyio.Event(), anyio.Event()
+        opened = _Opened(self.instance, kind, task_status)
+        self._stops[kind], self._ended[kind] = stop, ended
+        try:
+            await self._generations(worker_type, stop, opened)
+        finally:
+            self.instance.workers.pop(kind, None)
+            ended.set()
+
+    async def _generations(self, worker_type: type[Worker], stop: anyio.Event, opened: _Opened) -> None:
+        pause = FIRST_PAUSE
+        while not stop.is_set():
+            born = anyio.current_time()
+            try:
+                return await host(worker_type, self._settings, stop, task_status=opened)
+            except Exception:
+                if not opened.ever:
+                    raise
+                pause = FIRST_PAUSE if anyio.current_time() - born > CALM else pause
+                self._mourn(worker_type.kind, pause)
+            with anyio.move_on_after(pause):
+                await stop.wait()
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _mourn(self, kind: WorkerKind, pause: float) -> None:
+        self.instance.restarts[kind] = self.instance.restarts.get(kind, 0) + 1
+        log.exception("the %s worker crashed; the others go on and it starts again in %g s", kind, pause)
+
+    async def drain(self) -> None:
+        """Drain all workers, whoever asks before whoever answers."""
+        for kind in DRAIN_ORDER:
+            if kind in self._stops:
+                self._stops[kind].set()
+                await self._ended[kind].wait()
