@@ -1,0 +1,175 @@
+"""Turns raw values into typed sections, and finds everything that is wrong instead of the first thing."""
+
+import re
+import types
+import typing
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import msgspec
+
+from trunkline.config.origins import Key, Sources
+from trunkline.config.problems import Problem, did_you_mean
+from trunkline.config.secret import Secret
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_KINDS = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "nothing",
+}
+_REFERENCE = re.compile(r"^\$([A-Za-z_][A-Za-z0-9_]*)$")
+
+
+class Checker:
+    """Checks sections of one set of sources; ``problems`` gathers what is wrong with them."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self.problems: list[Problem] = []
+
+    def section(self, key: Key, kind: type[S], *, passing: bool = False) -> S | None:
+        """The table at ``key`` as a struct, or None after noting why not.
+
+        ``passing`` lets sub-tables pass that the struct does not know: they belong to plugins.
+        """
+        table = self.sources.get(key)
+        if table is not None and not isinstance(table, dict):
+            self.note(key, f"must be a table, not {_name_of(table)}")
+            return None
+        before = len(self.problems)
+        known = {field.encode_name: field for field in msgspec.structs.fields(kind)}
+        values: dict[str, Any] = {}
+        for name, raw in (table or {}).items():
+            if name in known:
+                values[known[name].name] = self._value((*key, name), known[name].type, raw)
+            elif not (passing and isinstance(raw, dict)):
+                self._unknown((*key, name), known)
+        self._missing(key, known, table or {})
+        return self._build(key, kind, values) if len(self.problems) == before else None
+
+    def note(self, key: Key, what: str, hint: str = "") -> None:
+        """Note a problem with the value at ``key``."""
+        self.problems.append(Problem(".".join(key), self.sources.place(key), what, hint))
+
+    def _unknown(self, key: Key, known: typing.Iterable[str]) -> None:
+        prefix = "".join(f"{part}." for part in key[:-1])
+        self.note(key, "is not a setting", did_you_mean(key[-1], known, prefix))
+
+    def _missing(self, key: Key, known: dict[str, msgspec.structs.FieldInfo], table: dict[str, Any]) -> None:
+        for name, field in known.items():
+            if field.required and name not in table:
+                where = str(self.sources.file)
+                self.problems.append(
+                    Problem(".".join((*key, name)), where, "is missing", "It has no default.")
+                )
+
+    def _build(self, key: Key, kind: type[S], values: dict[str, Any]) -> S | None:
+        try:
+            return kind(**values)
+        except (TypeError, ValueError) as error:
+            self.note(key, f"cannot be used: {error}")
+            return None
+
+    def _value(self, key: Key, kind: Any, raw: Any) -> Any:
+        plain = _unwrapped(kind)
+        if plain is Secret:
+            return self._secret(key, raw)
+        if isinstance(plain, type) and issubclass(plain, msgspec.Struct) and isinstance(raw, dict):
+            return self.section(key, plain)
+        return self._plain(key, kind, plain, raw)
+
+    def _secret(self, key: Key, raw: Any) -> Secret | None:
+        origin = self.sources.origin(key)
+        if origin.kind == "env" and isinstance(raw, str):
+            return Secret(origin.where)
+        if isinstance(raw, str) and (reference := _REFERENCE.match(raw)):
+            return Secret(reference.group(1))
+        if isinstance(raw, dict) and "env" in raw:
+            return self.section(key, Secret)
+        self.note(
+            key,
+            "is a secret and must not be written out",
+            f'Put the value into an environment variable and write {key[-1]} = {{ env = "ITS_NAME" }}.',
+        )
+        return None
+
+    def _plain(self, key: Key, kind: Any, plain: Any, raw: Any) -> Any:
+        as_text = self.sources.origin(key).is_text and isinstance(raw, str)
+        if as_text and typing.get_origin(plain) in (tuple, list, set, frozenset):
+            raw = _items(raw)
+        try:
+            return msgspec.convert(raw, kind, strict=not as_text, dec_hook=_decode)
+        except msgspec.ValidationError as error:
+            self.note(key, _said(error, raw), _choices(plain, raw))
+            return None
+
+
+def anchored(section: S, home: Path) -> S:
+    """The section with every path made absolute, from the home folder."""
+    changes: dict[str, Any] = {}
+    for name in section.__struct_fields__:
+        value = getattr(section, name)
+        if isinstance(value, Path):
+            changes[name] = home / value.expanduser()
+        elif isinstance(value, tuple) and any(isinstance(item, Path) for item in value):
+            changes[name] = tuple(home / item.expanduser() for item in value)
+    return msgspec.structs.replace(section, **changes) if changes else section
+
+
+def _decode(kind: type, raw: Any) -> Any:
+    if kind is Path and isinstance(raw, str) and raw:
+        return Path(raw)
+    raise ValueError(f"must be the path of a file or folder, not {_name_of(raw)}")
+
+
+def _unwrapped(kind: Any) -> Any:
+    """The type without ``Annotated`` and without ``| None``."""
+    if typing.get_origin(kind) is typing.Annotated:
+        return _unwrapped(typing.get_args(kind)[0])
+    if typing.get_origin(kind) in (typing.Union, types.UnionType):
+        members = [arg for arg in typing.get_args(kind) if arg is not type(None)]
+        return _unwrapped(members[0]) if len(members) == 1 else kind
+    return kind
+
+
+def _items(text: str) -> Any:
+    """A list out of text: JSON, or words with commas between."""
+    if text.lstrip().startswith("["):
+        try:
+            return msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            return text
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _said(error: msgspec.ValidationError, raw: Any) -> str:
+    """msgspec's message in the words of a person who writes a file."""
+    message, _, inside = str(error).partition(" - at `$")
+    place = f" (in it: {inside.rstrip('`')})" if inside else ""
+    if expected := re.match(r"^Expected `([^`]+)`, got `([^`]+)`$", message):
+        wanted = " or ".join(
+            _KINDS.get(kind, kind) for kind in expected.group(1).split(" | ") if kind != "null"
+        )
+        return f"must be {wanted}, not {_KINDS.get(expected.group(2), expected.group(2))}{place}"
+    if bound := re.match(r"^Expected `([^`]+)` (.+)$", message):
+        return f"must be {_KINDS.get(bound.group(1), bound.group(1))} {bound.group(2)}{place}"
+    if message.startswith("Invalid enum value"):
+        return f"cannot be {raw!r}{place}"
+    return f"cannot be used: {message}{place}" if not message.startswith("must") else message + place
+
+
+def _choices(kind: Any, raw: Any) -> str:
+    if typing.get_origin(kind) is Literal:
+        return did_you_mean(str(raw), [str(choice) for choice in typing.get_args(kind)])
+    return ""
+
+
+def _name_of(raw: object) -> str:
+    names = {bool: "bool", int: "int", float: "float", str: "str", list: "array", dict: "object"}
+    return _KINDS.get(names.get(type(raw), ""), type(raw).__name__)

@@ -1,0 +1,120 @@
+"""The configuration as the rest of the program holds it. It does not change while the program runs."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from trunkline.config.check import Checker, anchored
+from trunkline.config.origins import Key, Origin, Sources
+from trunkline.config.problems import InvalidConfig, Problem, did_you_mean
+from trunkline.config.secret import Secret
+from trunkline.config.settings import FREE_TABLES, Settings
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+_WHO = re.compile(r"//[^@/\s]*@")
+_TELLING = ("key", "token", "password", "secret", "credential")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of ``trunkline config``: a secret's value reads ``env:NAME (set)`` or ``env:NAME (not set)``."""
+
+    key: str
+    value: str
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Typed settings of the platform, and on demand those of plugins.
+
+    ``origins`` maps a dotted key to where its value comes from.
+    """
+
+    home: Path
+    file: Path
+    settings: Settings
+    origins: Mapping[str, Origin]
+    sources: Sources
+    environ: Mapping[str, str]
+
+    def section(self, table: str, name: str, kind: type[S]) -> S:
+        """A plugin's section ``[<table>.<name>]``, decoded; defaults when it is not written.
+
+        Raises:
+            InvalidConfig: with everything that is wrong with the section.
+        """
+        checker = Checker(self.sources)
+        section = checker.section((table, self._written(table, name)), kind)
+        if section is None:
+            raise InvalidConfig(checker.problems)
+        return anchored(section, self.home)
+
+    def has_section(self, table: str, name: str) -> bool:
+        """Whether anything is written for ``[<table>.<name>]``."""
+        return isinstance(self.sources.get((table, self._written(table, name))), dict)
+
+    def unclaimed(self, claimed: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:
+        """The plugins' sections that are written but belong to no plugin, given the (table, name) of those that do."""
+        taken = {(table, self._written(table, name)) for table, name in claimed}
+        found = []
+        for table, name in self._free_sections():
+            if (table, name) not in taken:
+                key = (table, name)
+                hint = did_you_mean(name, (other for owner, other in taken if owner == table), f"{table}.")
+                what = "belongs to no plugin that is installed"
+                found.append(Problem(".".join(key), self.sources.place(key), what, hint))
+        return tuple(found)
+
+    def describe(self) -> tuple[Row, ...]:
+        """Every setting with its value and origin, the plugins' as they are written."""
+        rows = [
+            Row(f"{section}.{name}", self._shown(getattr(part, name)), self._origin((section, name)))
+            for section, part in _fields(self.settings)
+            for name, _ in _fields(part)
+        ]
+        for table, name in self._free_sections():
+            rows += self._written_rows((table, name), self.sources.get((table, name)))
+        return tuple(rows)
+
+    def _written_rows(self, key: Key, value: Any) -> Iterator[Row]:
+        if isinstance(value, dict) and set(value) != {"env"}:
+            for name, inner in value.items():
+                yield from self._written_rows((*key, name), inner)
+        elif isinstance(value, dict):
+            yield Row(".".join(key), self._shown(Secret(str(value["env"]))), self._origin(key))
+        else:
+            hidden = any(word in key[-1].lower() for word in _TELLING) and not str(value).startswith("$")
+            yield Row(".".join(key), "(hidden)" if hidden else self._shown(value), self._origin(key))
+
+    def _shown(self, value: Any) -> str:
+        if isinstance(value, Secret):
+            return f"env:{value.env} ({'set' if value.is_set(self.environ) else 'not set'})"
+        if isinstance(value, tuple | list):
+            return "[" + ", ".join(self._shown(item) for item in value) + "]"
+        if isinstance(value, bool):
+            return str(value).lower()
+        return "(none)" if value is None else _WHO.sub("//...@", str(value))
+
+    def _origin(self, key: Key) -> Origin:
+        return self.sources.origin(key)
+
+    def _free_sections(self) -> Iterator[tuple[str, str]]:
+        for table in FREE_TABLES:
+            for name, value in (self.sources.get((table,)) or {}).items():
+                if isinstance(value, dict):
+                    yield table, name
+
+    def _written(self, table: str, name: str) -> str:
+        """The section's name as the sources have it: a variable's name has no room for ``-``."""
+        written = self.sources.get((table,)) or {}
+        return next((other for other in written if other.replace("-", "_") == name.replace("-", "_")), name)
+
+
+def _fields(struct: msgspec.Struct) -> Iterator[tuple[str, Any]]:
+    return ((name, getattr(struct, name)) for name in struct.__struct_fields__)

@@ -1,0 +1,79 @@
+"""Writes single settings back into ``trunkline.toml``, keeping comments and order. Only for the command line."""
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from trunkline.config.secret import Secret
+from trunkline.errors import ConfigError
+
+
+def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
+    """Set dotted keys (``{"runtime.provider_adapter": "openai"}``) in the file, which is made when it is absent.
+
+    A ``Secret`` is written as its reference; None removes the key. The file is replaced in one step, so it is never
+    half-written. Check the result with ``load_config``.
+
+    Raises:
+        ConfigError: the file is not TOML, cannot be written, or a key lies below something that is not a table.
+    """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    try:
+        before = file.read_text(encoding="utf-8") if file.exists() else ""
+        document = tomlkit.parse(before)
+        for dotted, value in changes.items():
+            _set(document, dotted, value)
+        _replace(file, tomlkit.dumps(document))
+    except TOMLKitError as error:
+        raise ConfigError(f"{file} is not valid TOML: {error}.", hint="Mend that line first.") from error
+    except OSError as error:
+        raise ConfigError(
+            f"{file} cannot be written: {error.strerror}.", hint="Nothing was changed."
+        ) from error
+
+
+def _set(document: Any, dotted: str, value: Any) -> None:
+    import tomlkit
+
+    *tables, name = dotted.split(".")
+    node = document
+    for depth, table in enumerate(tables):
+        if table not in node:
+            node[table] = tomlkit.table(is_super_table=depth < len(tables) - 1)
+        node = node[table]
+        if not hasattr(node, "keys"):
+            raise ConfigError(f"{dotted} cannot be set: {table} is not a table.")
+    if value is None:
+        node.pop(name, None)
+    else:
+        node[name] = _written(value)
+
+
+def _written(value: Any) -> Any:
+    import tomlkit
+
+    if isinstance(value, Secret):
+        reference = tomlkit.inline_table()
+        reference["env"] = value.env
+        return reference
+    if isinstance(value, Path):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _replace(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as target:
+            target.write(text)
+            target.flush()
+            os.fsync(target.fileno())
+        Path(temporary).replace(file)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,43 @@
+"""What is wrong with a configuration, said so that a person can mend it: all of it at once."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from trunkline.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: the setting's ``key``, ``where`` it is written, ``what`` is wrong, what to do."""
+
+    key: str
+    where: str
+    what: str
+    hint: str = ""
+
+    def __str__(self) -> str:
+        place = f" ({self.where})" if self.where else ""
+        return f"{self.key} {self.what}{place}" + (f". {self.hint}" if self.hint else "")
+
+
+class InvalidConfig(ConfigError):
+    """The configuration cannot be used; ``problems`` lists everything that is wrong with it."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        first = self.problems[0]
+        if len(self.problems) == 1:
+            super().__init__(f"{first.key} {first.what} ({first.where}).", hint=first.hint)
+        else:
+            lines = "\n".join(f"  - {problem}" for problem in self.problems)
+            super().__init__(f"{len(self.problems)} settings cannot be used:\n{lines}")
+
+
+def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
+    """``Did you mean x?`` when something known is near, else what is known."""
+    choices = sorted(known)
+    near = get_close_matches(word, choices, n=1, cutoff=0.6)
+    if near:
+        return f"Did you mean {prefix}{near[0]}?"
+    return f"Known here: {', '.join(choices)}." if choices else ""

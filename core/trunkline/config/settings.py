@@ -1,0 +1,118 @@
+"""The platform's settings, section by section, with their defaults. Plain data: no reading, no I/O.
+
+Paths that are not absolute are relative to the home folder. Durations are seconds, sizes bytes.
+What belongs to one plugin is not here but in its own ``[plugins.X]``, ``[adapters.X]`` or ``[channels.X]`` table.
+"""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from trunkline.config.secret import Secret
+
+Seconds = Annotated[float, msgspec.Meta(gt=0)]
+Delay = Annotated[float, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=1)]
+Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+BlockName = Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]{0,31}$")]
+
+
+class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[runtime]``: the four fields of the runtime configuration (PA-F42), and no others."""
+
+    memory_root: Path = Path("memory")
+    provider_adapter: str = "auto"
+    auth_mode: Literal["local"] = "local"
+    tool_sources: tuple[Path, ...] = ()
+
+
+class BusSection(msgspec.Struct, frozen=True, kw_only=True):
+    """``[bus]``: where NATS is. Without a ``url`` the embedded server is used."""
+
+    url: str | None = None
+    user: str | None = None
+    password: Secret | None = None
+    credentials_file: Path | None = None
+    replicas: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
+    journal_days: Annotated[float, msgspec.Meta(gt=0)] = 30.0
+    feed_hours: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+
+
+class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[gateway]``: where people and programs come in. Port 0 takes any free one."""
+
+    host: str = "127.0.0.1"
+    port: Port = 8420
+    max_content: Count = 1_000_000
+    default_block: BlockName = "main"
+
+
+class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[monitor]``: the resident agents.
+
+    ``model_silence`` and ``tool_silence`` are how long a model or tool may say nothing before it counts as gone,
+    ``coalesce`` how long text is gathered before it is shown, ``concurrency`` how many turns run at once.
+    """
+
+    engine_port: Port = 8421
+    bootstrap: str = "Read AGENT.md for your instructions."
+    model_silence: Seconds = 120.0
+    tool_silence: Seconds = 5.0
+    coalesce: Delay = 0.015
+    concurrency: Count = 256
+    drain: Delay = 20.0
+
+
+class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none."""
+
+    workspaces: Path = Path("workspaces")
+    timeout: Seconds = 60.0
+    drain: Delay = 20.0
+    concurrency: Count = 64
+
+
+class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[memory]``: ``group_window`` is how long writes are gathered into one commit."""
+
+    group_window: Delay = 0.004
+
+
+class ChannelsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[channels]``: which channels ``trunkline up`` and the channels worker run."""
+
+    enabled: tuple[str, ...] = ("terminal",)
+
+
+class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[telemetry]``: ``capture_content`` puts what people and models say into traces; off by default."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    capture_content: bool = False
+    traces: bool = True
+
+
+class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[plugins]``: plugins never to load, and plugins without which a worker refuses to start."""
+
+    disabled: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All sections of the platform."""
+
+    runtime: RuntimeSettings = RuntimeSettings()
+    bus: BusSection = BusSection()
+    gateway: GatewaySettings = GatewaySettings()
+    monitor: MonitorSettings = MonitorSettings()
+    tools: ToolsSettings = ToolsSettings()
+    memory: MemorySettings = MemorySettings()
+    channels: ChannelsSettings = ChannelsSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    plugins: PluginsSettings = PluginsSettings()
+
+
+FREE_TABLES = ("adapters", "channels", "plugins")
+"""The tables whose sub-tables belong to plugins."""
