@@ -1,0 +1,97 @@
+"""The fabric of Trunkline: typed messages over NATS. Knows nothing of agents, blocks or turns.
+
+Only this package imports ``nats``. What is exported here is its public interface.
+"""
+
+from trunkline_bus.connection import Bus, connect
+from trunkline_bus.endpoint import Endpoint, Topic
+from trunkline_bus.envelope import Envelope, Payload, Scope
+from trunkline_bus.errors import (
+    BusError,
+    CallError,
+    CallTimeout,
+    ConnectionFailed,
+    DecodeError,
+    NoResponders,
+    Refusal,
+    RemoteFault,
+    SequenceConflict,
+    ServerStartError,
+    ServerTooOld,
+    StorageFull,
+    StreamError,
+    StreamUnavailable,
+    SubjectError,
+    TopologyConflict,
+)
+from trunkline_bus.ids import key_of, new_id
+from trunkline_bus.kv import Entry, KeyValue
+from trunkline_bus.messages import Ack, DeadLetter, Received, Stored
+from trunkline_bus.middleware import BusMessage, BusMiddleware
+from trunkline_bus.objects import ObjectInfo, ObjectStore
+from trunkline_bus.pinned import Delivery
+from trunkline_bus.server import EmbeddedServer, ServerSettings
+from trunkline_bus.service import Request, Service, service
+from trunkline_bus.settings import BusSettings
+from trunkline_bus.specs import BucketSpec, ConsumerSpec, ObjectStoreSpec, StreamSpec, Topology, Transform
+from trunkline_bus.subjects import Subject
+from trunkline_bus.subscription import Subscription
+from trunkline_bus.topology import Change, apply
+from trunkline_bus.trace import current_traceparent, remote_parent
+
+__all__ = [
+    "Ack",
+    "BucketSpec",
+    "Bus",
+    "BusError",
+    "BusMessage",
+    "BusMiddleware",
+    "BusSettings",
+    "CallError",
+    "CallTimeout",
+    "Change",
+    "ConnectionFailed",
+    "ConsumerSpec",
+    "DeadLetter",
+    "DecodeError",
+    "Delivery",
+    "EmbeddedServer",
+    "Endpoint",
+    "Entry",
+    "Envelope",
+    "KeyValue",
+    "NoResponders",
+    "ObjectInfo",
+    "ObjectStore",
+    "ObjectStoreSpec",
+    "Payload",
+    "Received",
+    "Refusal",
+    "RemoteFault",
+    "Request",
+    "Scope",
+    "SequenceConflict",
+    "ServerSettings",
+    "ServerStartError",
+    "ServerTooOld",
+    "Service",
+    "StorageFull",
+    "Stored",
+    "StreamError",
+    "StreamSpec",
+    "StreamUnavailable",
+    "Subject",
+    "SubjectError",
+    "Subscription",
+    "Topic",
+    "Topology",
+    "TopologyConflict",
+    "Transform",
+    "apply",
+    "connect",
+    "current_traceparent",
+    "key_of",
+    "new_id",
+    "remote_parent",
+    "service",
+]

@@ -1,0 +1,22 @@
+"""What JetStream puts into the reply subject of a delivered message. Parsing only."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+
+class DeliveryInfo(msgspec.Struct, frozen=True):
+    """How often a message was delivered, its place in the stream and among the consumer's deliveries."""
+
+    delivered: int
+    seq: int
+    consumer_seq: int
+    time: datetime
+
+
+def delivery_info(reply: str) -> DeliveryInfo:
+    """Read ``$JS.ACK.<stream>.<consumer>.<delivered>.<seq>.<consumer seq>.<time>.<pending>``, old or new form."""
+    tokens = reply.split(".")
+    start = 4 if len(tokens) == 9 else 6
+    delivered, seq, consumer_seq, nanos = (int(token) for token in tokens[start : start + 4])
+    return DeliveryInfo(delivered, seq, consumer_seq, datetime.fromtimestamp(nanos // 1000 / 1_000_000, UTC))

@@ -1,0 +1,78 @@
+"""Subjects with types: what may be asked (``Endpoint``) and what may be told (``Topic``). Declarations only."""
+
+import re
+import typing
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from trunkline_bus.subjects import Subject
+
+T = TypeVar("T")
+Req = TypeVar("Req")
+Rep = TypeVar("Rep")
+
+_TAG = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\.v[0-9]+")
+
+
+def payload_types(payload: Any) -> tuple[Any, ...]:
+    """The payload classes of a type: the members of a union, or the type itself."""
+    members = typing.get_args(payload)
+    return tuple(members) if members else (payload,)
+
+
+def check_payload(where: str, payload: Any) -> None:
+    """Raise ``TypeError`` unless every member is a msgspec struct with a versioned tag."""
+    for member in payload_types(payload):
+        if not (isinstance(member, type) and issubclass(member, msgspec.Struct)):
+            raise TypeError(f"{where}: {member!r} is not a Payload; derive it from trunkline_bus.Payload")
+        tag = member.__struct_config__.tag
+        if not isinstance(tag, str) or _TAG.fullmatch(tag) is None:
+            raise TypeError(f'{where}: {member.__name__} has the tag {tag!r}; write tag="area.name.v1"')
+
+
+@dataclass(frozen=True)
+class Endpoint(Generic[Req, Rep]):
+    """A request and its reply on one subject. ``reply`` may be a union.
+
+    ``streaming`` endpoints answer with any number of replies. ``traced=False`` makes no span per request.
+    Raises ``TypeError`` when a type has no versioned tag.
+    """
+
+    name: str
+    subject: Subject
+    request: type[Req]
+    reply: type[Rep]
+    doc: str = ""
+    traced: bool = True
+    streaming: bool = False
+
+    def __post_init__(self) -> None:
+        check_payload(f"endpoint {self.name}", self.request)
+        check_payload(f"endpoint {self.name}", self.reply)
+
+
+@dataclass(frozen=True)
+class Topic(Generic[T]):
+    """A kind of message on one subject. ``payload`` may be a union.
+
+    ``stream`` names the JetStream stream that stores it (None: core NATS only). ``stored`` is how the subject
+    reads after the stream's transform; None when the stream keeps the subject as it is.
+    Raises ``TypeError`` when a type has no versioned tag.
+    """
+
+    name: str
+    subject: Subject
+    payload: type[T]
+    stream: str | None = None
+    stored: Subject | None = None
+    doc: str = ""
+
+    def __post_init__(self) -> None:
+        check_payload(f"topic {self.name}", self.payload)
+
+    @property
+    def kept(self) -> Subject:
+        """The subject as the stream keeps it."""
+        return self.stored or self.subject

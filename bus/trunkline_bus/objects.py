@@ -1,0 +1,124 @@
+"""Objects: bytes of any size in the standard NATS object store layout, written and read through JetStream."""
+
+import base64
+import hashlib
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from trunkline_bus.errors import StreamUnavailable
+from trunkline_bus.ids import new_id
+from trunkline_bus.jetstream import last_record, records, store
+from trunkline_bus.jsapi import MSG_ID, STREAM_NOT_FOUND
+from trunkline_bus.link import Link
+from trunkline_bus.specs import ObjectStoreSpec
+from trunkline_bus.topology import apply_one
+
+_CHUNK = 128 * 1024
+_ROLLUP = {"Nats-Rollup": "sub"}
+
+
+class ObjectInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the bucket knows of an object; the field names are those of NATS."""
+
+    name: str
+    bucket: str
+    nuid: str
+    size: int = 0
+    chunks: int = 0
+    digest: str = ""
+    mtime: str = ""
+    deleted: bool = False
+
+
+class ObjectStore:
+    """One bucket of objects. The stock ``nats object`` tools read the same bucket."""
+
+    def __init__(self, link: Link, spec: ObjectStoreSpec) -> None:
+        self.spec = spec
+        self._link = link
+        self._ensured = False
+
+    async def ensure(self) -> None:
+        """Create the bucket when it is missing. Raises ``TopologyConflict``, ``StreamError`` kinds."""
+        if not self._ensured:
+            await apply_one(self._link, self.spec.stream())
+            self._ensured = True
+
+    async def put(self, name: str, data: bytes) -> ObjectInfo:
+        """Store ``data`` under ``name``, replacing what was there. Raises ``StreamError`` kinds."""
+        previous = await self.info(name)
+        nuid = new_id()
+        pieces = [data[start : start + _CHUNK] for start in range(0, len(data), _CHUNK)]
+        for index, piece in enumerate(pieces):
+            await self._store(f"$O.{self.spec.name}.C.{nuid}", piece, {MSG_ID: f"{nuid}-{index}"})
+        info = ObjectInfo(
+            name=name,
+            bucket=self.spec.name,
+            nuid=nuid,
+            size=len(data),
+            chunks=len(pieces),
+            digest="SHA-256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode(),
+            mtime=datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+        )
+        await self._store(self._meta(name), msgspec.json.encode(info), {MSG_ID: nuid, **_ROLLUP})
+        if previous is not None:
+            await self._purge(previous.nuid)
+        return info
+
+    async def get(self, name: str) -> bytes | None:
+        """The bytes of ``name``; None when there is no such object or its bytes do not match its digest."""
+        info = await self.info(name)
+        if info is None:
+            return None
+        chunks = [
+            record.data
+            async for record in records(
+                self._link, self.spec.stream_name, f"$O.{self.spec.name}.C.{info.nuid}"
+            )
+        ]
+        data = b"".join(chunks)
+        digest = "SHA-256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode()
+        return data if digest == info.digest else None
+
+    async def info(self, name: str) -> ObjectInfo | None:
+        """What is known of ``name``; None when it does not exist, was deleted, or the bucket is missing."""
+        try:
+            record = await last_record(self._link, self.spec.stream_name, self._meta(name))
+        except StreamUnavailable as error:
+            if error.code == STREAM_NOT_FOUND:
+                return None
+            raise
+        if record is None:
+            return None
+        info = msgspec.json.decode(record.data, type=ObjectInfo)
+        return None if info.deleted else info
+
+    async def delete(self, name: str) -> None:
+        """Remove ``name``; nothing happens when it is not there."""
+        info = await self.info(name)
+        if info is None:
+            return
+        gone = msgspec.structs.replace(info, deleted=True, size=0, chunks=0, digest="")
+        await self._store(self._meta(name), msgspec.json.encode(gone), {MSG_ID: new_id(), **_ROLLUP})
+        await self._purge(info.nuid)
+
+    async def names(self) -> list[str]:
+        """The names of all objects in the bucket."""
+        found: list[str] = []
+        async for record in records(self._link, self.spec.stream_name, f"$O.{self.spec.name}.M.*"):
+            info = msgspec.json.decode(record.data, type=ObjectInfo)
+            if not info.deleted:
+                found.append(info.name)
+        return found
+
+    async def _store(self, subject: str, data: bytes, headers: dict[str, str]) -> None:
+        await store(self._link, subject, data, headers, timeout=10.0)
+
+    async def _purge(self, nuid: str) -> None:
+        body: dict[str, Any] = {"filter": f"$O.{self.spec.name}.C.{nuid}"}
+        await self._link.api(f"STREAM.PURGE.{self.spec.stream_name}", body)
+
+    def _meta(self, name: str) -> str:
+        return f"$O.{self.spec.name}.M.{base64.urlsafe_b64encode(name.encode()).decode()}"

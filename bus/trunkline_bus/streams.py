@@ -1,0 +1,84 @@
+"""Typed access to what streams keep: append, the last message, the whole history, delete and purge."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypeVar
+
+from trunkline_bus.endpoint import Topic
+from trunkline_bus.envelope import Scope
+from trunkline_bus.errors import BusError
+from trunkline_bus.inbound import Inbound
+from trunkline_bus.jetstream import api, last_record, records, store
+from trunkline_bus.jsapi import EXPECTED_LAST, EXPECTED_LAST_SUBJECT, EXPECTED_STREAM, MSG_ID, StoredRecord
+from trunkline_bus.link import Link
+from trunkline_bus.messages import Ack, Stored
+from trunkline_bus.outbound import Outbound
+
+T = TypeVar("T")
+
+
+async def append(
+    link: Link,
+    outbound: Outbound,
+    topic: Topic[T],
+    payload: T,
+    *,
+    scope: Scope,
+    msg_id: str | None,
+    expect: int | None,
+    expect_filter: str | None,
+    timeout: float,
+    headers: Mapping[str, str] | None,
+    keys: dict[str, str],
+) -> Ack:
+    """See ``Bus.append``."""
+    subject = topic.subject.format(**keys)
+    envelope = outbound.wrap(payload, scope)
+    final = {**(headers or {}), MSG_ID: msg_id or envelope.id, EXPECTED_STREAM: stream_of(topic)}
+    if expect is not None:
+        final[EXPECTED_LAST] = str(expect)
+    if expect_filter is not None:
+        final[EXPECTED_LAST_SUBJECT] = expect_filter
+
+    async def transmit(target: str, body: bytes, final_headers: dict[str, str]) -> Ack:
+        return await store(link, target, body, final_headers, timeout)
+
+    return await outbound.send(subject, envelope, final, transmit)
+
+
+async def last(link: Link, inbound: Inbound, topic: Topic[T], keys: dict[str, str]) -> Stored[T] | None:
+    """See ``Bus.last``."""
+    record = await last_record(link, stream_of(topic), topic.kept.filter(**keys))
+    return None if record is None else await opened(inbound, topic, record)
+
+
+async def history(
+    link: Link, inbound: Inbound, topic: Topic[T], after: int, keys: dict[str, str]
+) -> AsyncIterator[Stored[T]]:
+    """See ``Bus.history``."""
+    async for record in records(link, stream_of(topic), topic.kept.filter(**keys), after=after):
+        yield await opened(inbound, topic, record)
+
+
+async def delete(link: Link, topic: Topic[Any], seq: int) -> None:
+    """See ``Bus.delete``."""
+    await api(link, f"STREAM.MSG.DELETE.{stream_of(topic)}", {"seq": seq, "no_erase": True})
+
+
+async def purge(link: Link, topic: Topic[Any], keys: dict[str, str]) -> None:
+    """See ``Bus.purge``."""
+    await api(link, f"STREAM.PURGE.{stream_of(topic)}", {"filter": topic.kept.filter(**keys)})
+
+
+async def opened(inbound: Inbound, topic: Topic[T], record: StoredRecord) -> Stored[T]:
+    """The typed message of a record. Raises ``DecodeError`` or ``SubjectError``."""
+    envelope = await inbound.open(topic.payload, record.data, record.headers)
+    return Stored(record.seq, record.subject, topic.kept.parse(record.subject), record.time, envelope)
+
+
+def stream_of(topic: Topic[Any]) -> str:
+    """The stream a topic names. Raises ``BusError`` when it names none."""
+    if topic.stream is None:
+        raise BusError(
+            f"topic {topic.name} names no stream, so nothing stores it; use publish, or give it one"
+        )
+    return topic.stream

@@ -1,0 +1,22 @@
+"""One helper around anyio task groups. Nothing about NATS."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+from anyio.abc import TaskGroup
+
+
+@asynccontextmanager
+async def background_tasks() -> AsyncIterator[TaskGroup]:
+    """A task group whose tasks end with the block, and whose body's exception leaves without a group around it."""
+    try:
+        async with anyio.create_task_group() as group:
+            try:
+                yield group
+            finally:
+                group.cancel_scope.cancel()
+    except BaseExceptionGroup as failure:
+        if len(failure.exceptions) == 1:
+            raise failure.exceptions[0] from failure.exceptions[0].__cause__
+        raise

@@ -1,0 +1,34 @@
+"""Trace context across messages, by the OpenTelemetry API alone. Sets up no exporter and makes no span."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import context, trace
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
+
+_TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+
+
+def current_traceparent() -> str | None:
+    """The W3C ``traceparent`` of the current span, or None when there is no valid one."""
+    span = trace.get_current_span().get_span_context()
+    if not span.is_valid:
+        return None
+    return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
+
+
+@contextmanager
+def remote_parent(traceparent: str | None) -> Iterator[None]:
+    """Within the block, new spans are children of ``traceparent``. None or nonsense leaves things as they are."""
+    match = _TRACEPARENT.fullmatch(traceparent or "")
+    if match is None:
+        yield
+        return
+    trace_id, span_id, flags = (int(group, 16) for group in match.groups())
+    parent = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags)))
+    token = context.attach(trace.set_span_in_context(parent))
+    try:
+        yield
+    finally:
+        context.detach(token)
