@@ -36,6 +36,7 @@ from trunkline_bus.settings import BusSettings
 from trunkline_bus.specs import BucketSpec, ConsumerSpec, ObjectStoreSpec, StreamSpec, Topology, Transform
 from trunkline_bus.subjects import Subject
 from trunkline_bus.subscription import Subscription
+from trunkline_bus.tasks import background_tasks
 from trunkline_bus.topology import Change, apply
 from trunkline_bus.trace import current_traceparent, remote_parent
 
@@ -88,6 +89,7 @@ __all__ = [
     "TopologyConflict",
     "Transform",
     "apply",
+    "background_tasks",
     "connect",
     "current_traceparent",
     "key_of",

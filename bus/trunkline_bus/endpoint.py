@@ -13,6 +13,10 @@ T = TypeVar("T")
 Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
+_RESERVED = frozenset(
+    "self topic payload endpoint request handler scope msg_id expect expect_filter timeout idle_timeout headers "
+    "after queue limit buffer".split()
+)
 _TAG = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\.v[0-9]+")
 
 
@@ -32,6 +36,13 @@ def check_payload(where: str, payload: Any) -> None:
             raise TypeError(f'{where}: {member.__name__} has the tag {tag!r}; write tag="area.name.v1"')
 
 
+def check_keys(where: str, subject: Subject) -> None:
+    """Raise ``TypeError`` when a key of the subject is a parameter of the bus, which would swallow it."""
+    for key in subject.keys:
+        if key in _RESERVED:
+            raise TypeError(f"{where}: {subject.template!r} may not call a key {key!r}; choose another name")
+
+
 @dataclass(frozen=True)
 class Endpoint(Generic[Req, Rep]):
     """A request and its reply on one subject. ``reply`` may be a union.
@@ -49,6 +60,7 @@ class Endpoint(Generic[Req, Rep]):
     streaming: bool = False
 
     def __post_init__(self) -> None:
+        check_keys(f"endpoint {self.name}", self.subject)
         check_payload(f"endpoint {self.name}", self.request)
         check_payload(f"endpoint {self.name}", self.reply)
 
@@ -70,6 +82,8 @@ class Topic(Generic[T]):
     doc: str = ""
 
     def __post_init__(self) -> None:
+        check_keys(f"topic {self.name}", self.subject)
+        check_keys(f"topic {self.name}", self.kept)
         check_payload(f"topic {self.name}", self.payload)
 
     @property

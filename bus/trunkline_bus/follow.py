@@ -1,7 +1,7 @@
 """Read a stream's matching messages for ever, in order and without gaps, by a throw-away consumer that is remade."""
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
@@ -72,7 +72,7 @@ class _Cursor:
         if self._start["deliver_policy"] == "new":  # from here on the place is known
             self._note(int(reply["delivered"]["stream_seq"]))
 
-    async def records(self) -> AsyncIterator[StoredRecord]:
+    async def records(self) -> AsyncGenerator[StoredRecord, None]:
         """The records, remaking the consumer whenever it may have lost one."""
         while True:
             async with Pull(

@@ -10,7 +10,7 @@ from trunkline_bus.codec import Codec
 from trunkline_bus.envelope import Envelope
 from trunkline_bus.errors import BusError, DecodeError, SubjectError
 from trunkline_bus.link import Link
-from trunkline_bus.messages import DeadLetter
+from trunkline_bus.messages import DeadLetter, Received
 from trunkline_bus.middleware import BusMessage, BusMiddleware, chained
 from trunkline_bus.outbound import NO_SCOPE, Outbound
 from trunkline_bus.subjects import Subject
@@ -38,6 +38,10 @@ class Inbound:
         self._outbound = outbound
         self._middleware = tuple(middleware)
         self._dead = Subject(link.settings.dead_letters)
+        if self._dead.keys not in ((), ("reason",)):
+            raise SubjectError(
+                f"the dead letter subject {self._dead.template!r} may have the key {{reason}} only"
+            )
 
     async def open(self, payload: type[T], data: bytes, headers: Mapping[str, str] | None) -> Envelope[T]:
         """The envelope in a message body. Raises ``DecodeError``."""
@@ -56,6 +60,26 @@ class Inbound:
         except DecodeError as error:
             await self.bury(name, error.reason, error.detail, data)
         return None
+
+    async def receive(
+        self,
+        subject: Subject,
+        payload: type[T],
+        name: str,
+        data: bytes,
+        headers: Mapping[str, str] | None,
+        handler: Callable[[Received[T]], Awaitable[None]],
+    ) -> None:
+        """Give a live message to ``handler``, through the middleware; exceptions of both pass through."""
+        parsed = await self.parse(subject, payload, name, data, headers)
+        if parsed is None:
+            return
+        keys, envelope = parsed
+
+        async def last(final_name: str, final_envelope: Envelope[T]) -> None:
+            await handler(Received(final_name, keys, final_envelope))
+
+        await self.handle(name, envelope, headers, last)
 
     async def handle(
         self,
@@ -87,7 +111,7 @@ class Inbound:
             data=base64.b64encode(data[:_KEPT_BYTES]).decode(),
             size=len(data),
         )
-        target = self._dead.filter(**{"reason": reason} if "reason" in self._dead.keys else {})
+        target = self._dead.format(**dict.fromkeys(self._dead.keys, reason))
         try:
             await self._outbound.send(target, self._outbound.wrap(letter, NO_SCOPE), {}, self._post)
         except BusError as error:

@@ -84,11 +84,8 @@ def parse_time(text: str) -> datetime:
 
 def parse_headers(raw: bytes) -> dict[str, str]:
     """NATS header bytes as a dict."""
-    pairs = (line.partition(b":") for line in raw.split(b"\r\n")[1:] if line)
-    return {
-        name.strip().decode("ascii", "replace"): value.strip().decode("utf-8", "replace")
-        for name, _, value in pairs
-    }
+    pairs = (line.decode("utf-8", "replace").partition(":") for line in raw.split(b"\r\n")[1:] if line)
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def nanoseconds(seconds: float) -> int:

@@ -30,7 +30,7 @@ from trunkline_bus.settings import MINIMUM_SERVER, BusSettings
 _log = logging.getLogger(__name__)
 
 Sink = Callable[[Msg], None]
-Listener = Callable[[], None]
+Listener = Callable[[], object]
 STATUS = "Status"
 
 
@@ -257,7 +257,8 @@ class Link:
             reply: dict[str, Any] = msgspec.json.decode(msg.data)
             return reply
 
-        return await self.persist(attempt, timeout=timeout, what=subject)
+        answer: dict[str, Any] = await self.persist(attempt, timeout=timeout, what=subject)
+        return answer
 
     async def persist(
         self, attempt: Callable[[float], Awaitable[Any]], *, timeout: float, what: str, patience: float = 2.0
@@ -296,7 +297,7 @@ class Link:
         self._on_slow.pop(raw._id, None)
         try:
             async with asyncio.timeout(self.settings.drain_timeout):
-                await (raw.drain() if drain and self.connected else raw.unsubscribe())
+                await (raw.drain() if drain and self.connected else raw.unsubscribe())  # type: ignore[no-untyped-call]
         except (nats.errors.Error, OSError, TimeoutError) as error:
             _log.debug("unsubscribe from %s: %s", raw.subject, error)
 

@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -286,7 +287,7 @@ def _spawn_watched(argv: list[str], fds: tuple[int, ...]) -> "subprocess.Popen[b
     )
 
 
-def _bound_to_parent(parent: int) -> "object":
+def _bound_to_parent(parent: int) -> Callable[[], None]:
     libc = ctypes.CDLL(None)
 
     def bind() -> None:
@@ -300,7 +301,7 @@ def _bound_to_parent(parent: int) -> "object":
 async def _exited(process: "subprocess.Popen[bytes]") -> None:
     """Wait for the end of the child without blocking or polling where the system can tell us."""
     if not hasattr(os, "pidfd_open"):
-        while process.poll() is None:
+        while process.poll() is None:  # noqa: ASYNC110 - nothing to wait for on this system
             await anyio.sleep(0.05)
         return
     try:

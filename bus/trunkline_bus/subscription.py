@@ -11,7 +11,6 @@ from anyio.abc import TaskGroup
 from nats.aio.msg import Msg
 
 from trunkline_bus.endpoint import Topic
-from trunkline_bus.envelope import Envelope
 from trunkline_bus.inbound import Inbound
 from trunkline_bus.link import Link
 from trunkline_bus.messages import Received
@@ -119,14 +118,9 @@ async def subscribe(
 async def _handle(
     inbound: Inbound, topic: Topic[T], handler: Callable[[Received[T]], Awaitable[None]], msg: Msg
 ) -> None:
-    async def last(name: str, envelope: Envelope[T]) -> None:
-        await handler(Received(name, parsed[0], envelope))
-
     try:
-        parsed = await inbound.parse(topic.subject, topic.payload, msg.subject, msg.data, msg.headers)
-        if parsed is not None:
-            await inbound.handle(msg.subject, parsed[1], msg.headers, last)
-    except Exception as error:  # a handler's failure must not end the subscription
+        await inbound.receive(topic.subject, topic.payload, msg.subject, msg.data, msg.headers, handler)
+    except Exception as error:  # a failing handler or middleware must not end the subscription
         await inbound.bury_failure(msg.subject, msg.data, error)
 
 
@@ -143,7 +137,7 @@ class _Buffer(Generic[T]):
         """Messages may have been missed before the next one that arrives."""
         self._gap = True
 
-    def put(self, item: Received[T]) -> None:
+    async def put(self, item: Received[T]) -> None:
         """Add a message, dropping the oldest when full."""
         if self._gap:
             self._gap = False
@@ -170,15 +164,7 @@ async def listen(
     box: _Buffer[T] = _Buffer(buffer)
 
     async def deliver(msg: Msg) -> None:
-        async def last(name: str, envelope: Envelope[T]) -> None:
-            box.put(Received(name, parsed[0], envelope))
-
-        try:
-            parsed = await inbound.parse(topic.subject, topic.payload, msg.subject, msg.data, msg.headers)
-            if parsed is not None:
-                await inbound.handle(msg.subject, parsed[1], msg.headers, last)
-        except Exception as error:  # a middleware's failure must not end the subscription
-            await inbound.bury_failure(msg.subject, msg.data, error)
+        await _handle(inbound, topic, box.put, msg)
 
     undo = link.on_up(box.mark_gap)
     raw = await link.subscribe(topic.subject.filter(**keys), deliver, on_slow=box.mark_gap)

@@ -1,4 +1,4 @@
-"""Bring the server into the shape a ``Topology`` describes. Safe to run by many workers at once, any number of times."""
+"""Bring the server into the shape a ``Topology`` describes. Any number of workers may do so at once."""
 
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
