@@ -58,7 +58,7 @@ from trunkline.messages.memory import (
     WriteManyMemory,
     WriteMemory,
 )
-from trunkline.messages.tools import CallTool, EffectRecord, ListTools, ToolCatalogue, ToolReply
+from trunkline.messages.tools import CallTool, CancelCall, EffectRecord, ListTools, ToolCatalogue, ToolReply
 from trunkline.messages.turn import ApprovalDecided, FeedItem, InboxItem, TurnFact, TurnRecord
 from trunkline.messages.workers import SpanBatch, WorkerBeat
 from trunkline_bus import (
@@ -188,6 +188,12 @@ CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "tools.call", Subject("trunkline.cmd.tools.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
     doc="Run a tool: signs of life, then the outcome.",
 )  # fmt: skip
+CANCEL_CALL: Topic[CancelCall] = Topic(
+    name="tool call cancel",
+    subject=Subject("trunkline.ctl.tools.{call}.cancel"),
+    payload=CancelCall,
+    doc="Stop a tool call, wherever it runs. Heard by every tools worker.",
+)
 
 # Memory ------------------------------------------------------------------------------------------------------
 

@@ -78,6 +78,15 @@ class CallTool(Payload, tag="tools.call.v1"):
     approved: str | None = None
 
 
+class CancelCall(Payload, tag="tools.cancel.v1"):
+    """Stop a call. The worker that runs it answers its caller with an outcome; where it does not run, nothing happens.
+
+    It is not stored, so whoever wants a call stopped repeats it until the outcome comes.
+    """
+
+    reason: str = ""
+
+
 class ToolProgress(Payload, tag="tools.progress.v1"):
     """The call lives. Sent every second, so that silence means the worker is gone."""
 
