@@ -1,9 +1,11 @@
 """Memory: what a store must do (``MemoryStore``), what others are given of it (``Memory``), and its rules."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
+
+import anyio
 
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -12,7 +14,18 @@ from trunkline.messages.conversation import (
     ConversationSummary,
     ListConversations,
 )
-from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory
+from trunkline.messages.memory import (
+    MemoryChange,
+    MemoryChanged,
+    MemoryEntry,
+    MemoryFile,
+    MemoryHit,
+    SearchMemory,
+)
+from trunkline_bus import Scope
+
+NOWHERE = Scope()
+"""The scope of a change that belongs to no conversation."""
 
 
 class Memory(Protocol):
@@ -28,17 +41,26 @@ class Memory(Protocol):
     ) -> Sequence[MemoryHit]: ...
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]: ...
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]: ...
+    async def export(self, target: Path) -> int:
+        """Write an archive of the whole memory, history included, to ``target``; returns its size in bytes."""
+        ...
 
 
 class Change:
-    """One wish to change files, before it is committed: path to new text, or to None for a deletion."""
+    """One wish to change files, before it is committed: path to new text, or to None for a deletion.
 
-    __slots__ = ("actor", "files", "reason")
+    ``scope`` tells the conversation and turn it belongs to, if any; history names them.
+    """
 
-    def __init__(self, files: dict[str, bytes | None], *, actor: str, reason: str) -> None:
+    __slots__ = ("actor", "files", "reason", "scope")
+
+    def __init__(
+        self, files: dict[str, bytes | None], *, actor: str, reason: str, scope: Scope = NOWHERE
+    ) -> None:
         self.files = files
         self.actor = actor
         self.reason = reason
+        self.scope = scope
 
 
 class MemoryRule(Protocol):
@@ -54,7 +76,17 @@ class MemoryStore(ABC):
 
     Paths are POSIX, relative to the root. All raise Refusal with one of the codes ``invalid_path``, ``not_found``,
     ``write_conflict``, ``write_failure``; nothing is left half-written.
+
+    The memory worker sets ``rules`` and ``on_change`` before ``open``. Every change that is asked for passes through
+    all rules in order before it is committed; ``on_change`` is called after each commit, edits made by hand included.
     """
+
+    rules: Sequence[MemoryRule] = ()
+    on_change: Callable[[MemoryChanged], None] = staticmethod(lambda changed: None)
+
+    async def tend(self) -> None:
+        """Look after the root while it is open (edits by hand, indexes, packing). Runs until it is cancelled."""
+        await anyio.sleep_forever()
 
     @abstractmethod
     async def open(self, root: Path, cache: Path) -> None:
@@ -76,13 +108,17 @@ class MemoryStore(ABC):
         """Commit files together and return the version. ``expected`` maps a path to the hash it must have."""
 
     @abstractmethod
-    async def edit(self, path: str, old: str, new: str, *, actor: str, reason: str) -> str: ...
+    async def edit(
+        self, path: str, old: str, new: str, *, actor: str, reason: str, scope: Scope = NOWHERE
+    ) -> str: ...
 
     @abstractmethod
-    async def move(self, source: str, target: str, *, actor: str, reason: str) -> str: ...
+    async def move(
+        self, source: str, target: str, *, actor: str, reason: str, scope: Scope = NOWHERE
+    ) -> str: ...
 
     @abstractmethod
-    async def delete(self, path: str, *, actor: str, reason: str) -> str: ...
+    async def delete(self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE) -> str: ...
 
     @abstractmethod
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]: ...
