@@ -1,15 +1,15 @@
-"""The five workers by kind. They are named as strings, so that a process loads only those it runs."""
+"""Which class is which kind of worker. Strings, so that a process imports only the worker that it runs."""
 
-from importlib import import_module
-from typing import get_args
+import importlib
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
-from trunkline.errors import TrunklineError
-from trunkline.messages.workers import WorkerKind
-from trunkline.runtime.worker import Worker
+from trunkline.errors import ConfigError
 
-KINDS: tuple[WorkerKind, ...] = get_args(WorkerKind)
+if TYPE_CHECKING:
+    from trunkline.runtime.worker import Worker
 
-WORKERS: dict[WorkerKind, str] = {
+WORKERS: dict[str, str] = {
     "gateway": "trunkline.gateway.worker:GatewayWorker",
     "monitor": "trunkline.monitor.worker:MonitorWorker",
     "tools": "trunkline.tools.worker:ToolsWorker",
@@ -18,16 +18,16 @@ WORKERS: dict[WorkerKind, str] = {
 }
 
 
-def load_worker(kind: str) -> type[Worker]:
-    """The class of a kind.
+def load_worker(kind: str) -> "type[Worker]":
+    """The class of a kind of worker; its module is imported now.
 
     Raises:
-        TrunklineError: there is no worker of that kind.
+        ConfigError: there is no such kind.
     """
-    for known, where in WORKERS.items():
-        if known == kind:
-            module, name = where.split(":")
-            found: type[Worker] = getattr(import_module(module), name)
-            return found
-    names = ", ".join(WORKERS)
-    raise TrunklineError(f"There is no worker called {kind!r}.", hint=f"The workers are {names}.")
+    if kind not in WORKERS:
+        near = get_close_matches(kind, WORKERS, n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(WORKERS)}."
+        raise ConfigError(f"There is no worker {kind!r}.", hint=hint)
+    module, _, name = WORKERS[kind].partition(":")
+    found: type[Worker] = getattr(importlib.import_module(module), name)
+    return found

@@ -15,10 +15,17 @@ def bus_settings(
     Raises:
         ConfigError: the password's environment variable is not set.
     """
-    bus = config.settings.bus
+    bus, credentials = config.settings.bus, None
     if url is None:
         url, user = bus.url or USUAL_URL, bus.user
-        password = bus.password.reveal() if bus.password is not None else None
+        password = bus.password.reveal(config.environ) if bus.password is not None else None
+        credentials = str(bus.credentials_file) if bus.credentials_file is not None else None
     return BusSettings(
-        url=url, user=user, password=password, dead_letters=DEAD_LETTERS, claims=CLAIMS.name, claim_ttl=CLAIMS.ttl
+        url=url,
+        user=user,
+        password=password,
+        credentials_file=credentials,
+        dead_letters=DEAD_LETTERS,
+        claims=CLAIMS.name,
+        claim_ttl=CLAIMS.ttl,
     )

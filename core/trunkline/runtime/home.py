@@ -35,13 +35,8 @@ class Home:
     @classmethod
     def of(cls, config: "Config") -> "Home":
         """The home that a configuration belongs to."""
-        usual = cls.at(Path(config.home))
-        memory, workspaces = config.settings.runtime.memory_root, config.settings.tools.workspaces
-        return cls(
-            usual.path,
-            _placed(usual.path, memory) or usual.memory,
-            _placed(usual.path, workspaces) or usual.workspaces,
-        )
+        settings = config.settings
+        return cls(config.home, settings.runtime.memory_root, settings.tools.workspaces)
 
     @property
     def config_file(self) -> Path:
@@ -89,10 +84,6 @@ class Home:
         with storage_errors(self.run):
             probe.write_bytes(b"x")
             probe.unlink()
-
-
-def _placed(home: Path, configured: "str | Path | None") -> Path | None:
-    return None if configured in (None, "") else (home / Path(str(configured)).expanduser())
 
 
 def make_folder(folder: Path) -> None:

@@ -96,7 +96,8 @@ async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[Wo
 async def keep_topology(bus: Bus, config: Config) -> Callable[[], None]:
     """Bring streams, consumers and buckets to the server, now and after each reconnect (a server that restarted
     has lost what it kept in memory). Returns the undo."""
-    wanted = topology(replicas=config.settings.bus.replicas)
+    kept = config.settings.bus
+    wanted = topology(replicas=kept.replicas, journal_days=kept.journal_days, feed_hours=kept.feed_hours)
 
     async def again() -> None:
         try:

@@ -49,7 +49,7 @@ def write_run_file(home: Home, run: RunFile) -> None:
     draft = target.with_suffix(f".{os.getpid()}")
     with storage_errors(target):
         try:
-            with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 file.write(msgspec.json.encode(run))
             draft.replace(target)
         finally:

@@ -1,0 +1,80 @@
+"""How an error looks on the command line: one sentence, a hint, an exit status, and no traceback."""
+
+import sys
+import traceback
+from collections.abc import Callable
+
+import click
+
+FAILED, USAGE, INTERRUPTED = 1, 2, 130
+
+
+def shown(run: Callable[[], int], *, debug: bool = False) -> int:
+    """Run something, show its error on standard error, and return the exit status.
+
+    ``debug`` (TRUNKLINE_DEBUG=1) shows the traceback too.
+    """
+    try:
+        return run()
+    except (KeyboardInterrupt, click.Abort):
+        click.echo(err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _close_output()
+        return FAILED
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except Exception as error:
+        if debug:
+            traceback.print_exception(error)
+        return _show(_leaf(error))
+
+
+def _leaf(error: BaseException) -> BaseException:
+    """The one error inside groups of one, else the group."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def _show(error: BaseException) -> int:
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    sentence, hint = explained(error)
+    click.echo(f"Error: {sentence}", err=True)
+    if hint:
+        click.echo(f"Hint: {hint}", err=True)
+    return FAILED
+
+
+def explained(error: BaseException) -> tuple[str, str]:
+    """A sentence and a hint for an error."""
+    from trunkline.errors import TrunklineError
+    from trunkline_bus import BusError, NoResponders, RemoteFault
+
+    if isinstance(error, TrunklineError):
+        return error.sentence, error.hint
+    if isinstance(error, RemoteFault):
+        return error.message, ""
+    if isinstance(error, NoResponders):
+        return (
+            f"No worker answers: {error}.",
+            'See "trunkline doctor", or start the platform with "trunkline up".',
+        )
+    if isinstance(error, BusError):
+        return str(error), ""
+    return (
+        f"Something went wrong inside Trunkline ({type(error).__name__}: {error}).",
+        "Set TRUNKLINE_DEBUG=1 to see where, and please report it.",
+    )
+
+
+def _close_output() -> None:
+    """The reader of a pipe has left: keep Python from complaining about it at exit."""
+    try:
+        sys.stdout.close()
+    except BrokenPipeError:
+        return

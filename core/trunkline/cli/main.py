@@ -1,0 +1,82 @@
+"""The ``trunkline`` program: finds the command and shows its errors. No command's own work may be in here."""
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+
+import click
+
+from trunkline.cli.errors import shown
+
+COMMANDS: dict[str, str] = {
+    "chat": "Talk with an agent in this terminal.",
+    "say": "Say one thing and print the answer.",
+    "up": "Run the platform: the bus and all five workers.",
+    "run": "Run one worker as a process.",
+    "init": "Set up the home folder, a block and a model.",
+    "blocks": "Make, list, show, archive, restore and delete blocks.",
+    "memory": "Bring files into memory, read and search it.",
+    "plugins": "List the plugins, or begin a new one.",
+    "config": "Show every setting and where it comes from.",
+    "doctor": "Check the installation and say what to do.",
+    "trace": "Draw what happened in a turn.",
+}
+"""The commands in the order of the help, with the line that the help shows without importing them.
+
+The command NAME is ``trunkline.cli.NAME:command``.
+"""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are used; those of plugins come after the built-in ones."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names in the order of the help."""
+        return [*COMMANDS, *sorted(set(_plugin_commands()) - set(COMMANDS))]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command, imported now, or None when there is none of that name."""
+        if name in COMMANDS:
+            found: click.Command = importlib.import_module(f"trunkline.cli.{name}").command
+            return found
+        return _plugin_commands().get(name)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help's list, from the table."""
+        plugins = _plugin_commands()
+        rows = list(COMMANDS.items())
+        rows += [(name, plugins[name].get_short_help_str()) for name in sorted(set(plugins) - set(COMMANDS))]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+def _plugin_commands() -> dict[str, click.Command]:
+    from trunkline.cli.extra import plugin_commands
+
+    return plugin_commands()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="trunkline", prog_name="trunkline", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Trunkline: your own agents, on your own machine.
+
+    Settings lie in ~/.trunkline (or TRUNKLINE_HOME). Begin with "trunkline chat".
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and leave with its exit status: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
+    sys.exit(shown(lambda: invoke(arguments), debug=os.environ.get("TRUNKLINE_DEBUG") == "1"))
+
+
+def invoke(arguments: list[str] | None = None) -> int:
+    """Run a command and return its exit status; errors are raised."""
+    run: Callable[..., object] = cli.main
+    status = run(args=arguments, prog_name="trunkline", standalone_mode=False)
+    return status if isinstance(status, int) else 0
+
+
+if __name__ == "__main__":
+    main()

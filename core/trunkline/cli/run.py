@@ -1,0 +1,83 @@
+"""``trunkline run WORKER``: one worker as a process, on a bus that others share."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
+    from trunkline.runtime.worker import Worker
+    from trunkline_bus import BusSettings
+
+EXAMPLES = """
+trunkline run monitor --bus nats://10.0.0.5:4222
+trunkline run tools
+TRUNKLINE_BUS__URL=nats://bus:4222 trunkline run memory --log json
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("worker")
+@click.option(
+    "--bus", "url", help="Address of the NATS server; else bus.url, else the instance on this home."
+)
+@click.option("--log", "log_format", type=click.Choice(["auto", "json", "text"]), default="auto",
+              show_default=True, help="How to log; auto is text on a terminal and JSON lines elsewhere.")  # fmt: skip
+def command(worker: str, url: str | None, log_format: str) -> None:
+    """Run one WORKER: gateway, monitor, tools, memory or channels.
+
+    Any number of workers of a kind may run, on any machine that reaches the bus. SIGTERM drains.
+    """
+    from trunkline.cli.aio import run
+
+    run(_run, worker, url, log_format)
+
+
+async def _run(kind: str, url: str | None, log_format: str) -> None:
+    import anyio
+
+    from trunkline.cli.logs import set_up_logs
+    from trunkline.config import load_config
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.host import HostSettings, host
+    from trunkline.runtime.signals import stop_on_signals
+    from trunkline.workers import load_worker
+
+    worker_type = load_worker(kind)
+    config = load_config(flags={"bus.url": url})
+    settings = HostSettings(config, _bus(config))
+    Home.of(config).prepare()
+    stop = anyio.Event()
+    with set_up_logs(config, f"trunkline-{kind}", log_format):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(stop_on_signals, stop, tasks.cancel_scope)
+            await host(worker_type, settings, stop, task_status=_Ready())
+            tasks.cancel_scope.cancel()
+
+
+def _bus(config: "Config") -> "BusSettings":
+    from trunkline.errors import Unavailable
+    from trunkline.runtime.connecting import bus_settings
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.runfile import read_run_file
+
+    if config.settings.bus.url is not None:
+        return bus_settings(config)
+    run = read_run_file(Home.of(config))
+    if run is None:
+        raise Unavailable(
+            "There is no bus to run the worker on.",
+            hint='Give --bus nats://HOST:PORT, set bus.url, or start "trunkline up" on this home.',
+        )
+    return bus_settings(config, url=run.url, user=run.user or None, password=run.password or None)
+
+
+class _Ready:
+    """Says that the worker is open."""
+
+    def started(self, value: "Worker | None" = None) -> None:
+        if value is not None:
+            at = f" at {value.address}" if value.address else ""
+            click.echo(f"The {value.kind} worker is ready{at}")

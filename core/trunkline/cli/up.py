@@ -1,0 +1,52 @@
+"""``trunkline up``: the bus and all workers in one process."""
+
+import click
+
+from trunkline.cli.command import Command
+
+EXAMPLES = """
+trunkline up
+trunkline up --port 9000
+trunkline up --log json > trunkline.log
+TRUNKLINE_HOME=/srv/agents trunkline up
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--host", help="Address to listen on. Other than 127.0.0.1 opens the gateway to the network.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the web and API; 0 takes a free one.")
+@click.option("--log", "log_format", type=click.Choice(["auto", "json", "text"]), default="auto",
+              show_default=True, help="How to log; auto is text on a terminal and JSON lines elsewhere.")  # fmt: skip
+def command(host: str | None, port: int | None, log_format: str) -> None:
+    """Run the platform: the bus and all five workers, until Ctrl-C or SIGTERM.
+
+    Work in progress is finished or handed back before it leaves. A second signal leaves at once.
+    """
+    from trunkline.cli.aio import run
+
+    run(_up, {"gateway.host": host, "gateway.port": port}, log_format)
+
+
+async def _up(flags: dict[str, object], log_format: str) -> None:
+    import anyio
+
+    from trunkline.cli.logs import set_up_logs
+    from trunkline.config import load_config
+    from trunkline.runtime.signals import stop_on_signals
+    from trunkline.runtime.supervisor import supervised
+    from trunkline.workers import KINDS, load_worker
+
+    config = load_config(flags=flags)
+    stop = anyio.Event()
+    with set_up_logs(config, "trunkline", log_format):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(stop_on_signals, stop, tasks.cancel_scope)
+            async with supervised(config, load_worker, kinds=KINDS) as instance:
+                _say_ready(instance.gateway, str(instance.home.token_file))
+                await stop.wait()
+            tasks.cancel_scope.cancel()
+
+
+def _say_ready(address: str, token_file: str) -> None:
+    click.echo(f"Trunkline is ready at {address}")
+    click.echo(f"The access token is in {token_file}. Stop with Ctrl-C.")

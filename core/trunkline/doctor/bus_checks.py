@@ -1,0 +1,76 @@
+"""Checks of the bus and of the workers on it."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+
+from trunkline.abc.platform import HealthResult
+from trunkline.doctor.finding import Patient, bad, fine
+from trunkline.messages.workers import WorkerBeat
+from trunkline.subjects import WORKER_BUCKET
+from trunkline.workers import KINDS
+from trunkline_bus import BusError
+
+START = 'Start the platform with "trunkline up".'
+
+
+async def bus_reachable(patient: Patient) -> HealthResult:
+    """bus.reachable: the server answers, or the embedded one can be started."""
+    if patient.bus is not None:
+        return fine(f"NATS answers at {patient.bus.link.settings.shown_url}")
+    if patient.bus_error:
+        return bad(patient.bus_error, "Start the server, or correct bus.url and its credentials.")
+    binary = server_binary()
+    if binary is None:
+        return bad("nats-server is not installed.", 'Install it with "make" in the checkout, or set bus.url.')
+    return fine("Nothing runs; the embedded server can be started")
+
+
+async def bus_version(patient: Patient) -> HealthResult | None:
+    """bus.version: the server has what Trunkline stands on (2.14)."""
+    if patient.bus is not None:
+        return fine(f"nats-server {patient.bus.server_version}")
+    binary = server_binary()
+    if binary is None or patient.bus_error:
+        return None
+    said = await anyio.run_process([str(binary), "--version"], check=False, stderr=subprocess.STDOUT)
+    version = said.stdout.decode(errors="replace").rpartition("v")[2].strip()
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if numbers >= (2, 14):
+        return fine(f"nats-server {version}")
+    return bad(
+        f"{binary} is version {version or 'unknown'}; 2.14 or later is needed.", "Install a newer one."
+    )
+
+
+async def workers_alive(patient: Patient) -> HealthResult | None:
+    """workers.alive: each of the five kinds has a worker that lives."""
+    if patient.bus is None:
+        return None
+    beats = await living(patient)
+    missing = [kind for kind in KINDS if not any(beat.kind == kind for beat in beats)]
+    if not missing:
+        return fine(f"{len(beats)} workers live, of all five kinds")
+    names = ", ".join(missing)
+    return bad(f"No worker of the kind {names} lives.", f'{START} Or run one: "trunkline run {missing[0]}".')
+
+
+async def living(patient: Patient) -> list[WorkerBeat]:
+    """The beats of the workers that live."""
+    assert patient.bus is not None
+    bucket = patient.bus.kv(WORKER_BUCKET)
+    try:
+        entries = [await bucket.get(key) for key in await bucket.keys()]
+    except BusError:
+        return []
+    return [entry.value for entry in entries if entry is not None]
+
+
+def server_binary() -> Path | None:
+    """The nats-server that would be started: beside this Python, or on the PATH."""
+    beside = shutil.which("nats-server", path=str(Path(sys.executable).parent))
+    found = beside or shutil.which("nats-server")
+    return Path(found) if found else None
