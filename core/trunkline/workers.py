@@ -2,12 +2,15 @@
 
 import importlib
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from trunkline.errors import ConfigError
+from trunkline.messages.workers import WorkerKind
 
 if TYPE_CHECKING:
     from trunkline.runtime.worker import Worker
+
+KINDS: tuple[WorkerKind, ...] = get_args(WorkerKind)
 
 WORKERS: dict[str, str] = {
     "gateway": "trunkline.gateway.worker:GatewayWorker",
@@ -26,8 +29,8 @@ def load_worker(kind: str) -> "type[Worker]":
     """
     if kind not in WORKERS:
         near = get_close_matches(kind, WORKERS, n=1)
-        hint = f"Did you mean {near[0]}?" if near else f"There are: {', '.join(WORKERS)}."
-        raise ConfigError(f"There is no worker {kind!r}.", hint=hint)
+        guess = f"Did you mean {near[0]}? " if near else ""
+        raise ConfigError(f"There is no worker {kind!r}.", hint=f"{guess}There are: {', '.join(WORKERS)}.")
     module, _, name = WORKERS[kind].partition(":")
     found: type[Worker] = getattr(importlib.import_module(module), name)
     return found
