@@ -1,0 +1,365 @@
+"""What a scripted model answers: steps, and the small language in which a message says which. No I/O in here.
+
+The message of the person is the program, so the same conversation always gets the same answer, whichever process
+asks and however often. A program is one instruction a line; `` ;; `` stands for a line break where only one line
+can be typed. A ``call:`` or ``parallel:`` line ends an answer: when the results are there, the program goes on with
+the line after it, and if nothing follows, the answer quotes the results. What is no instruction is answered with
+``You said: …``.
+
+=====================================  ===========================================================================
+``say:TEXT``                           says the text, word by word
+``slow:N`` or ``slow:N:MS``            says ``word-1 … word-N``, MS (50) milliseconds apart
+``think:TEXT``                         shows the text as reasoning
+``call:NAME {json}``                   calls a tool
+``parallel:NAME {json} NAME {json}``   calls several tools in one answer
+``badcall:NAME TEXT``                  calls a tool with arguments that are not JSON
+``quote``                              quotes the tool results since the message
+``roles``                              says the roles of the messages it was sent
+``wait:SECONDS``                       is silent for so long, then goes on
+``stall:N``                            says N words (3), then nothing until the client goes
+``hang``                               nothing at all, not even headers, until the client goes
+``cut:N``                              says N words (3), then the connection breaks
+``quit:N``                             says N words (3), then the answer ends without a finish reason
+``malformed:N``                        says N words (3), then sends an event that is not JSON
+``garbage``                            answers with a web page
+``empty``                              answers with a stream without events
+``limit:N``                            says N words (3), then stops for the limit of tokens
+``filter``                             stops for the content filter
+``status:CODE``                        an HTTP error, e.g. 401, 429 (with ``Retry-After: 7``), 500
+``overflow``                           the error of a request that does not fit the context window
+``once:INSTRUCTION``                   only the first time that exactly these messages are asked about
+=====================================  ===========================================================================
+
+An example for a message that is killed in the middle: ``call:write_file {"path": "a", "content": "b"} ;; slow:20``.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+DEFAULT_WORDS = 3
+DEFAULT_PAUSE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Text, word by word, with ``pause`` seconds before each."""
+
+    text: str
+    pause: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """Reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A tool call that the model makes; ``arguments`` as text is sent as it is."""
+
+    name: str
+    arguments: dict[str, Any] | str
+
+    @property
+    def text(self) -> str:
+        """The arguments as they go over the wire."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Tool calls, all in one answer."""
+
+    wishes: tuple[Wish, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A tool that the scripted side ran itself (an agent loop does, a model does not)."""
+
+    wish: Wish
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Silence for ``seconds``; None means until the client goes."""
+
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """No headers, until the client goes. Only as the first step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The connection breaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """An event whose data is not JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Garbage:
+    """A web page in place of an answer. Only as the first step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Bytes of an answer as they are, sent ``size`` at a time (0 = at once)."""
+
+    data: bytes
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """An HTTP error. Only as the first step."""
+
+    status: int
+    code: str
+    message: str
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The proper end: stop, tool_calls, max_tokens or content_filter. A reply without it ends without a reason."""
+
+    reason: str = "stop"
+
+
+Step = Say | Think | Ask | Ran | Wait | Hang | Cut | Malformed | Garbage | Raw | Refuse | Stop
+Reply = tuple[Step, ...]
+
+OVERFLOW = Refuse(
+    status=400,
+    code="context_length_exceeded",
+    message="This model's maximum context length is 8 tokens. Please reduce the length of the messages.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One message as the model was sent it, whatever the protocol."""
+
+    role: str
+    text: str = ""
+    calls: tuple[str, ...] = ()
+    """The names of the tools that an assistant message calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What a scripted model was asked."""
+
+    lines: tuple[Line, ...]
+    again: int = 0
+    """How often exactly these messages were asked about before."""
+    tools: tuple[str, ...] = ()
+    """The names of the tools it was offered."""
+    body: dict[str, Any] = field(default_factory=dict)
+    """The request as it came, empty in process."""
+
+    @property
+    def program(self) -> str:
+        """The last thing that a person said."""
+        return next((line.text for line in reversed(self.lines) if line.role == "user"), "")
+
+    @property
+    def since(self) -> tuple[Line, ...]:
+        """What came after it."""
+        after = [line.role for line in reversed(self.lines)]
+        return self.lines[len(self.lines) - after.index("user") :] if "user" in after else self.lines
+
+    @property
+    def asked(self) -> int:
+        """How many answers with tool calls came after it."""
+        return sum(1 for line in self.since if line.calls)
+
+    @property
+    def results(self) -> tuple[tuple[str, str], ...]:
+        """The tool results after it, as name and text, in the order of the calls."""
+        names = [name for line in self.since for name in line.calls]
+        texts = [line.text for line in self.since if line.role == "tool"]
+        return tuple(zip(names, texts, strict=False))
+
+    @property
+    def words(self) -> int:
+        """How many words there are in all messages: the input tokens that scripted models count."""
+        return sum(len(line.text.split()) for line in self.lines)
+
+
+Script = Callable[[Heard], Reply]
+
+
+def words(count: int) -> str:
+    """The text that ``slow:COUNT`` says."""
+    return " ".join(f"word-{number}" for number in range(1, count + 1))
+
+
+def pieces(text: str) -> list[str]:
+    """The text cut before each word; joined they are the text again."""
+    return re.findall(r"\S+\s*|\s+", text)
+
+
+def quoted(results: Iterable[tuple[str, str]]) -> str:
+    """The text with which an answer quotes tool results."""
+    return "\n".join(f"{name} said: {text}" for name, text in results)
+
+
+def answer(*steps: Step) -> Reply:
+    """A reply of these steps that ends properly."""
+    return (*steps, Stop("tool_calls" if any(isinstance(step, Ask) for step in steps) else "stop"))
+
+
+def by_program(heard: Heard) -> Reply:
+    """The script that does what the last message says (the language is in this module's docstring)."""
+    segments = _segments(heard)
+    position = min(heard.asked, len(segments) - 1)
+    steps = list(segments[position])
+    if not steps and heard.asked:
+        steps = [Say(quoted(heard.results) or "No tool has answered.")]
+    return _ended(_on_lines(steps))
+
+
+def in_turn(programs: Iterable[str]) -> Script:
+    """The script that answers the first request by the first program, the second by the second, and so on."""
+    waiting: Iterator[str] = iter(programs)
+
+    def script(heard: Heard) -> Reply:
+        program = next(waiting, None)
+        if program is None:
+            return (Refuse(status=500, code="script_ended", message="The script has no more answers."),)
+        return by_program(replace(heard, lines=(Line(role="user", text=program),)))
+
+    return script
+
+
+def as_loop(script: Script, heard: Heard) -> Reply:
+    """What an agent loop would answer: the script's tool calls are run on this side, to the end of the program."""
+    steps: list[Step] = []
+    while True:
+        reply = script(heard)
+        asks = [step for step in reply if isinstance(step, Ask)]
+        if not asks:
+            return (*steps, *reply)
+        for step in reply:
+            steps += _run(step) if isinstance(step, Ask) else [] if isinstance(step, Stop) else [step]
+        heard = replace(heard, lines=(*heard.lines, *_ran_lines(asks)))
+
+
+def _run(ask: Ask) -> list[Step]:
+    return [Ran(wish, f"{wish.name} ran with {wish.text}") for wish in ask.wishes]
+
+
+def _ran_lines(asks: list[Ask]) -> list[Line]:
+    runs = [run for ask in asks for run in _run(ask) if isinstance(run, Ran)]
+    called = Line(role="assistant", calls=tuple(run.wish.name for run in runs))
+    return [called, *(Line(role="tool", text=run.output) for run in runs)]
+
+
+def _segments(heard: Heard) -> list[list[Step]]:
+    segments: list[list[Step]] = [[]]
+    for line in re.split(r"\n|\s*;;\s*", heard.program):
+        steps = _instruction(line.strip(), heard) if line.strip() else ()
+        segments[-1] += steps
+        if any(isinstance(step, Ask) for step in steps):
+            segments.append([])
+    return segments
+
+
+def _on_lines(steps: list[Step]) -> list[Step]:
+    """Put what several instructions say on lines of their own."""
+    said = False
+    for number, step in enumerate(steps):
+        if isinstance(step, Say):
+            steps[number] = replace(step, text=f"\n{step.text}") if said else step
+            said = True
+    return steps
+
+
+def _ended(steps: list[Step]) -> Reply:
+    final = (Stop, Cut, Hang, Garbage, Refuse)
+    unfinished = any(isinstance(step, (*final, Raw)) or step == Wait() for step in steps)
+    return tuple(steps) if unfinished else answer(*steps)
+
+
+def _instruction(line: str, heard: Heard) -> tuple[Step, ...]:
+    name, _, rest = line.partition(":")
+    if name == "once":
+        return () if heard.again else _instruction(rest.strip(), heard)
+    make = _INSTRUCTIONS.get(name)
+    if make is None:
+        return (Say(f"You said: {line}"),)
+    try:
+        return make(rest.strip(), heard)
+    except ValueError as error:
+        return (Say(f"{line!r} is not an instruction: {error}."),)
+
+
+def _wishes(text: str) -> tuple[Wish, ...]:
+    found: list[Wish] = []
+    while text:
+        name, _, rest = text.partition(" ")
+        arguments, end = json.JSONDecoder().raw_decode(rest.lstrip()) if rest.strip() else ({}, 0)
+        found.append(Wish(name, arguments))
+        text = rest.lstrip()[end:].strip()
+    return tuple(found)
+
+
+def _bad_call(text: str) -> tuple[Step, ...]:
+    name, _, arguments = text.partition(" ")
+    return (Ask((Wish(name, arguments),)),)
+
+
+def _slow(text: str) -> tuple[Step, ...]:
+    count, _, pause = text.partition(":")
+    return (Say(words(int(count)), pause=float(pause) / 1000 if pause else DEFAULT_PAUSE),)
+
+
+def _some(text: str) -> Say:
+    return Say(words(int(text or DEFAULT_WORDS)))
+
+
+def _status(text: str) -> tuple[Step, ...]:
+    status = int(text)
+    headers = (("Retry-After", "7"),) if status == 429 else ()
+    return (
+        Refuse(
+            status=status, code=f"scripted_{status}", message=f"Scripted error {status}.", headers=headers
+        ),
+    )
+
+
+_INSTRUCTIONS: dict[str, Callable[[str, Heard], tuple[Step, ...]]] = {
+    "say": lambda text, heard: (Say(text),),
+    "slow": lambda text, heard: _slow(text),
+    "think": lambda text, heard: (Think(text),),
+    "call": lambda text, heard: (Ask(_wishes(text)),),
+    "parallel": lambda text, heard: (Ask(_wishes(text)),),
+    "badcall": lambda text, heard: _bad_call(text),
+    "quote": lambda text, heard: (Say(quoted(heard.results)),),
+    "roles": lambda text, heard: (Say(" ".join(line.role for line in heard.lines)),),
+    "wait": lambda text, heard: (Wait(float(text)),),
+    "stall": lambda text, heard: (_some(text), Wait()),
+    "hang": lambda text, heard: (Hang(),),
+    "cut": lambda text, heard: (_some(text), Cut()),
+    "quit": lambda text, heard: (_some(text), Raw(b"")),
+    "malformed": lambda text, heard: (_some(text), Malformed()),
+    "garbage": lambda text, heard: (Garbage(),),
+    "empty": lambda text, heard: (Raw(b""),),
+    "limit": lambda text, heard: (_some(text), Stop("max_tokens")),
+    "filter": lambda text, heard: (Stop("content_filter"),),
+    "status": lambda text, heard: _status(text),
+    "overflow": lambda text, heard: (OVERFLOW,),
+}

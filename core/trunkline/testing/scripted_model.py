@@ -1,0 +1,206 @@
+"""A model inside this process that answers by a script. For tests and demonstrations; no network, no cost."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import msgspec
+
+from trunkline.abc.models import (
+    Call,
+    Finish,
+    ModelAdapter,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    Reasoning,
+    Text,
+    ToolRan,
+)
+from trunkline.errors import ErrorCode, ModelError, ModelFault
+from trunkline.messages.conversation import ToolCall, Usage
+from trunkline.testing.script import (
+    OVERFLOW,
+    Ask,
+    Garbage,
+    Hang,
+    Heard,
+    Line,
+    Malformed,
+    Ran,
+    Refuse,
+    Say,
+    Step,
+    Stop,
+    Think,
+    Wait,
+    Wish,
+    by_program,
+    pieces,
+)
+
+Item = ModelEvent | str | float | BaseException | Callable[[], Awaitable[Any]]
+"""What a reply is made of: an event; a text (said word by word); seconds of silence; an exception to raise; or
+something to wait for, such as the ``wait`` of an ``anyio.Event``."""
+
+ReplyItems = str | Iterable[Item]
+ModelScript = Callable[[ModelRequest], ReplyItems]
+
+
+class ScriptedModel(ModelAdapter):
+    """Answers by a function of the request, or by a list of replies, one for each request in turn.
+
+    By default the last message says what to answer, in the language of ``trunkline.testing.script``. A reply that has
+    neither a ``Finish`` nor an exception at its end gets a fitting ``Finish``. ``requests`` holds what was asked,
+    ``closed`` counts the streams that were closed before their end.
+
+    ::
+
+        model = ScriptedModel([[Call(ToolCall(id="1", name="roll"))], "You rolled a six."])
+    """
+
+    vendor = "scripted"
+
+    def __init__(
+        self,
+        script: ModelScript | Sequence[ReplyItems] | None = None,
+        *,
+        name: str = "scripted",
+        continues: bool = False,
+        models: Sequence[ModelInfo] = (ModelInfo(id="scripted"),),
+    ) -> None:
+        self.name = name
+        self.continues = continues
+        self.requests: list[ModelRequest] = []
+        self.closed = 0
+        self._models = tuple(models)
+        self._asked: Counter[bytes] = Counter()
+        self._script: ModelScript = self._by_program if script is None else _as_function(script)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Play the reply (see the class)."""
+        self.requests.append(request)
+        tally = _Tally(request)
+        try:
+            async for event in _played(self._script(request), tally):
+                yield event
+        except GeneratorExit:
+            self.closed += 1
+            raise
+        if not tally.finished:
+            yield tally.finish()
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        """The models that were given."""
+        return self._models
+
+    def _by_program(self, request: ModelRequest) -> Iterator[Item]:
+        heard = _heard(request)
+        key = msgspec.json.encode([(line.role, line.text) for line in heard.lines])
+        again = self._asked[key]
+        self._asked[key] += 1
+        for step in by_program(replace(heard, again=again)):
+            yield from _items(step, f"call_{len(heard.lines)}")
+
+
+class _Tally:
+    """Counts what a reply says, for the usage of a ``Finish`` that the script leaves out."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self._input = sum(len(message.content.split()) for message in request.messages)
+        self._output = 0
+        self._calls = False
+        self._model = request.model
+        self.finished = False
+
+    def see(self, event: ModelEvent) -> None:
+        if isinstance(event, Text | Reasoning):
+            self._output += len(event.text.split())
+        self._calls |= isinstance(event, Call)
+        self.finished |= isinstance(event, Finish)
+
+    def finish(self, reason: str = "") -> Finish:
+        usage = Usage(input_tokens=self._input, output_tokens=self._output)
+        reason = reason or ("tool_calls" if self._calls else "stop")
+        return Finish(reason=reason, usage=usage, model=self._model or "scripted")
+
+
+async def _played(reply: ReplyItems, tally: _Tally) -> AsyncIterator[ModelEvent]:
+    for item in [reply] if isinstance(reply, str) else reply:
+        if isinstance(item, BaseException):
+            raise item
+        if isinstance(item, int | float):
+            await anyio.sleep(item)
+        elif isinstance(item, str):
+            for piece in pieces(item):
+                tally.see(Text(piece))
+                yield Text(piece)
+        elif isinstance(item, ModelEvent):
+            event = tally.finish(item.reason) if isinstance(item, Finish) and not item.model else item
+            tally.see(event)
+            yield event
+        else:
+            await item()
+        await anyio.lowlevel.checkpoint()
+
+
+def _as_function(script: ModelScript | Sequence[ReplyItems]) -> ModelScript:
+    if callable(script):
+        return script
+    waiting = iter(script)
+
+    def reply(request: ModelRequest) -> ReplyItems:
+        ended = ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", "the script has no more replies")
+        return next(waiting, [ended])
+
+    return reply
+
+
+def _heard(request: ModelRequest) -> Heard:
+    lines = (
+        Line(role=message.role, text=message.content, calls=tuple(call.name for call in message.tool_calls))
+        for message in request.messages
+    )
+    return Heard(lines=tuple(lines), tools=tuple(tool.name for tool in request.tools))
+
+
+def _items(step: Step, call_id: str) -> Iterator[Item]:
+    """What a step of the language is in process."""
+    match step:
+        case Say(text, pause):
+            for number, piece in enumerate(pieces(text)):
+                yield from (pause, Text(piece)) if number and pause else (Text(piece),)
+        case Think(text):
+            yield from (Reasoning(piece) for piece in pieces(text))
+        case Ask(wishes):
+            yield from (Call(_call(wish, f"{call_id}_{number}")) for number, wish in enumerate(wishes))
+        case Ran(wish, output):
+            yield ToolRan(_call(wish, call_id), output)
+        case Wait(None) | Hang():
+            yield anyio.sleep_forever
+        case Wait(float(seconds)):
+            yield seconds
+        case Stop(reason):
+            yield Finish(reason=reason)
+        case _:
+            yield _fault(step)
+
+
+def _call(wish: Wish, call_id: str) -> ToolCall:
+    arguments = wish.arguments if isinstance(wish.arguments, dict) else {"": wish.arguments}
+    return ToolCall(id=call_id, name=wish.name, arguments=arguments)
+
+
+def _fault(step: Step) -> ModelError:
+    if step == OVERFLOW:
+        return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", OVERFLOW.message)
+    if isinstance(step, Refuse):
+        fault = _FAULTS.get(step.status, "unavailable" if step.status >= 500 else "refused")
+        return ModelError(ErrorCode.PROVIDER_ERROR, fault, step.message)
+    fault = "bad_response" if isinstance(step, Malformed | Garbage) else "interrupted"
+    return ModelError(ErrorCode.PROVIDER_ERROR, fault, f"scripted: {type(step).__name__}")
+
+
+_FAULTS: dict[int, ModelFault] = {401: "authentication", 403: "authentication", 429: "rate_limited"}

@@ -1,0 +1,389 @@
+"""A model provider on loopback that answers by a script: a real HTTP server, for tests and benchmarks only.
+
+It speaks OpenAI's Chat Completions, Responses and ``/models``, and the agent loop's ``/engine/chat``, streaming or
+not, and it can fail in all the ways in which providers fail. By default the last message of the person says what to
+answer, in the language of ``trunkline.testing.script``, so that any process can use it and the same conversation
+always gets the same answer. In a test::
+
+    with ScriptedProvider() as provider:
+        adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url, model="scripted"))
+        ...
+        assert provider.requests[0].path == "/v1/chat/completions"
+
+As a process of its own (it prints its address, and ends when its standard input closes if asked to)::
+
+    python -m trunkline.testing.scripted_provider --port 0 [--script programs.json] [--until-eof]
+
+``programs.json`` is a list of programs, one for each request in turn. ``GET /_requests`` lists what was asked and how
+each answer ended, ``DELETE /_requests`` forgets it. Every answer closes its connection.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+import anyio
+import anyio.lowlevel
+import msgspec
+from anyio.abc import SocketAttribute, SocketStream
+from anyio.from_thread import start_blocking_portal
+from anyio.streams.buffered import BufferedByteReceiveStream
+
+from trunkline.testing.script import (
+    Ask,
+    Cut,
+    Garbage,
+    Hang,
+    Heard,
+    Malformed,
+    Ran,
+    Raw,
+    Refuse,
+    Reply,
+    Say,
+    Script,
+    Step,
+    Stop,
+    Think,
+    Wait,
+    by_program,
+    in_turn,
+    pieces,
+)
+from trunkline.testing.wire import ChatWire, EngineWire, ResponsesWire, Wire
+
+WIRES: dict[str, type[Wire]] = {
+    "/chat/completions": ChatWire,
+    "/responses": ResponsesWire,
+    "/engine/chat": EngineWire,
+}
+MAX_HEAD = 64 * 1024
+LINGER = 5.0
+"""Seconds that a finished answer waits for the client to close, so that nothing sent is lost."""
+
+Outcome = Literal["running", "finished", "broken", "abandoned"]
+
+
+class Recorded(msgspec.Struct):
+    """A request that came. ``outcome``: still running, finished, broken by the script, or abandoned by the client."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: Any
+    outcome: Outcome = "running"
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    path: str
+    headers: dict[str, str]
+    content: bytes
+
+
+class ScriptedProvider:
+    """The server, in a thread of this process while used as a context manager.
+
+    ``script`` is a function from ``Heard`` to a reply, or a sequence of programs for one request each; ``models`` are
+    the ids that ``/models`` lists. ``requests`` holds what was asked, oldest first.
+    """
+
+    def __init__(
+        self,
+        script: Script | Sequence[str] = by_program,
+        *,
+        models: Sequence[str] = ("scripted",),
+        host: str = "127.0.0.1",
+        port: int = 0,
+    ) -> None:
+        self._script: Script = script if callable(script) else in_turn(script)
+        self._models = tuple(models)
+        self._host = host
+        self._port = port
+        self._asked: Counter[bytes] = Counter()
+        self._exit = ExitStack()
+        self._lock = threading.Lock()
+        self.requests: list[Recorded] = []
+
+    @property
+    def address(self) -> str:
+        """The server's address without a path, as ``[adapters.engine] url`` wants it."""
+        return f"http://{self._host}:{self._port}"
+
+    @property
+    def url(self) -> str:
+        """The base URL for OpenAI clients."""
+        return f"{self.address}/v1"
+
+    @property
+    def asked(self) -> list[Recorded]:
+        """The requests that asked for an answer: not those for the list of models."""
+        return [request for request in self.requests if request.method == "POST"]
+
+    def __enter__(self) -> Self:
+        portal = self._exit.enter_context(start_blocking_portal())
+        self._exit.enter_context(portal.wrap_async_context_manager(self.serving()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._exit.close()
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncIterator[Self]:
+        """Serve in this event loop while the context lives."""
+        listener = await anyio.create_tcp_listener(local_host=self._host, local_port=self._port)
+        async with listener, anyio.create_task_group() as tasks:
+            self._port = listener.extra(SocketAttribute.local_port)
+            tasks.start_soon(listener.serve, self._connection)
+            yield self
+            tasks.cancel_scope.cancel()
+
+    def forget(self) -> None:
+        """Forget all requests, and how often what was asked (``once:`` begins anew)."""
+        with self._lock:
+            self.requests.clear()
+            self._asked.clear()
+
+    async def _connection(self, stream: SocketStream) -> None:
+        async with stream:
+            try:
+                request = await _read(stream)
+                await self._answer(stream, request)
+            except (
+                anyio.BrokenResourceError,
+                anyio.EndOfStream,
+                anyio.IncompleteRead,
+                anyio.DelimiterNotFound,
+            ):
+                return  # the client went, or was no HTTP client
+
+    async def _answer(self, stream: SocketStream, request: _Request) -> None:
+        path = request.path.partition("?")[0]
+        if path == "/_requests":
+            await _send_json(stream, 200, self._listing(request.method))
+            return
+        record = self._record(request, path)
+        wire = next((wire for end, wire in WIRES.items() if path.endswith(end)), None)
+        if request.method == "GET" and path.endswith("/models"):
+            await _send_json(stream, 200, self._model_list())
+            record.outcome = "finished"
+        elif wire is None or request.method != "POST" or not isinstance(record.body, dict):
+            await _send_json(stream, 404, {"error": {"message": "Not found.", "code": "not_found"}})
+            record.outcome = "finished"
+        else:
+            await self._play(stream, record, wire)
+
+    def _listing(self, method: str) -> list[Any]:
+        if method == "DELETE":
+            self.forget()
+        return [msgspec.to_builtins(request) for request in self.requests]
+
+    def _record(self, request: _Request, path: str) -> Recorded:
+        try:
+            body = json.loads(request.content) if request.content else None
+        except ValueError:
+            body = request.content.decode(errors="replace")
+        record = Recorded(method=request.method, path=path, headers=request.headers, body=body)
+        with self._lock:
+            self.requests.append(record)
+        return record
+
+    def _model_list(self) -> dict[str, Any]:
+        data = [
+            {"id": name, "object": "model", "created": 0, "owned_by": "trunkline"} for name in self._models
+        ]
+        return {"object": "list", "data": data}
+
+    async def _play(self, stream: SocketStream, record: Recorded, kind: type[Wire]) -> None:
+        heard = self._counted(kind.hear(record.body))
+        wire = kind(heard, len(self.requests))
+        reply = wire.reply(self._script)
+        streaming = record.body.get("stream", kind is EngineWire)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_watch, stream, record, tasks.cancel_scope)
+            player = _Player(stream, wire, reply, streaming)
+            record.outcome = await player.play()
+            if record.outcome == "finished":
+                with anyio.move_on_after(LINGER):
+                    await anyio.sleep_forever()
+            tasks.cancel_scope.cancel()
+
+    def _counted(self, heard: Heard) -> Heard:
+        key = msgspec.json.encode([(line.role, line.text) for line in heard.lines])
+        with self._lock:
+            self._asked[key] += 1
+            return replace(heard, again=self._asked[key] - 1)
+
+
+class _Player:
+    """Plays one reply on one connection."""
+
+    def __init__(self, stream: SocketStream, wire: Wire, reply: Reply, streaming: bool) -> None:
+        self._stream = stream
+        self._wire = wire
+        self._reply = reply
+        self._streaming = streaming
+        self._begun = False
+
+    async def play(self) -> Outcome:
+        match self._reply:
+            case (Hang(), *_):
+                await anyio.sleep_forever()
+            case (Garbage(), *_):
+                page = b"<!DOCTYPE html><html><body>\nIt works: this is no API.\n</body></html>\n"
+                await _send(self._stream, 200, page, "text/html")
+            case (Refuse() as refuse, *_) if not self._streaming or self._wire.failure(refuse) is None:
+                await _send_json(self._stream, refuse.status, self._wire.refusal(refuse), refuse.headers)
+            case _ if not self._streaming:
+                await _send_json(self._stream, 200, self._wire.whole(self._reply))
+            case _:
+                return await self._stream_reply()
+        return "finished"
+
+    async def _stream_reply(self) -> Outcome:
+        head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
+        await self._stream.send(f"{head}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n".encode())
+        for step in self._reply:
+            if isinstance(step, Cut):
+                return "broken"
+            async for data in self._events(step):
+                await self._chunk(data)
+        await self._stream.send(b"0\r\n\r\n")
+        return "finished"
+
+    async def _events(self, step: Step) -> AsyncIterator[bytes]:
+        if not self._begun and isinstance(step, Say | Think | Ask | Ran | Stop | Malformed):
+            self._begun = True
+            yield self._wire.begin()
+        match step:
+            case Say(text, pause):
+                for number, piece in enumerate(pieces(text)):
+                    await anyio.sleep(pause if number else 0)
+                    yield self._wire.text(piece)
+            case Wait(seconds):
+                await (anyio.sleep_forever() if seconds is None else anyio.sleep(seconds))
+            case Raw(data, size):
+                for start in range(0, len(data), size or len(data) or 1):
+                    yield data[start : start + (size or len(data))]
+                    await anyio.lowlevel.checkpoint()
+            case _:
+                for data in self._at_once(step):
+                    yield data
+
+    def _at_once(self, step: Step) -> Iterator[bytes]:
+        match step:
+            case Think(text):
+                yield from (self._wire.reasoning(piece) for piece in pieces(text))
+            case Ask(wishes):
+                yield from self._wire.calls(wishes)
+            case Ran(wish, output):
+                yield self._wire.ran(wish, output)
+            case Malformed():
+                yield self._wire.malformed()
+            case Refuse():
+                yield self._wire.failure(step) or b""
+            case Stop(reason):
+                yield self._wire.stop(reason)
+            case _:
+                raise TypeError(f"{type(step).__name__} can only be the first step of a reply")
+
+    async def _chunk(self, data: bytes) -> None:
+        if data:
+            await self._stream.send(b"%x\r\n%b\r\n" % (len(data), data))
+
+
+async def _watch(stream: SocketStream, record: Recorded, scope: anyio.CancelScope) -> None:
+    """End the answer when the client goes."""
+    try:
+        while True:
+            await stream.receive()
+    except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        if record.outcome == "running":
+            record.outcome = "abandoned"
+        scope.cancel()
+
+
+async def _read(stream: SocketStream) -> _Request:
+    reader = BufferedByteReceiveStream(stream)
+    head = (await reader.receive_until(b"\r\n\r\n", MAX_HEAD)).decode("latin-1")
+    first, *lines = head.split("\r\n")
+    method, _, rest = first.partition(" ")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    if headers.get("expect", "").lower() == "100-continue":
+        await stream.send(b"HTTP/1.1 100 Continue\r\n\r\n")
+    content = await reader.receive_exactly(int(headers.get("content-length", 0)))
+    return _Request(method=method, path=rest.rpartition(" ")[0], headers=headers, content=content)
+
+
+async def _send(
+    stream: SocketStream, status: int, content: bytes, kind: str, headers: Sequence[tuple[str, str]] = ()
+) -> None:
+    fields = [
+        ("Content-Type", kind),
+        ("Content-Length", str(len(content))),
+        ("Connection", "close"),
+        *headers,
+    ]
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
+    await stream.send(f"HTTP/1.1 {status} Scripted\r\n{lines}\r\n".encode() + content)
+
+
+async def _send_json(
+    stream: SocketStream, status: int, body: Any, headers: Sequence[tuple[str, str]] = ()
+) -> None:
+    await _send(stream, status, msgspec.json.encode(body), "application/json", headers)
+
+
+@contextmanager
+def provider_process(*arguments: str) -> Iterator[str]:
+    """Run the provider as a process of its own and give its base URL; it ends with the context or with this process."""
+    command = [sys.executable, "-m", "trunkline.testing.scripted_provider", "--until-eof", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            url = process.stdout.readline().strip()
+            if not url:
+                raise RuntimeError("the scripted provider did not start; its error is above")
+            yield url
+        finally:
+            process.stdin.close()
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    script: Script | Sequence[str] = by_program
+    if options.script:
+        script = json.loads(await anyio.Path(options.script).read_text())
+    async with ScriptedProvider(script, host=options.host, port=options.port).serving() as provider:
+        sys.stdout.write(f"{provider.url}\n")
+        sys.stdout.flush()
+        if options.until_eof:
+            await anyio.to_thread.run_sync(sys.stdin.read, abandon_on_cancel=True)
+        else:
+            await anyio.sleep_forever()
+
+
+def main() -> None:
+    """Serve until killed, or until standard input closes."""
+    parser = argparse.ArgumentParser(prog="python -m trunkline.testing.scripted_provider")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
+    parser.add_argument("--script", type=Path, help="a JSON list of programs, one for each request")
+    parser.add_argument("--until-eof", action="store_true", help="end when standard input closes")
+    anyio.run(_serve, parser.parse_args())
+
+
+if __name__ == "__main__":
+    main()

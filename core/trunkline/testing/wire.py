@@ -1,0 +1,398 @@
+"""How steps of a script look on the wire: Chat Completions, Responses, and the agent loop's ``/engine/chat``.
+
+Requests are read into ``Heard``, steps are written as server-sent events. No sockets in here.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from trunkline.testing.script import (
+    OVERFLOW,
+    Heard,
+    Line,
+    Refuse,
+    Reply,
+    Say,
+    Script,
+    Stop,
+    Think,
+    Wish,
+    as_loop,
+)
+
+_ENGINE_CODES = {400: "invalid_request", 401: "unauthorized", 503: "engine_unavailable"}
+
+FINISH = {
+    "stop": "stop",
+    "tool_calls": "tool_calls",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+}
+
+
+def sse(data: Any, event: str = "") -> bytes:
+    """One server-sent event; a text is sent as it is, everything else as JSON."""
+    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    return f"{f'event: {event}' + chr(10) if event else ''}data: {text}\n\n".encode()
+
+
+class Wire(ABC):
+    """One answer in one protocol. A new one is made for every request."""
+
+    def __init__(self, heard: Heard, number: int) -> None:
+        self.heard = heard
+        self.number = number
+        self.output_words = 0
+
+    @staticmethod
+    @abstractmethod
+    def hear(body: dict[str, Any]) -> Heard:
+        """What the request asks."""
+
+    def reply(self, script: Script) -> Reply:
+        """What the script answers."""
+        return script(self.heard)
+
+    @abstractmethod
+    def begin(self) -> bytes:
+        """What comes before the first event of the answer."""
+
+    @abstractmethod
+    def text(self, piece: str) -> bytes: ...
+
+    @abstractmethod
+    def reasoning(self, piece: str) -> bytes: ...
+
+    @abstractmethod
+    def calls(self, wishes: tuple[Wish, ...]) -> Iterable[bytes]: ...
+
+    def ran(self, wish: Wish, output: str) -> bytes:
+        """A tool that this side has run; models' protocols have no such thing."""
+        return b""
+
+    @abstractmethod
+    def stop(self, reason: str) -> bytes: ...
+
+    def malformed(self) -> bytes:
+        """An event that is not JSON."""
+        return sse('{"choices": [{"index": 0, "delta"')
+
+    def refusal(self, refuse: Refuse) -> dict[str, Any]:
+        """The body of an HTTP error."""
+        return {"error": {"message": refuse.message, "type": "scripted", "param": None, "code": refuse.code}}
+
+    def failure(self, refuse: Refuse) -> bytes | None:
+        """How the protocol says this error in the stream; None when it is said by the HTTP status."""
+        return None
+
+    def whole(self, reply: Reply) -> dict[str, Any]:
+        """The answer as one JSON document, for a request that does not want a stream."""
+        raise NotImplementedError
+
+    def call_id(self, number: int) -> str:
+        """The id of a tool call: the same whenever the same conversation is asked about."""
+        return f"call_{len(self.heard.lines)}_{number}"
+
+    def said(self, reply: Reply) -> str:
+        """All text of the reply."""
+        return "".join(step.text for step in reply if isinstance(step, Say))
+
+
+class ChatWire(Wire):
+    """OpenAI Chat Completions."""
+
+    @staticmethod
+    def hear(body: dict[str, Any]) -> Heard:
+        lines = tuple(
+            Line(
+                role=str(message.get("role")),
+                text=_text_of(message.get("content")),
+                calls=tuple(call["function"]["name"] for call in message.get("tool_calls") or ()),
+            )
+            for message in body.get("messages") or ()
+        )
+        tools = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
+        return Heard(lines=lines, tools=tools, body=body)
+
+    def begin(self) -> bytes:
+        return self._delta({"role": "assistant", "content": ""})
+
+    def text(self, piece: str) -> bytes:
+        self.output_words += len(piece.split())
+        return self._delta({"content": piece})
+
+    def reasoning(self, piece: str) -> bytes:
+        self.output_words += len(piece.split())
+        return self._delta({"reasoning_content": piece})
+
+    def calls(self, wishes: tuple[Wish, ...]) -> Iterable[bytes]:
+        for index, wish in enumerate(wishes):
+            half = len(wish.text) // 2
+            head = {"index": index, "id": self.call_id(index), "type": "function"}
+            yield self._delta({"tool_calls": [{**head, "function": {"name": wish.name, "arguments": ""}}]})
+            for part in (wish.text[:half], wish.text[half:]):
+                yield self._delta({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+
+    def stop(self, reason: str) -> bytes:
+        usage = b""
+        if (self.heard.body.get("stream_options") or {}).get("include_usage"):
+            usage = sse({**self._frame("chat.completion.chunk"), "choices": [], "usage": self._usage()})
+        return self._delta({}, finish=FINISH[reason]) + usage + sse("[DONE]")
+
+    def whole(self, reply: Reply) -> dict[str, Any]:
+        calls = [
+            {
+                "id": self.call_id(index),
+                "type": "function",
+                "function": {"name": wish.name, "arguments": wish.text},
+            }
+            for index, wish in enumerate(_wishes(reply))
+        ]
+        text = self.said(reply)
+        self.output_words = len(text.split())
+        message = {"role": "assistant", "content": text or None, **({"tool_calls": calls} if calls else {})}
+        choice = {"index": 0, "message": message, "finish_reason": FINISH[_reason(reply)], "logprobs": None}
+        return {**self._frame("chat.completion"), "choices": [choice], "usage": self._usage()}
+
+    def _frame(self, kind: str) -> dict[str, Any]:
+        model = str(self.heard.body.get("model", "scripted"))
+        return {"id": f"chatcmpl-{self.number}", "object": kind, "created": 1_700_000_000, "model": model}
+
+    def _delta(self, delta: dict[str, Any], finish: str | None = None) -> bytes:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        return sse({**self._frame("chat.completion.chunk"), "choices": [choice]})
+
+    def _usage(self) -> dict[str, Any]:
+        given, made = self.heard.words, self.output_words
+        return {"prompt_tokens": given, "completion_tokens": made, "total_tokens": given + made}
+
+
+class ResponsesWire(Wire):
+    """OpenAI Responses."""
+
+    def __init__(self, heard: Heard, number: int) -> None:
+        super().__init__(heard, number)
+        self._events = 0
+        self._done: list[dict[str, Any]] = []
+        self._open: dict[str, Any] | None = None
+        self._said = ""
+
+    @staticmethod
+    def hear(body: dict[str, Any]) -> Heard:
+        given = body.get("input") or ()
+        items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        lines: list[Line] = [Line("system", str(body["instructions"]))] if body.get("instructions") else []
+        for item in items:
+            _hear_item(lines, item)
+        tools = tuple(tool["name"] for tool in body.get("tools") or ())
+        return Heard(lines=tuple(lines), tools=tools, body=body)
+
+    def begin(self) -> bytes:
+        return self._event("response.created", response=self._response("in_progress"))
+
+    def text(self, piece: str) -> bytes:
+        self.output_words += len(piece.split())
+        opened = self._item("message", role="assistant", status="in_progress", content=[])
+        if opened:
+            part = {"type": "output_text", "text": "", "annotations": []}
+            opened += self._event("response.content_part.added", **self._place(content_index=0), part=part)
+        self._said += piece
+        place = self._place(content_index=0)
+        return opened + self._event("response.output_text.delta", **place, delta=piece, logprobs=[])
+
+    def reasoning(self, piece: str) -> bytes:
+        self.output_words += len(piece.split())
+        opened = self._item("reasoning", summary=[])
+        place = self._place(summary_index=0)
+        if opened:
+            part = {"type": "summary_text", "text": ""}
+            opened += self._event("response.reasoning_summary_part.added", **place, part=part)
+        self._said += piece
+        return opened + self._event("response.reasoning_summary_text.delta", **place, delta=piece)
+
+    def calls(self, wishes: tuple[Wish, ...]) -> Iterable[bytes]:
+        for number, wish in enumerate(wishes):
+            yield self._close()
+            yield self._item("function_call", call_id=self.call_id(number), name=wish.name, arguments="")
+            place = self._place()
+            half = len(wish.text) // 2
+            for part in (wish.text[:half], wish.text[half:]):
+                yield self._event("response.function_call_arguments.delta", **place, delta=part)
+            self._open = {**(self._open or {}), "arguments": wish.text}
+            yield self._event("response.function_call_arguments.done", **place, arguments=wish.text)
+        yield self._close()
+
+    def stop(self, reason: str) -> bytes:
+        closed = self._close()
+        cut = {"max_tokens": "max_output_tokens", "content_filter": "content_filter"}.get(reason)
+        kind = "response.incomplete" if cut else "response.completed"
+        details = {"reason": cut} if cut else None
+        response = self._response(kind.removeprefix("response."), details)
+        return closed + self._event(kind, response=response)
+
+    def malformed(self) -> bytes:
+        return sse('{"type": "response.output_text.del', "response.output_text.delta")
+
+    def whole(self, reply: Reply) -> dict[str, Any]:
+        for step in reply:
+            if isinstance(step, Say):
+                self.text(step.text)
+            elif isinstance(step, Think):
+                self.reasoning(step.text)
+        for _ in self.calls(_wishes(reply)):
+            pass
+        return self._response("completed")
+
+    def _event(self, kind: str, **fields: Any) -> bytes:
+        self._events += 1
+        return sse({"type": kind, "sequence_number": self._events - 1, **fields}, kind)
+
+    def _item(self, kind: str, **fields: Any) -> bytes:
+        if self._open is not None and self._open["type"] == kind and kind != "function_call":
+            return b""
+        closed = self._close()
+        self._open = {"id": f"{kind}_{self.number}_{len(self._done)}", "type": kind, **fields}
+        return closed + self._event(
+            "response.output_item.added", output_index=len(self._done), item=self._open
+        )
+
+    def _place(self, **more: int) -> dict[str, Any]:
+        return {"item_id": (self._open or {})["id"], "output_index": len(self._done), **more}
+
+    def _close(self) -> bytes:
+        if self._open is None:
+            return b""
+        ended = self._ended(self._open["type"])
+        item, self._open, self._said = {**self._open, "status": "completed"}, None, ""
+        ended += self._event("response.output_item.done", output_index=len(self._done), item=item)
+        self._done.append(item)
+        return ended
+
+    def _ended(self, kind: str) -> bytes:
+        """The events with which the text of the open item ends; the item gets its text."""
+        if kind == "message":
+            place, part = (
+                self._place(content_index=0),
+                {"type": "output_text", "text": self._said, "annotations": []},
+            )
+            self._open = {**(self._open or {}), "content": [part]}
+            done = self._event("response.output_text.done", **place, text=self._said, logprobs=[])
+            return done + self._event("response.content_part.done", **place, part=part)
+        if kind == "reasoning":
+            place, part = self._place(summary_index=0), {"type": "summary_text", "text": self._said}
+            self._open = {**(self._open or {}), "summary": [part]}
+            done = self._event("response.reasoning_summary_text.done", **place, text=self._said)
+            return done + self._event("response.reasoning_summary_part.done", **place, part=part)
+        return b""
+
+    def _response(self, status: str, details: dict[str, str] | None = None) -> dict[str, Any]:
+        given, made = self.heard.words, self.output_words
+        usage = {
+            "input_tokens": given,
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": made,
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": given + made,
+        }
+        return {
+            "id": f"resp_{self.number}",
+            "object": "response",
+            "created_at": 1_700_000_000,
+            "status": status,
+            "error": None,
+            "incomplete_details": details,
+            "model": str(self.heard.body.get("model", "scripted")),
+            "output": list(self._done),
+            "parallel_tool_calls": True,
+            "tool_choice": "auto",
+            "tools": self.heard.body.get("tools") or [],
+            "usage": None if status == "in_progress" else usage,
+        }
+
+
+class EngineWire(Wire):
+    """The agent loop's internal contract (PA-F31): tools are run on this side."""
+
+    def __init__(self, heard: Heard, number: int) -> None:
+        super().__init__(heard, number)
+        self._ran = 0
+
+    @staticmethod
+    def hear(body: dict[str, Any]) -> Heard:
+        lines = tuple(
+            Line(role=str(m.get("role")), text=_text_of(m.get("content"))) for m in body.get("messages") or ()
+        )
+        return Heard(lines=lines, body=body)
+
+    def reply(self, script: Script) -> Reply:
+        # A message's earlier tool results are part of this stream, not of the request.
+        said = [number for number, line in enumerate(self.heard.lines) if line.role == "user"]
+        lines = self.heard.lines[: said[-1] + 1] if said else self.heard.lines
+        return as_loop(script, replace(self.heard, lines=lines))
+
+    def begin(self) -> bytes:
+        return b""
+
+    def text(self, piece: str) -> bytes:
+        self.output_words += len(piece.split())
+        return sse({"content": piece}, "text-delta")
+
+    def reasoning(self, piece: str) -> bytes:
+        return b": thinking\n\n"
+
+    def calls(self, wishes: tuple[Wish, ...]) -> Iterable[bytes]:
+        return ()
+
+    def ran(self, wish: Wish, output: str) -> bytes:
+        call = f"call_{self._ran}"
+        self._ran += 1
+        arguments = wish.arguments if isinstance(wish.arguments, dict) else {"": wish.arguments}
+        asked = sse({"id": call, "name": wish.name, "arguments": arguments}, "tool-call")
+        return asked + sse({"id": call, "output": output}, "tool-result")
+
+    def stop(self, reason: str) -> bytes:
+        usage = {"prompt_tokens": self.heard.words, "completion_tokens": self.output_words}
+        return sse({"finish_reason": reason, "usage": usage}, "done")
+
+    def malformed(self) -> bytes:
+        return sse('{"content": "wor', "text-delta")
+
+    def failure(self, refuse: Refuse) -> bytes | None:
+        if refuse == OVERFLOW:
+            return sse({"code": "context_overflow", "message": refuse.message}, "error")
+        if refuse.status in _ENGINE_CODES:
+            return None
+        return sse({"code": "provider_error", "message": refuse.message}, "error")
+
+    def refusal(self, refuse: Refuse) -> dict[str, Any]:
+        return {"code": _ENGINE_CODES.get(refuse.status, "internal"), "message": refuse.message}
+
+
+def _wishes(reply: Reply) -> tuple[Wish, ...]:
+    return tuple(wish for step in reply for wish in getattr(step, "wishes", ()))
+
+
+def _reason(reply: Reply) -> str:
+    return next((step.reason for step in reply if isinstance(step, Stop)), "stop")
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return "" if content is None else str(content)
+
+
+def _hear_item(lines: list[Line], item: dict[str, Any]) -> None:
+    """Add one input item; the calls of one answer are separate items that follow one another."""
+    kind = item.get("type", "message")
+    if kind == "function_call":
+        last = lines[-1] if lines and lines[-1].role == "assistant" else None
+        calls = (*(last.calls if last else ()), str(item["name"]))
+        lines[len(lines) - (last is not None) :] = [Line("assistant", last.text if last else "", calls)]
+    elif kind == "function_call_output":
+        lines.append(Line("tool", _text_of(item.get("output"))))
+    elif kind == "message":
+        lines.append(Line(str(item.get("role")), _text_of(item.get("content"))))
