@@ -1,0 +1,232 @@
+"""Putting a turn's feed in order, without I/O: items come in any order, twice or late; events go out once.
+
+Within an epoch the indexes count up from 0 without a hole, and an epoch first shows again, from offset 0, what was
+finished before it. So only the highest epoch counts, its items are taken strictly by index, text is trimmed by what
+was handed out already, and everything else goes out once per id. A model call that a new owner continues begins at
+the offset where the old one stopped; what is missing before it is filled in from the lower epochs.
+
+A position names all that was taken: ``2.5`` is item 5 of epoch 2, ``1.7_2.5`` says that items 0 to 7 of epoch 1
+were taken before. From it and the stored feed a reader's whole state can be built again.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from trunkline.messages.turn import (
+    ApprovalRequested,
+    ApprovalSettled,
+    FeedEvent,
+    FeedItem,
+    MessageSteered,
+    ReasoningDelta,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+
+_LOST = "\0"
+"""Stands for a character that the reader has taken, or has to do without, and cannot look up."""
+
+Chain = list[tuple[int, int]]
+
+
+def parse_position(position: str) -> Chain:
+    """The epochs and last indexes of a position; empty for "". Raises ValueError when it is no position."""
+    chain: Chain = []
+    for part in position.split("_") if position else ():
+        epoch, dot, index = part.partition(".")
+        if not (dot and _is_number(epoch) and _is_number(index)):
+            raise ValueError(f"{position!r} is not a position in a feed")
+        chain.append((int(epoch), int(index)))
+    if any(later[0] <= earlier[0] for earlier, later in pairwise(chain)):
+        raise ValueError(f"{position!r} is not a position in a feed")
+    return chain
+
+
+def _is_number(text: str) -> bool:
+    return 0 < len(text) < 19 and text.isascii() and text.isdigit()
+
+
+class FeedMerge:
+    """The reader's state. Tell it what is stored, ``offer`` what arrives, then ``take`` what has become due.
+
+    ``text`` changes with every event that ``take`` yields, so it always fits the event just handed out.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._passed: Chain = []
+        self._epoch = -1
+        self._next = 0
+        self._waiting: dict[int, FeedEvent] = {}
+        self._texts: dict[int, str] = {}
+        self._reasonings: dict[int, str] = {}
+        self._seen: set[tuple[str, str]] = set()
+        self._backdrop: dict[int, str] = {}
+
+    @property
+    def position(self) -> str:
+        """What has been taken, for a later ``resume``; "" at the start."""
+        chain = [*self._passed, (self._epoch, self._next - 1)] if self._next else self._passed
+        return "_".join(f"{epoch}.{index}" for epoch, index in chain)
+
+    @property
+    def hole(self) -> bool:
+        """Whether something that came is held up by something that did not."""
+        return bool(self._waiting)
+
+    @property
+    def ready(self) -> bool:
+        """Whether ``take`` has something to hand out, or nothing will ever come."""
+        return self.ended or (self._next in self._waiting and self._joins(self._waiting[self._next]))
+
+    @property
+    def text(self) -> str:
+        """All text that is valid after the last event, step after step."""
+        return "".join(self._texts[step] for step in sorted(self._texts)).replace(_LOST, "")
+
+    def resume(self, position: str, stored: Iterable[FeedItem]) -> None:
+        """Take all that ``position`` covers without handing it out. ``stored`` is the feed as far as it is known."""
+        items = _ordered(stored)
+        for epoch, last in parse_position(position):
+            self._enter(epoch)
+            self._backdrop = _told(item for item in items if item.epoch < epoch)
+            for item in items:
+                if item.epoch == epoch and item.index <= last:
+                    self._consume(item.event)
+            self._next = last + 1
+
+    def offer_stored(self, stored: Iterable[FeedItem]) -> None:
+        """Take note of all that is stored; of it, only the highest epoch will be handed out."""
+        items = _ordered(stored)
+        if items:
+            highest = max(items[-1].epoch, self._epoch)
+            self._backdrop = _told(item for item in items if item.epoch < highest)
+            for item in items:
+                if item.epoch == highest:
+                    self.offer(item)
+
+    def offer(self, item: FeedItem) -> None:
+        """Take note of an item, whatever the order in which it comes."""
+        if item.epoch > self._epoch:
+            self._enter(item.epoch)
+        if item.epoch == self._epoch and item.index >= self._next:
+            self._waiting[item.index] = item.event
+
+    def take(self, *, lenient: bool = False) -> Iterator[tuple[str, FeedEvent]]:
+        """What is due, each with the position to resume from after it. Nothing comes after ``TurnEnded``.
+
+        ``lenient`` goes on over text that is lost for good, instead of waiting for it.
+        """
+        while not self.ended and self._next in self._waiting:
+            event = self._waiting[self._next]
+            if not (lenient or self._joins(event)):
+                return
+            before = self.position
+            del self._waiting[self._next]
+            self._next += 1
+            for part, last in self._apply(event):
+                yield (self.position if last else before), part
+
+    def _enter(self, epoch: int) -> None:
+        if self._next:
+            self._passed.append((self._epoch, self._next - 1))
+        self._epoch, self._next = epoch, 0
+        self._waiting.clear()
+
+    def _consume(self, event: FeedEvent) -> None:
+        for _ in self._apply(event):
+            pass
+
+    def _joins(self, event: FeedEvent) -> bool:
+        """Whether the text before this piece is known."""
+        if not isinstance(event, TextDelta):
+            return True
+        known = max(len(self._texts.get(event.step, "")), len(self._backdrop.get(event.step, "")))
+        return event.offset <= known
+
+    def _apply(self, event: FeedEvent) -> Iterator[tuple[FeedEvent, bool]]:
+        """What the event adds to what was handed out, each with whether it is the last of this event."""
+        match event:
+            case TextDelta():
+                yield from self._grow(self._texts, self._filled(event))
+            case ReasoningDelta():
+                yield from self._grow(self._reasonings, event)
+            case TextReset():
+                self._backdrop.pop(event.step, None)
+                if self._drop(event.step):
+                    yield event, True
+            case _:
+                if (key := _once(event)) not in self._seen:
+                    self._seen.add(key)
+                    self.ended = isinstance(event, TurnEnded)
+                    yield event, True
+
+    def _filled(self, event: TextDelta) -> TextDelta:
+        """The event, begun as early as what was handed out ends."""
+        known = len(self._texts.get(event.step, ""))
+        missing = self._backdrop.get(event.step, "")[known : event.offset]
+        if event.offset <= known or known + len(missing) < event.offset:
+            return event
+        return TextDelta(step=event.step, offset=known, text=missing + event.text)
+
+    def _grow(
+        self, kept: dict[int, str], event: TextDelta | ReasoningDelta
+    ) -> Iterator[tuple[FeedEvent, bool]]:
+        known = kept.get(event.step, "").ljust(event.offset, _LOST)
+        overlap = known[event.offset : event.offset + len(event.text)]
+        if not event.text.startswith(overlap):
+            kept[event.step] = known[: event.offset] + event.text
+            yield from self._say_again(event.step)
+        elif len(overlap) < len(event.text):
+            kept[event.step] = known + event.text[len(overlap) :]
+            yield type(event)(step=event.step, offset=len(known), text=event.text[len(overlap) :]), True
+
+    def _say_again(self, step: int) -> Iterator[tuple[FeedEvent, bool]]:
+        """The step reads otherwise than what was handed out: a reset, then all of it as it is now."""
+        reasoning, text = self._reasonings.get(step, ""), self._texts.get(step, "")
+        self._drop(step)
+        yield TextReset(step=step), False
+        if reasoning:
+            self._reasonings[step] = reasoning
+            yield ReasoningDelta(step=step, offset=0, text=reasoning), not text
+        if text:
+            self._texts[step] = text
+            yield TextDelta(step=step, offset=0, text=text), True
+
+    def _drop(self, step: int) -> bool:
+        """Forget a step's text and reasoning; whether there was any."""
+        return any([self._texts.pop(step, ""), self._reasonings.pop(step, "")])
+
+
+def _ordered(items: Iterable[FeedItem]) -> list[FeedItem]:
+    return sorted(items, key=lambda item: (item.epoch, item.index))
+
+
+def _told(items: Iterable[FeedItem]) -> dict[int, str]:
+    """The text of each step as these items tell it, the later ones counting."""
+    texts: dict[int, str] = {}
+    for item in items:
+        event = item.event
+        if isinstance(event, TextDelta):
+            texts[event.step] = (
+                texts.get(event.step, "").ljust(event.offset, _LOST)[: event.offset] + event.text
+            )
+        elif isinstance(event, TextReset):
+            texts.pop(event.step, None)
+    return texts
+
+
+def _once(event: FeedEvent) -> tuple[str, str]:
+    """What makes an event the same as another that was handed out."""
+    match event:
+        case ToolStarted() | ApprovalRequested():
+            return type(event).__name__, event.call.id
+        case ToolEnded() | ApprovalSettled():
+            return type(event).__name__, event.call_id
+        case MessageSteered():
+            return type(event).__name__, event.message.id
+        case _:
+            return type(event).__name__, ""

@@ -1,0 +1,158 @@
+"""The gateway as channels and commands see it: the ``Gateway`` protocol over the bus, for one channel's name.
+
+A request that got no answer is sent again, with the same client id, so a message that was accepted counts once.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, TypeVar
+
+import anyio
+import msgspec
+
+from trunkline.errors import Unavailable
+from trunkline.messages.blocks import (
+    ArchiveBlock,
+    Block,
+    BlockConfig,
+    BlockList,
+    CreateBlock,
+    DeleteBlock,
+    ListBlocks,
+    RestoreBlock,
+    ShowBlock,
+)
+from trunkline.messages.conversation import ConversationPage, ListConversations
+from trunkline.messages.gateway import (
+    CancelTurn,
+    ConversationView,
+    GetConversation,
+    GetTurn,
+    MessageAccepted,
+    SendMessage,
+    TurnView,
+)
+from trunkline.messages.turn import ApprovalDecided
+from trunkline.runtime.feed import FeedReader
+from trunkline.subjects import (
+    ARCHIVE_BLOCK,
+    CANCEL_TURN,
+    CREATE_BLOCK,
+    DECIDE_APPROVAL,
+    DELETE_BLOCK,
+    GET_CONVERSATION,
+    GET_TURN,
+    LIST_BLOCKS,
+    LIST_CONVERSATIONS,
+    RESTORE_BLOCK,
+    SEND,
+    SHOW_BLOCK,
+)
+from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, new_id
+
+Req = TypeVar("Req")
+Rep = TypeVar("Rep")
+
+
+class GatewayClient:
+    """What a channel is given. ``channel`` is its name and a subject key; ``patience`` is how long to try, in seconds.
+
+    Every method raises RemoteFault with a code and a sentence for people, or Unavailable when no gateway answers.
+    """
+
+    def __init__(self, bus: Bus, channel: str, *, patience: float = 20.0) -> None:
+        self._bus = bus
+        self._channel = channel
+        self._patience = patience
+
+    async def send(self, message: SendMessage) -> MessageAccepted:
+        """Hand in a message; it is on disk when this returns, and counts once however often it was sent."""
+        if message.client_id is None:
+            message = msgspec.structs.replace(message, client_id=new_id())
+        return await self._persist(SEND, message)
+
+    def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
+        """The turn's events from ``after`` on. Raises ValueError when ``after`` is no position."""
+        return FeedReader(self._bus, conversation, turn, after=after)
+
+    async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
+        """End a turn; one that has ended stays as it is."""
+        await self._persist(CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
+
+    async def decide(self, turn: str, call: str, call_hash: str, *, allow: bool) -> None:
+        """Decide about a parked call. The first decision counts; a later one is refused with ``conflict``."""
+        decision = ApprovalDecided(turn=turn, call=call, call_hash=call_hash, allow=allow, by=self._channel)
+        await self._persist(DECIDE_APPROVAL, decision)
+
+    async def turn(self, turn: str) -> TurnView:
+        """Where a turn stands."""
+        return await self._persist(GET_TURN, GetTurn(turn=turn))
+
+    async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
+        """A conversation with its messages, those of the running turn included."""
+        request = GetConversation(conversation=conversation, include_tools=include_tools)
+        return await self._persist(GET_CONVERSATION, request)
+
+    async def conversations(self, query: ListConversations) -> ConversationPage:
+        """A page of conversations, newest first."""
+        return await self._persist(LIST_CONVERSATIONS, query)
+
+    async def blocks(self) -> tuple[Block, ...]:
+        """All blocks that are not archived."""
+        return (await self.block_list()).blocks
+
+    async def block_list(self, *, archived: bool = False) -> BlockList:
+        """All blocks, with the archived ones if so wished."""
+        return await self._persist(LIST_BLOCKS, ListBlocks(archived=archived))
+
+    async def block(self, name: str) -> Block:
+        """One block."""
+        return (await self._persist(SHOW_BLOCK, ShowBlock(name=name))).block
+
+    # Changes of blocks are not sent again once somebody may have heard them: a second archive is another one.
+
+    async def create_block(self, name: str, config: BlockConfig | None = None) -> Block:
+        """Make a block."""
+        return (await self._once(CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig()))).block
+
+    async def archive_block(self, name: str) -> None:
+        """Put a block away, as it is."""
+        await self._once(ARCHIVE_BLOCK, ArchiveBlock(name=name))
+
+    async def restore_block(self, name: str) -> Block:
+        """Bring the newest archive of that name back."""
+        return (await self._once(RESTORE_BLOCK, RestoreBlock(name=name))).block
+
+    async def delete_block(self, name: str, *, archived: bool = False) -> None:
+        """Delete a block, or the newest archive of that name."""
+        await self._once(DELETE_BLOCK, DeleteBlock(name=name, archived=archived))
+
+    async def _persist(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
+        """Ask until somebody answers or ``patience`` is over. Only for requests that may be repeated."""
+
+        async def ask() -> Rep:
+            deadline = anyio.current_time() + self._patience
+            while True:
+                try:
+                    return await self._call(endpoint, request, min(5.0, self._patience))
+                except (CallTimeout, NoResponders):
+                    if anyio.current_time() >= deadline:
+                        raise
+
+        return await _answered(ask)
+
+    async def _once(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
+        return await _answered(lambda: self._call(endpoint, request, self._patience))
+
+    async def _call(self, endpoint: Endpoint[Any, Rep], request: Any, timeout: float) -> Rep:
+        return await self._bus.call(endpoint, request, timeout=timeout, channel=self._channel)
+
+
+async def _answered(ask: Callable[[], Awaitable[Rep]]) -> Rep:
+    try:
+        return await ask()
+    except RemoteFault:
+        raise
+    except BusError as error:
+        raise Unavailable(
+            f"No gateway answers: {error}", hint="Start one with `trunkline up`, or look at its log."
+        ) from error
