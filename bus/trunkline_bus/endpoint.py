@@ -14,8 +14,25 @@ Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
 _RESERVED = frozenset(
-    "self topic payload endpoint request handler scope msg_id expect expect_filter timeout idle_timeout headers "
-    "after queue limit buffer".split()
+    [
+        "self",
+        "topic",
+        "payload",
+        "endpoint",
+        "request",
+        "handler",
+        "scope",
+        "msg_id",
+        "expect",
+        "expect_filter",
+        "timeout",
+        "idle_timeout",
+        "headers",
+        "after",
+        "queue",
+        "limit",
+        "buffer",
+    ]
 )
 _TAG = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\.v[0-9]+")
 
