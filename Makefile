@@ -1,0 +1,46 @@
+# What a person types. Needs Python 3.11 or later, git and make; the rest comes into .venv.
+.POSIX:
+.PHONY: help chat up doctor setup test lint lock clean
+
+BIN = .venv/bin
+
+help:
+	@echo "make chat    set up and talk with an agent in this terminal"
+	@echo "make up      set up and run the platform (web and API on 127.0.0.1:8420)"
+	@echo "make doctor  set up and check the installation"
+	@echo "make test    set up and run every test"
+	@echo "make lint    ruff and mypy only"
+	@echo "make lock    pin the dependencies of requirements.in again (needs uv)"
+	@echo "make clean   remove .venv, caches and builds; your data stays"
+
+chat:
+	@scripts/setup
+	@$(BIN)/trunkline chat
+
+up:
+	@scripts/setup
+	@$(BIN)/trunkline up
+
+doctor:
+	@scripts/setup
+	@$(BIN)/trunkline doctor
+
+setup:
+	@scripts/setup test
+
+test: setup
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest -rs $(PYTEST)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+lock:
+	uv pip compile requirements.in --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file requirements.txt
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
