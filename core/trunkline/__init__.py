@@ -1,1 +1,233 @@
-"""x"""
+"""The public face: everything a plugin needs comes by ``import trunkline`` alone.
+
+Names are loaded when they are first used, so that the import itself costs next to nothing. No code may be in here
+but that.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trunkline.abc.channels import Channel, Gateway, Watch
+    from trunkline.abc.context import ContextPart, ContextSource, TurnInfo, TurnMiddleware
+    from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
+    from trunkline.abc.memory import Change, Memory, MemoryRule, MemoryStore
+    from trunkline.abc.models import (
+        AskModel,
+        Call,
+        Finish,
+        ModelAdapter,
+        ModelEvent,
+        ModelInfo,
+        ModelMiddleware,
+        ModelRequest,
+        Reasoning,
+        Text,
+        ToolRan,
+    )
+    from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
+    from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxResult
+    from trunkline.abc.tools import Proceed, Stage, Tool, ToolContext, ToolInvocation, ToolMiddleware
+    from trunkline.config.secret import Secret
+    from trunkline.config.settings import (
+        ChannelsSettings,
+        GatewaySettings,
+        MemorySettings,
+        MonitorSettings,
+        RuntimeSettings,
+        ToolsSettings,
+    )
+    from trunkline.errors import (
+        ConfigError,
+        ErrorCode,
+        ModelError,
+        ModelFault,
+        StorageError,
+        ToolError,
+        TrunklineError,
+        Unavailable,
+    )
+    from trunkline.function_tool import BlockPath, FunctionTool, tool
+    from trunkline.hookspecs import hookimpl
+    from trunkline.messages.blocks import Block, BlockConfig, Pulse
+    from trunkline.messages.conversation import (
+        AppendConversation,
+        ConversationPage,
+        ConversationSlice,
+        ConversationSummary,
+        ListConversations,
+        Message,
+        ToolCall,
+        Usage,
+    )
+    from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
+    from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory
+    from trunkline.messages.tools import Effect, ToolOutcome, ToolSchema, ToolSpec
+    from trunkline.messages.turn import (
+        ApprovalRequested,
+        ApprovalSettled,
+        FeedEvent,
+        MessageSteered,
+        ReasoningDelta,
+        TextDelta,
+        TextReset,
+        ToolEnded,
+        ToolStarted,
+        TurnEnded,
+        TurnRequested,
+    )
+    from trunkline.messages.workers import WorkerKind
+    from trunkline.paths import Folder, PathRefused, beneath
+    from trunkline_bus import Bus, BusMessage, BusMiddleware, Payload, Refusal, RemoteFault
+
+__version__ = "0.1.0"
+
+_PLACES: dict[str, str] = {
+    "trunkline.abc.channels": "Channel Gateway Watch",
+    "trunkline.abc.context": "ContextPart ContextSource TurnInfo TurnMiddleware",
+    "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
+    "trunkline.abc.memory": "Change Memory MemoryRule MemoryStore",
+    "trunkline.abc.models": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo ModelMiddleware ModelRequest "
+    "Reasoning Text ToolRan",
+    "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
+    "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxResult",
+    "trunkline.abc.tools": "Proceed Stage Tool ToolContext ToolInvocation ToolMiddleware",
+    "trunkline.config.secret": "Secret",
+    "trunkline.config.settings": "ChannelsSettings GatewaySettings MemorySettings MonitorSettings RuntimeSettings "
+    "ToolsSettings",
+    "trunkline.errors": "ConfigError ErrorCode ModelError ModelFault StorageError ToolError TrunklineError Unavailable",
+    "trunkline.function_tool": "BlockPath FunctionTool tool",
+    "trunkline.hookspecs": "hookimpl",
+    "trunkline.messages.blocks": "Block BlockConfig Pulse",
+    "trunkline.messages.conversation": "AppendConversation ConversationPage ConversationSlice ConversationSummary "
+    "ListConversations Message ToolCall Usage",
+    "trunkline.messages.gateway": "ConversationView MessageAccepted SendMessage TurnView",
+    "trunkline.messages.memory": "MemoryChange MemoryEntry MemoryFile MemoryHit SearchMemory",
+    "trunkline.messages.tools": "Effect ToolOutcome ToolSchema ToolSpec",
+    "trunkline.messages.turn": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered ReasoningDelta TextDelta "
+    "TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
+    "trunkline.messages.workers": "WorkerKind",
+    "trunkline.paths": "Folder PathRefused beneath",
+    "trunkline_bus": "Bus BusMessage BusMiddleware Payload Refusal RemoteFault",
+}
+_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
+
+__all__ = [
+    "AdmissionRule",
+    "AppendConversation",
+    "ApprovalRequested",
+    "ApprovalSettled",
+    "AskModel",
+    "Authenticator",
+    "Block",
+    "BlockConfig",
+    "BlockPath",
+    "Bus",
+    "BusMessage",
+    "BusMiddleware",
+    "Call",
+    "Change",
+    "Channel",
+    "ChannelsSettings",
+    "ConfigError",
+    "ConfigSection",
+    "ContextPart",
+    "ContextSource",
+    "ConversationPage",
+    "ConversationSlice",
+    "ConversationSummary",
+    "ConversationView",
+    "Effect",
+    "ErrorCode",
+    "FeedEvent",
+    "Finish",
+    "Folder",
+    "FunctionTool",
+    "Gateway",
+    "GatewaySettings",
+    "HealthCheck",
+    "HealthResult",
+    "HttpRoute",
+    "Identity",
+    "Lifespan",
+    "ListConversations",
+    "Memory",
+    "MemoryChange",
+    "MemoryEntry",
+    "MemoryFile",
+    "MemoryHit",
+    "MemoryRule",
+    "MemorySettings",
+    "MemoryStore",
+    "Message",
+    "MessageAccepted",
+    "MessageSteered",
+    "ModelAdapter",
+    "ModelError",
+    "ModelEvent",
+    "ModelFault",
+    "ModelInfo",
+    "ModelMiddleware",
+    "ModelRequest",
+    "MonitorSettings",
+    "PathRefused",
+    "Payload",
+    "PluginSettings",
+    "Proceed",
+    "Pulse",
+    "Reasoning",
+    "ReasoningDelta",
+    "Refusal",
+    "RemoteFault",
+    "RuntimeSettings",
+    "Sandbox",
+    "SandboxLimits",
+    "SandboxResult",
+    "SearchMemory",
+    "Secret",
+    "SendMessage",
+    "Stage",
+    "StorageError",
+    "Text",
+    "TextDelta",
+    "TextReset",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolEnded",
+    "ToolError",
+    "ToolInvocation",
+    "ToolMiddleware",
+    "ToolOutcome",
+    "ToolRan",
+    "ToolSchema",
+    "ToolSpec",
+    "ToolStarted",
+    "ToolsSettings",
+    "TrunklineError",
+    "TurnEnded",
+    "TurnInfo",
+    "TurnMiddleware",
+    "TurnRequested",
+    "TurnView",
+    "Unavailable",
+    "Usage",
+    "Watch",
+    "WorkerKind",
+    "__version__",
+    "beneath",
+    "hookimpl",
+    "tool",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'trunkline' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_MODULE_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,7 +3,8 @@
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from pathlib import Path
+from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
@@ -18,6 +19,27 @@ class ConfigSection:
     table: Literal["plugins", "adapters", "channels"]
     name: str
     type: type[msgspec.Struct]
+
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class PluginSettings(Protocol):
+    """What a declaring hook is given: its plugin's own settings, and the platform's to read."""
+
+    @property
+    def home(self) -> Path:
+        """The home folder."""
+        ...
+
+    def section(self, kind: type[S]) -> S:
+        """The settings of this type: a section of the platform (``trunkline.ToolsSettings``), one that the plugin
+        declared with ``trunkline_config``, else ``[plugins.<the plugin's name>]``.
+
+        Raises:
+            ConfigError: with every key of the section that is unknown or of the wrong type.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

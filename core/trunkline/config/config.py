@@ -60,14 +60,14 @@ class Config:
         return isinstance(self.sources.get((table, self._written(table, name))), dict)
 
     def unclaimed(self, claimed: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:
-        """The plugins' sections that are written but belong to no plugin, given the (table, name) of those that do."""
+        """The plugins' sections that are written but belong to no plugin. ``claimed``: the (table, name) of those that do."""
         taken = {(table, self._written(table, name)) for table, name in claimed}
         found = []
         for table, name in self._free_sections():
             if (table, name) not in taken:
                 key = (table, name)
                 hint = did_you_mean(name, (other for owner, other in taken if owner == table), f"{table}.")
-                what = "belongs to no plugin that is installed"
+                what = "belongs to no plugin that is loaded"
                 found.append(Problem(".".join(key), self.sources.place(key), what, hint))
         return tuple(found)
 

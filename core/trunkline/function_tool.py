@@ -1,0 +1,202 @@
+"""``@trunkline.tool``: a function becomes a tool. Signature = schema, docstring = description. No dispatch in here."""
+
+import inspect
+import re
+import typing
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+import anyio.to_thread
+import msgspec
+
+from trunkline.abc.tools import Tool, ToolContext
+from trunkline.errors import PluginError, ToolError
+from trunkline.messages.tools import Effect, ToolSpec
+
+BlockPath = Annotated[
+    str,
+    msgspec.Meta(
+        description="A path inside the workspace, relative to it.", extra_json_schema={"format": "block-path"}
+    ),
+]
+"""Annotates a parameter that holds a path in the block's workspace, so that the path stage checks it."""
+
+NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+DEFAULT_TIMEOUT = 60.0
+
+_ARGUMENT = re.compile(r"^\s{0,8}\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.+)$")
+
+
+class FunctionTool(Tool):
+    """A tool made of a function; ``function`` is the function itself, to be called in tests."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        spec: ToolSpec,
+        arguments: type[msgspec.Struct],
+        context: str | None,
+    ) -> None:
+        self.function = function
+        self.spec = spec
+        self._arguments = arguments
+        self._context = context
+        self._is_async = inspect.iscoroutinefunction(function)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.spec.name} ({self.spec.effect})>"
+
+    async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Check the arguments and run the function, a synchronous one in a thread.
+
+        Raises:
+            ToolError: the arguments do not fit the schema, or the function says so.
+        """
+        try:
+            values = msgspec.convert(arguments, self._arguments)
+        except msgspec.ValidationError as error:
+            raise ToolError(f"The arguments of {self.spec.name} are not right: {error}.") from error
+        given = {name: getattr(values, name) for name in self._arguments.__struct_fields__}
+        if self._context:
+            given[self._context] = context
+        if self._is_async:
+            return _as_text(await self.function(**given))
+        return _as_text(
+            await anyio.to_thread.run_sync(partial(self.function, **given), abandon_on_cancel=True)
+        )
+
+
+def tool(
+    *bare: object,
+    effect: Effect,
+    name: str | None = None,
+    idempotent: bool = False,
+    timeout: float | None = None,
+    paths: tuple[str, ...] = (),
+) -> Callable[[Callable[..., Any]], FunctionTool]:
+    """Turn a function into a tool.
+
+    ``effect`` says what a repeat would do: ``read`` (nothing, so it may run again after a crash), ``write``,
+    ``send`` or ``exec``; the last three run again only when ``idempotent``. ``timeout`` is in seconds.
+    ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added.
+    A parameter annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
+    the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
+
+    Raises:
+        PluginError: the function cannot be a tool; the sentence says why.
+    """
+    if bare:
+        raise PluginError(
+            "@trunkline.tool needs to know the effect.", hint='Write @trunkline.tool(effect="read").'
+        )
+
+    def decorate(function: Callable[..., Any]) -> FunctionTool:
+        return _made(function, name or function.__name__, effect, idempotent, timeout, paths)
+
+    return decorate
+
+
+def _made(
+    function: Callable[..., Any],
+    name: str,
+    effect: Effect,
+    idempotent: bool,
+    timeout: float | None,
+    paths: tuple[str, ...],
+) -> FunctionTool:
+    description, described = _documentation(function)
+    _refuse_unless(
+        NAME.match(name), name, "its name may have letters, digits, _ and -, 64 at most", "Give name=..."
+    )
+    _refuse_unless(
+        effect in typing.get_args(Effect), name, f"{effect!r} is no effect", "read, write, send or exec."
+    )
+    _refuse_unless(
+        description, name, "it has no docstring", "The model chooses tools by it: say what it does."
+    )
+    fields, context = _parameters(function, name, described)
+    arguments = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
+    schema = _schema(arguments, name)
+    held = tuple(field for field, part in schema["properties"].items() if _holds_path(part))
+    for path in paths:
+        _refuse_unless(path in schema["properties"], name, f"paths names {path!r}, which is no parameter", "")
+    spec = ToolSpec(
+        name=name,
+        description=description,
+        parameters=schema,
+        effect=effect,
+        idempotent=idempotent,
+        timeout=DEFAULT_TIMEOUT if timeout is None else timeout,
+        paths=tuple(dict.fromkeys((*paths, *held))),
+    )
+    return FunctionTool(function, spec, arguments, context)
+
+
+def _parameters(
+    function: Callable[..., Any], name: str, described: dict[str, str]
+) -> tuple[list[tuple[str, Any, Any] | tuple[str, Any]], str | None]:
+    """The schema's fields, and the name of the parameter that takes the context."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    fields: list[tuple[str, Any, Any] | tuple[str, Any]] = []
+    context = None
+    for parameter in inspect.signature(function).parameters.values():
+        kind = hints.get(parameter.name)
+        named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        _refuse_unless(named, name, f"{parameter} cannot be given by name", "Use named parameters only.")
+        _refuse_unless(
+            kind is not None, name, f"{parameter.name} has no type", "Annotate it: the schema needs it."
+        )
+        if kind is ToolContext:
+            context = parameter.name
+            continue
+        if text := described.get(parameter.name):
+            kind = Annotated[kind, msgspec.Meta(description=text)]
+        bare = parameter.default is parameter.empty
+        fields.append((parameter.name, kind) if bare else (parameter.name, kind, parameter.default))
+    return fields, context
+
+
+def _schema(arguments: type[msgspec.Struct], name: str) -> dict[str, Any]:
+    try:
+        (_,), parts = msgspec.json.schema_components([arguments], ref_template="#/$defs/{name}")
+    except TypeError as error:
+        raise PluginError(f"{name} cannot be a tool: {error}", hint="Use types that JSON has.") from error
+    own = parts.pop(arguments.__name__)
+    schema = {"type": "object", "properties": own["properties"], "required": own["required"]}
+    schema["additionalProperties"] = False
+    return schema | ({"$defs": parts} if parts else {})
+
+
+def _holds_path(part: dict[str, Any]) -> bool:
+    inner = part.get("anyOf", [])
+    return part.get("format") == "block-path" or any(option.get("format") == "block-path" for option in inner)
+
+
+def _documentation(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """The docstring's first paragraph, and what its ``Args:`` say of each parameter."""
+    text = inspect.getdoc(function) or ""
+    first = " ".join(text.split("\n\n")[0].split())
+    described: dict[str, str] = {}
+    _, _, section = text.partition("\nArgs:\n")
+    last = ""
+    for line in section.splitlines():
+        if not line.strip() or not line.startswith(" "):
+            break
+        if found := _ARGUMENT.match(line):
+            last = found.group(1)
+            described[last] = found.group(2).strip()
+        elif last:
+            described[last] += " " + line.strip()
+    return first, described
+
+
+def _refuse_unless(fits: object, name: str, why: str, cure: str) -> None:
+    if not fits:
+        raise PluginError(f"{name} cannot be a tool: {why}.", hint=cure)
+
+
+def _as_text(result: object) -> str:
+    if isinstance(result, str):
+        return result
+    return "Done." if result is None else msgspec.json.encode(result).decode()

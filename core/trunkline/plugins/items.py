@@ -1,0 +1,190 @@
+"""What each hook may yield: the checks at the door, one row a hook. The objects are looked at, never called."""
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from trunkline.abc.channels import Channel
+from trunkline.abc.gateway import HttpRoute
+from trunkline.abc.memory import MemoryStore
+from trunkline.abc.models import ModelAdapter
+from trunkline.abc.platform import ConfigSection, HealthCheck
+from trunkline.abc.sandbox import Sandbox
+from trunkline.abc.tools import STAGES, Tool
+from trunkline.messages.memory import MemoryHit
+from trunkline.messages.tools import Effect, ToolSpec
+from trunkline_bus import Payload
+
+Complaint = str | None
+"""What is wrong with an item, as the end of a sentence; None when nothing is."""
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_TAG = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)+\.v\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A declaring hook: ``noun`` is what it yields, ``check`` finds what is wrong with one, ``key`` is the name that
+    only one of them may have. ``ranked`` hooks heed ``tryfirst`` and ``trylast``; the others keep load order, so that
+    nobody takes another's name by pushing to the front."""
+
+    noun: str
+    check: Callable[[Any], Complaint]
+    key: Callable[[Any], str] | None = None
+    ranked: bool = False
+
+
+def _is_async(item: Any) -> bool:
+    return inspect.iscoroutinefunction(item) or inspect.iscoroutinefunction(type(item).__call__)
+
+
+def _instance(kind: type, more: Callable[[Any], Complaint] = lambda item: None) -> Callable[[Any], Complaint]:
+    def check(item: object) -> Complaint:
+        if isinstance(item, type) and issubclass(item, kind):
+            return f"is a class; yield an instance: {item.__name__}()"
+        if not isinstance(item, kind):
+            return f"is not a trunkline.{kind.__name__}"
+        return more(item)
+
+    return check
+
+
+def _acts(*attributes: str) -> Callable[[Any], Complaint]:
+    """A callable with ``async def __call__`` and these attributes, each a text that is not empty."""
+
+    def check(item: object) -> Complaint:
+        if isinstance(item, type):
+            return f"is a class; yield an instance: {item.__name__}()"
+        if not callable(item):
+            return "cannot be called"
+        if not _is_async(item):
+            return "must be `async def __call__`"
+        return next((f"has no {name}" for name in attributes if not _text(item, name)), None)
+
+    return check
+
+
+def _text(item: object, name: str) -> str:
+    value = getattr(item, name, None)
+    return value if isinstance(value, str) else ""
+
+
+def _tool(item: Tool) -> Complaint:
+    spec = getattr(item, "spec", None)
+    if not isinstance(spec, ToolSpec):
+        return "has no spec of the type trunkline.ToolSpec"
+    if not _TOOL_NAME.fullmatch(spec.name):
+        return "has a name with other characters than letters, digits, _ and -, or more than 64"
+    if spec.effect not in get_args(Effect):
+        return f"has the effect {spec.effect!r}; there are read, write, send and exec"
+    if not isinstance(spec.parameters, dict) or spec.parameters.get("type") != "object":
+        return 'has parameters that are not a JSON schema of {"type": "object"}'
+    if not spec.timeout > 0:
+        return "has a timeout that is not above 0"
+    return None if _is_async(item) else "must be `async def __call__`"
+
+
+def _model(item: ModelAdapter) -> Complaint:
+    if not _KEY.fullmatch(_text(item, "name")):
+        return "has no name of lower-case letters, digits, _ and -"
+    return "has a `stream` that yields nothing" if inspect.iscoroutinefunction(item.stream) else None
+
+
+def _named(item: object) -> Complaint:
+    return (
+        None if _KEY.fullmatch(_text(item, "name")) else "has no name of lower-case letters, digits, _ and -"
+    )
+
+
+def _tool_middleware(item: Any) -> Complaint:
+    complaint = _acts()(item)
+    if complaint is None and getattr(item, "stage", None) not in STAGES:
+        return f"has no stage; it is one of {', '.join(STAGES)}"
+    return complaint
+
+
+def _model_middleware(item: Any) -> Complaint:
+    if not callable(item) or isinstance(item, type):
+        return "must be an object that can be called, not a class"
+    return "must yield events: `async def` with `yield`" if _is_async(item) else None
+
+
+def _memory_rule(item: Any) -> Complaint:
+    if not callable(item) or isinstance(item, type):
+        return "must be an object that can be called, not a class"
+    return "must be synchronous: it is called within the commit" if _is_async(item) else None
+
+
+def _lifespan(item: Any) -> Complaint:
+    if not callable(item):
+        return "cannot be called"
+    return "must be an @asynccontextmanager" if _is_async(item) or inspect.isasyncgenfunction(item) else None
+
+
+def _route(item: HttpRoute) -> Complaint:
+    if not item.path.startswith("/") or ".." in item.path:
+        return f"has the path {item.path!r}; it must begin with / and have no .."
+    return None if item.methods else "has no methods"
+
+
+def _payload(item: Any) -> Complaint:
+    if not (isinstance(item, type) and issubclass(item, Payload)):
+        return "is not a subclass of trunkline.Payload"
+    return None if _TAG.fullmatch(_tag(item)) else "has no tag like area.name.v1"
+
+
+def _tag(item: type[Payload]) -> str:
+    return str(item.__struct_config__.tag)
+
+
+def _command(item: Any) -> Complaint:
+    import click
+
+    return None if isinstance(item, click.Command) and item.name else "is not a click.Command with a name"
+
+
+def _section(item: ConfigSection) -> Complaint:
+    return (
+        None
+        if item.table in ("plugins", "adapters", "channels")
+        else f"stands in the unknown table {item.table!r}"
+    )
+
+
+RULES: Mapping[str, Rule] = {
+    "trunkline_config": Rule(
+        "ConfigSection", _instance(ConfigSection, _section), lambda item: f"{item.table}.{item.name}"
+    ),
+    "trunkline_messages": Rule("Payload type", _payload, _tag),
+    "trunkline_lifespan": Rule("lifespan", _lifespan),
+    "trunkline_bus_middleware": Rule("bus middleware", _acts(), ranked=True),
+    "trunkline_health_checks": Rule("HealthCheck", _instance(HealthCheck), lambda item: str(item.id)),
+    "trunkline_commands": Rule("click.Command", _command, lambda item: str(item.name)),
+    "trunkline_context_sources": Rule("context source", _acts("name"), lambda item: str(item.name)),
+    "trunkline_turn_middleware": Rule("turn middleware", _acts(), ranked=True),
+    "trunkline_models": Rule("ModelAdapter", _instance(ModelAdapter, _model), lambda item: str(item.name)),
+    "trunkline_model_middleware": Rule("model middleware", _model_middleware, ranked=True),
+    "trunkline_authenticators": Rule("authenticator", _acts("name"), ranked=True),
+    "trunkline_admission_rules": Rule("admission rule", _acts("name"), ranked=True),
+    "trunkline_http_routes": Rule("HttpRoute", _instance(HttpRoute, _route)),
+    "trunkline_tools": Rule("Tool", _instance(Tool, _tool), lambda item: str(item.spec.name)),
+    "trunkline_tool_middleware": Rule("tool middleware", _tool_middleware, ranked=True),
+    "trunkline_sandboxes": Rule("Sandbox", _instance(Sandbox, _named), lambda item: str(item.name)),
+    "trunkline_channels": Rule("Channel", _instance(Channel, _named), lambda item: str(item.name)),
+    "trunkline_memory_stores": Rule("MemoryStore", _instance(MemoryStore)),
+    "trunkline_memory_rules": Rule("memory rule", _memory_rule, ranked=True),
+}
+"""The declaring hooks. Guards have no key: a guard is never dropped because another has its name."""
+
+
+def answer_complaint(hook: str, answer: Any, asked: Mapping[str, Any]) -> Complaint:
+    """What is wrong with the answer of a deciding hook."""
+    if hook != "trunkline_rank":
+        return None if isinstance(answer, str) else f"answered with {type(answer).__name__}, not with text"
+    if not isinstance(answer, list | tuple) or not all(isinstance(hit, MemoryHit) for hit in answer):
+        return "did not answer with a list of hits"
+    given = list(asked["hits"])
+    return None if all(hit in given for hit in answer) else "answered with hits that it was not given"

@@ -1,0 +1,64 @@
+"""Plugins that are one file in a folder of ``runtime.tool_sources``: drop one in, take one out, no restart."""
+
+import hashlib
+import sys
+import types
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from trunkline.errors import PluginError
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The plugin files of a folder, by name; those that begin with ``_`` or ``.`` are not plugins."""
+    return sorted(file for file in folder.glob("*.py") if file.is_file() and file.name[0] not in "_.")
+
+
+def version_of(folders: Iterable[Path]) -> str:
+    """A stamp of the folders' plugin files that changes when one is added, removed or written."""
+    stamp = hashlib.sha256()
+    for folder in folders:
+        for file in files_in(folder):
+            try:
+                status = file.stat()
+            except FileNotFoundError:
+                continue
+            stamp.update(f"{file}\0{status.st_mtime_ns}\0{status.st_size}\0{status.st_ino}\n".encode())
+    return stamp.hexdigest()[:16]
+
+
+def loader(file: Path) -> Callable[[], types.ModuleType]:
+    """What runs the file as a module with a private name, from its text: a stale ``.pyc`` cannot come between."""
+
+    def load() -> types.ModuleType:
+        module = types.ModuleType(
+            f"_trunkline_file_{hashlib.sha256(bytes(file)).hexdigest()[:12]}_{file.stem}"
+        )
+        module.__file__ = str(file)
+        code = compile(file.read_bytes(), str(file), "exec", dont_inherit=True)
+        sys.modules[module.__name__] = module
+        try:
+            exec(code, module.__dict__)
+        except BaseException:
+            sys.modules.pop(module.__name__, None)
+            raise
+        return module
+
+    return load
+
+
+def absent(folder: Path) -> Callable[[], object]:
+    """What fails for a folder that is not there."""
+
+    def load() -> object:
+        raise PluginError(
+            f"{folder} is not a folder.", hint="Make it, or take it out of runtime.tool_sources."
+        )
+
+    return load
+
+
+def within_reach(file: Path, writable: Iterable[Path]) -> Path | None:
+    """The folder that agents write to and that holds the file, if there is one: code there is not to be trusted."""
+    real = file.resolve()
+    return next((folder for folder in writable if real.is_relative_to(folder.resolve())), None)

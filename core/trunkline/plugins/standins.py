@@ -1,0 +1,67 @@
+"""What stands in for a broken guard: it refuses everything, so that a guard that fails never opens the gate."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any, NoReturn
+
+from trunkline.abc.gateway import Identity
+from trunkline.abc.memory import Change
+from trunkline.abc.models import AskModel, ModelEvent, ModelRequest
+from trunkline.abc.tools import Proceed, Stage, ToolInvocation
+from trunkline.errors import ErrorCode, ModelError, ToolError
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.tools import ToolOutcome
+from trunkline.plugins.report import BrokenGuard
+from trunkline_bus import Refusal
+
+
+def stand_in(guard: BrokenGuard) -> Any:
+    """An object of the hook's kind that refuses."""
+    return _MAKERS[guard.hook](guard)
+
+
+class _Refusing:
+    stage: Stage = "schema"
+
+    def __init__(self, guard: BrokenGuard) -> None:
+        self.name = f"broken guard of {guard.owner}"
+        self.sentence = (
+            f"Refused: a guard of the plugin {guard.owner} is broken. `trunkline doctor` says why."
+        )
+
+    def refuse(self, code: str) -> NoReturn:
+        raise Refusal(code, self.sentence)
+
+
+class _ToolGuard(_Refusing):
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        raise ToolError(self.sentence)
+
+
+class _Authenticator(_Refusing):
+    async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
+        self.refuse(ErrorCode.UNAUTHORIZED)
+
+
+class _AdmissionRule(_Refusing):
+    async def __call__(self, message: SendMessage, identity: Identity) -> None:
+        self.refuse(ErrorCode.FORBIDDEN)
+
+
+class _MemoryRule(_Refusing):
+    def __call__(self, change: Change) -> Change:
+        self.refuse("write_failure")
+
+
+class _ModelGuard(_Refusing):
+    async def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "refused", self.sentence)
+        yield
+
+
+_MAKERS: dict[str, Callable[[BrokenGuard], Any]] = {
+    "trunkline_tool_middleware": _ToolGuard,
+    "trunkline_authenticators": _Authenticator,
+    "trunkline_admission_rules": _AdmissionRule,
+    "trunkline_memory_rules": _MemoryRule,
+    "trunkline_model_middleware": _ModelGuard,
+}
