@@ -1,0 +1,122 @@
+"""The order of a feed, whatever comes when: ``trunkline.runtime.feed_merge`` without a bus."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trunkline.messages.turn import FeedItem, TextDelta, TextReset, TurnEnded
+from trunkline.runtime.feed_merge import FeedMerge, parse_position
+
+from .turns import TURN, Screen, Story, stories
+
+
+class Reader:
+    """Takes what a merge hands out to a screen, and can break off and come back."""
+
+    def __init__(self) -> None:
+        self.merge = FeedMerge()
+        self.screen = Screen()
+        self.position = ""
+
+    def take(self, limit: int | None = None) -> None:
+        for count, (position, event) in enumerate(self.merge.take()):
+            self.position = position
+            self.screen.show(event)
+            if limit is not None and count + 1 >= limit:
+                break
+
+    def come_back(self, stored: list[FeedItem]) -> None:
+        self.merge = FeedMerge()
+        self.merge.resume(self.position, stored)
+        self.merge.offer_stored(stored)
+        self.screen.returned = True
+
+
+def play(story: Story, draw: Callable[[st.SearchStrategy[int]], int]) -> Reader:
+    """Publish the story item by item to a reader that loses some of it live, and looks at the stream at times."""
+    reader = Reader()
+    joined = draw(st.integers(0, len(story.items)))
+    reader.merge.offer_stored(story.items[:joined])
+    for count, item in enumerate(story.items[joined:], joined + 1):
+        what = draw(st.integers(0, 9))
+        if what < 6:
+            reader.merge.offer(item)
+        if what == 6:
+            reader.merge.offer(story.items[draw(st.integers(0, count - 1))])
+        if what == 7:
+            reader.merge.offer_stored(story.items[:count])
+        if what == 8:
+            reader.take(limit=1)
+            reader.come_back(story.items[:count])
+        if what != 9:
+            reader.take()
+    reader.merge.offer_stored(story.items)
+    reader.take()
+    return reader
+
+
+@settings(max_examples=600, deadline=None)
+@given(story=stories(), data=st.data())
+def test_no_gap_and_no_repeat(story: Story, data: st.DataObject) -> None:
+    """However items are lost, doubled, reordered and resumed, what a client has seen in the end is what happened."""
+    reader = play(story, data.draw)
+    assert reader.merge.ended
+    assert reader.screen.texts == story.texts
+    assert sorted(map(repr, reader.screen.others)) == sorted(map(repr, story.others))
+    assert reader.merge.text == "".join(story.texts[step] for step in sorted(story.texts))
+
+
+@settings(max_examples=200, deadline=None)
+@given(story=stories(), data=st.data())
+def test_a_reader_can_come_back_at_every_position(story: Story, data: st.DataObject) -> None:
+    """After each single event the position suffices to go on in a new reader, as often as one likes."""
+    reader = Reader()
+    for count, item in enumerate(story.items, 1):
+        reader.merge.offer(item)
+        reader.take(limit=1)
+        reader.come_back(story.items[:count])
+        if data.draw(st.booleans()):
+            reader.take()
+    reader.take()
+    assert reader.screen.texts == story.texts
+    assert sorted(map(repr, reader.screen.others)) == sorted(map(repr, story.others))
+
+
+def item(epoch: int, index: int, event: object) -> FeedItem:
+    return FeedItem(turn=TURN, epoch=epoch, index=index, event=event)  # type: ignore[arg-type]
+
+
+def test_a_late_reader_sees_only_the_newest_epoch() -> None:
+    """Someone who comes after a takeover is not shown the answer that was dropped, nor told to drop it."""
+    merge = FeedMerge()
+    merge.offer_stored(
+        [
+            item(1, 0, TextDelta(step=0, offset=0, text="dropped")),
+            item(2, 0, TextReset(step=0)),
+            item(2, 1, TextDelta(step=0, offset=0, text="kept")),
+            item(2, 2, TurnEnded(reason="stop")),
+        ]
+    )
+    events = [event for _, event in merge.take()]
+    assert events == [TextDelta(step=0, offset=0, text="kept"), TurnEnded(reason="stop")]
+
+
+def test_another_text_at_the_same_place_is_a_reset() -> None:
+    """When a new epoch tells a finished step otherwise than it was shown, the client is told to drop it first."""
+    merge = FeedMerge()
+    merge.offer(item(1, 0, TextDelta(step=0, offset=0, text="abcd")))
+    assert [event for _, event in merge.take()] == [TextDelta(step=0, offset=0, text="abcd")]
+    merge.offer(item(3, 0, TextDelta(step=0, offset=0, text="abX")))
+    assert [event for _, event in merge.take()] == [
+        TextReset(step=0),
+        TextDelta(step=0, offset=0, text="abX"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["x", "1", "1.", ".1", "1.2.3", "1.-2", "1.2_1.3", "2.1_1.9", "1.2_", "٣.١"])
+def test_nonsense_is_no_position(text: str) -> None:
+    """A position that no reader ever gave out is refused."""
+    with pytest.raises(ValueError, match="not a position"):
+        parse_position(text)

@@ -1,0 +1,197 @@
+"""Watching a turn on a real bus: live, stored, lost, and told by the journal."""
+
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.messages.conversation import Message, ToolCall, Usage
+from trunkline.messages.tools import ToolOutcome
+from trunkline.messages.turn import (
+    FeedEvent,
+    FeedItem,
+    Finished,
+    JournalEntry,
+    ModelCallFinished,
+    ModelCallPlanned,
+    Started,
+    TextDelta,
+    ToolEnded,
+    ToolFinished,
+    ToolPlanned,
+    ToolStarted,
+    TurnEnded,
+    TurnRecord,
+    TurnRequested,
+)
+from trunkline.runtime.feed import FeedReader, TurnNotFound
+from trunkline.subjects import FEED, INBOX, JOURNAL
+from trunkline_bus import Bus
+
+pytestmark = pytest.mark.anyio
+
+CONV, TURN = "conv_1", "turn_1"
+ENDED = TurnEnded(reason="stop", message_id="msg_9")
+
+
+def delta(offset: int, text: str, step: int = 0) -> TextDelta:
+    return TextDelta(step=step, offset=offset, text=text)
+
+
+async def publish(bus: Bus, epoch: int, *events: FeedEvent, start: int = 0) -> None:
+    for index, event in enumerate(events, start):
+        item = FeedItem(turn=TURN, epoch=epoch, index=index, event=event)
+        await bus.publish(FEED, item, conversation=CONV, turn=TURN)
+
+
+def request() -> TurnRequested:
+    message = Message(id="msg_1", role="user", content="hi")
+    return TurnRequested(
+        turn=TURN, block="main", conversation=CONV, message=message, actor="owner", channel="test"
+    )
+
+
+async def accept(bus: Bus) -> None:
+    await bus.append(INBOX, request(), conversation=CONV)
+
+
+async def journal(bus: Bus, *entries: JournalEntry) -> None:
+    record = TurnRecord(turn=TURN, epoch=1, owner="m", entries=entries)
+    await bus.append(JOURNAL, record, conversation=CONV, turn=TURN)
+
+
+def reader(bus: Bus, after: str = "") -> FeedReader:
+    return FeedReader(bus, CONV, TURN, after=after, patience=0.4)
+
+
+async def seen(watch: FeedReader) -> list[FeedEvent]:
+    with anyio.fail_after(20):
+        return [event async for event in watch]
+
+
+@pytest.fixture
+async def accepted(bus: Bus) -> AsyncIterator[Bus]:
+    await accept(bus)
+    yield bus
+
+
+async def test_what_was_said_before_and_what_comes_live(accepted: Bus) -> None:
+    """A reader that comes in the middle gets everything, in order, and ends with the turn."""
+    bus = accepted
+    await publish(bus, 1, delta(0, "ab"))
+    events: list[FeedEvent] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            async for event in reader(bus):
+                events.append(event)
+                if event == delta(0, "ab"):
+                    await publish(bus, 1, delta(2, "cd"), ENDED, start=1)
+
+        tasks.start_soon(watch)
+    assert events == [delta(0, "ab"), delta(2, "cd"), ENDED]
+
+
+async def test_the_position_leads_back_to_the_same_place(accepted: Bus) -> None:
+    """A reader with the position of an event goes on right behind it."""
+    bus = accepted
+    await publish(bus, 1, delta(0, "ab"), delta(2, "cd"), ENDED)
+    first = reader(bus)
+    async for _ in first:
+        break
+    assert first.position == "1.0"
+    second = reader(bus, first.position)
+    assert await seen(second) == [delta(2, "cd"), ENDED]
+    assert second.text == "abcd"
+    assert await seen(reader(bus, second.position)) == []
+
+
+async def test_a_waiting_turn_is_waited_for(accepted: Bus) -> None:
+    """A turn that was accepted and that nobody has begun is not unknown; the reader waits."""
+    with anyio.move_on_after(1.0) as waited:
+        await seen(reader(accepted))
+    assert waited.cancelled_caught
+
+
+async def test_an_unknown_turn_is_not_found(bus: Bus) -> None:
+    """A turn that neither feed nor journal nor inbox knows is refused at once."""
+    with pytest.raises(TurnNotFound) as refused:
+        await seen(reader(bus))
+    assert refused.value.code == ErrorCode.NOT_FOUND
+
+
+async def test_an_item_that_came_first_waits_for_the_one_before(accepted: Bus) -> None:
+    """An item behind a hole is held back until the missing one is sent again."""
+    bus = accepted
+    await publish(bus, 1, delta(2, "cd"), ENDED, start=1)
+    events: list[FeedEvent] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            events.extend(await seen(reader(bus)))
+
+        tasks.start_soon(watch)
+        await anyio.sleep(0.3)
+        assert events == []
+        await publish(bus, 1, delta(0, "ab"))
+    assert events == [delta(0, "ab"), delta(2, "cd"), ENDED]
+
+
+CALL = ToolCall(id="c1", name="look", arguments={})
+STORY: tuple[JournalEntry, ...] = (
+    Started(request=request(), model="m"),
+    ModelCallPlanned(step=0),
+    ModelCallFinished(step=0, text="I look.", tool_calls=(CALL,), finish_reason="tool_calls"),
+    ToolPlanned(call=CALL, key="k"),
+    ToolFinished(call_id="c1", outcome=ToolOutcome(call="k", status="ok", output="seen")),
+    ModelCallPlanned(step=1),
+    ModelCallFinished(step=1, text="Done."),
+    Finished(reason="stop", message_id="msg_9", usage=Usage(input_tokens=3, output_tokens=2)),
+)
+TOLD = [
+    delta(0, "I look."),
+    ToolStarted(step=0, call=CALL),
+    ToolEnded(step=0, call_id="c1", name="look", output="seen"),
+    delta(0, "Done.", step=1),
+    TurnEnded(reason="stop", message_id="msg_9", usage=Usage(input_tokens=3, output_tokens=2)),
+]
+
+
+async def test_an_expired_feed_is_told_from_the_journal(bus: Bus) -> None:
+    """A turn that ended long ago can be read as it was, from its journal."""
+    await journal(bus, *STORY)
+    assert await seen(reader(bus)) == TOLD
+
+
+async def test_the_end_that_was_lost_is_told_from_the_journal(bus: Bus) -> None:
+    """When the feed stops short and the journal says the turn ended, the reader is told the rest and no more."""
+    await publish(bus, 1, delta(0, "I lo"))
+    await journal(bus, *STORY)
+    assert await seen(reader(bus)) == [delta(0, "I lo"), delta(4, "ok."), *TOLD[1:]]
+
+
+async def test_coming_back_to_what_the_journal_told(bus: Bus) -> None:
+    """A position given out while the journal was told leads back to the same place."""
+    await journal(bus, *STORY)
+    first = reader(bus)
+    async for event in first:
+        if event == TOLD[1]:
+            break
+    assert await seen(reader(bus, first.position)) == TOLD[2:]
+
+
+async def test_a_failed_turn_ends_with_its_fixed_sentence(bus: Bus) -> None:
+    """The sentence of a failed turn is the code's own, also when the journal tells it."""
+    await journal(
+        bus, Started(request=request(), model="m"), Finished(reason="error", code=ErrorCode.PROVIDER_ERROR)
+    )
+    ended = (await seen(reader(bus)))[-1]
+    assert isinstance(ended, TurnEnded)
+    assert ended.sentence == FIXED_SENTENCES[ErrorCode.PROVIDER_ERROR]
+
+
+async def test_nonsense_is_refused_before_anything_is_asked(bus: Bus) -> None:
+    """A position that no reader gave out is a ValueError."""
+    with pytest.raises(ValueError, match="not a position"):
+        reader(bus, "yesterday")
