@@ -1,7 +1,7 @@
 """A channel: a way in and out for people. It knows the gateway's face and nothing behind it (PA-F40)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Literal, Protocol
 
 from trunkline.messages.blocks import Block
@@ -40,6 +40,10 @@ class Channel(ABC):
 
     name: str
     """Lower-case; it is a subject key, so the channel's credentials speak for nobody else."""
+
+    render: Callable[[FeedEvent], str | None] | None = None
+    """How plugins want an event worded (``trunkline_render``); whoever runs the channel sets it. None or an answer of
+    None leaves the wording to the channel; "" leaves the event out. Ends of turns and approvals are never left out."""
 
     @abstractmethod
     async def run(self, gateway: Gateway) -> None:

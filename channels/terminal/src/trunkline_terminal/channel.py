@@ -1,0 +1,33 @@
+"""The terminal as a channel: picks the kind of sitting that standard input and output allow."""
+
+import os
+import sys
+from pathlib import Path
+
+from trunkline.abc.channels import Gateway
+from trunkline.abc.foreground import ForegroundChannel, Sitting
+from trunkline_terminal.settings import TerminalSettings
+
+
+class TerminalChannel(ForegroundChannel):
+    """Standard input and output. The history of what was typed lies in ``home``."""
+
+    name = "terminal"
+
+    def __init__(self, settings: TerminalSettings, home: Path) -> None:
+        self._settings, self._home = settings, home
+
+    async def attend(self, gateway: Gateway, sitting: Sitting) -> int:
+        """Talk until the person leaves or the input ends.
+
+        Returns 0, 1 (a turn or command failed), 3 (a turn waits for a decision), or 130 (Ctrl-C).
+        """
+        asked = Sitting(sitting.block or self._settings.block, sitting.conversation, sitting.trace)
+        at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        if at_terminal and os.environ.get("TERM", "dumb") not in ("dumb", "unknown", ""):
+            from trunkline_terminal.interactive import Interactive
+
+            return await Interactive(gateway, asked, self._settings, self._home, self.render).run()
+        from trunkline_terminal.piped import Piped
+
+        return await Piped(gateway, asked, prompt=at_terminal, render=self.render).run()

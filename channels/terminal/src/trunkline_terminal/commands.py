@@ -1,0 +1,223 @@
+"""The slash commands: a table, the parser, and what each one does to a session."""
+
+import difflib
+import re
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from trunkline.errors import TrunklineError
+from trunkline_terminal import transcript, words
+
+if TYPE_CHECKING:
+    from trunkline_terminal.session import Session
+
+Action = Callable[["Session", str], Awaitable[bool | None]]
+
+_WORD = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command. ``usage`` is its line in ``/help``; ``now`` commands do not wait for messages being handed in."""
+
+    name: str
+    usage: str
+    help: str
+    act: Action
+    now: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A command as somebody typed it."""
+
+    command: Command
+    rest: str
+
+    async def run(self, session: "Session") -> bool:
+        """Do it. Returns False when the person leaves."""
+        return await self.command.act(session, self.rest) is not False
+
+
+class UnknownCommand(TrunklineError):
+    """There is no such command."""
+
+
+def parse(line: str) -> Called | str:
+    """A command, or the message to send.
+
+    ``/tool …`` is for the model and passes; ``//x`` sends ``/x``; ``/etc/hosts`` is no command.
+
+    Raises:
+        UnknownCommand: it looks like a command and is none.
+    """
+    text = line.strip()
+    if text.startswith("//"):
+        return text[1:]
+    found = _WORD.fullmatch(text)
+    if found is None:
+        return line
+    name, rest = found.group(1).lower(), (found.group(2) or "").strip()
+    if name == "tool":
+        return line
+    if name.startswith("switch-"):
+        name, rest = "switch", f"{name.removeprefix('switch-')} {rest}".strip()
+    for command in COMMANDS:
+        if name == command.name:
+            return Called(command, rest)
+    near = nearest(name, NAMES)
+    hint = f"Did you mean /{near}?" if near else "/help lists the commands; begin with // to send a slash."
+    raise UnknownCommand(f"There is no command /{name}.", hint=hint)
+
+
+def nearest(word: str, among: Iterable[str]) -> str | None:
+    """The most similar of some words, or None when none is similar."""
+    return next(iter(difflib.get_close_matches(word, list(among), n=1, cutoff=0.6)), None)
+
+
+# What the commands do ----------------------------------------------------------------------------------------
+
+
+async def _help(session: "Session", rest: str) -> None:
+    width = max(len(command.usage) for command in COMMANDS)
+    lines = [f"{command.usage:<{width}}  {command.help}" for command in COMMANDS if command.help]
+    session.screen.note("\n".join([*lines, "", *_KEYS]), "plain")
+
+
+_KEYS = (
+    "/tool NAME key=value goes to the agent, which runs the tool. //text sends /text.",
+    "Alt-Enter or Ctrl-J begins a new line. A message typed while a turn runs waits for it.",
+    "Ctrl-C ends the running turn; a second one leaves. Ctrl-D leaves.",
+)
+
+
+async def _new(session: "Session", rest: str) -> None:
+    session.place = type(session.place)(session.place.block)
+    session.show_status()
+    session.screen.note("A new conversation begins with your next message.")
+
+
+async def _blocks(session: "Session", rest: str) -> None:
+    lines = []
+    for block in await session.refresh_blocks():
+        mark = "*" if block.name == session.place.block else " "
+        about = words.short(block.config.description, 60)
+        paused = "" if block.config.enabled else "  (off)"
+        lines.append(f"{mark} {block.name}  {block.pulse.status.lower()}{paused}  {about}".rstrip())
+    session.screen.note("\n".join(lines) or "There are no blocks.", "plain")
+
+
+async def _switch(session: "Session", rest: str) -> None:
+    name, _, message = rest.partition(" ")
+    if not name:
+        raise TrunklineError("Say which block: /switch BLOCK.", hint="/blocks lists them.")
+    await session.refresh_blocks()
+    block = session.block_named(name)
+    session.place = type(session.place)(block.name)
+    session.show_status()
+    session.screen.note(f"You are in block {block.name}. A new conversation begins with your next message.")
+    if message.strip():
+        await session.send(message.strip())
+
+
+async def _status(session: "Session", rest: str) -> None:
+    place, turns = session.place, session.turns
+    lines = [f"block         {place.block or '(chosen by the gateway)'}"]
+    for block in await session.refresh_blocks():
+        if block.name == place.block:
+            lines.append(f"state         {block.pulse.status.lower()}")
+            lines += [f"model         {block.config.model}"] if block.config.model else []
+    if place.conversation:
+        summary = (await session.view(place.conversation)).summary
+        lines.append(f"conversation  {place.conversation} ({summary.message_count} messages)")
+        lines += [f"title         {summary.title}"] if summary.title else []
+    else:
+        lines.append("conversation  a new one")
+    running = turns.running
+    if running is not None:
+        state = await session.outage.through(lambda: session.gateway.turn(running.followed.turn))
+        lines.append(f"turn          {running.followed.turn} ({state.status}), {turns.count - 1} waiting")
+    if spent := words.tokens(turns.usage):
+        lines.append(f"tokens        {spent} in this sitting")
+    session.screen.note("\n".join(lines), "plain")
+
+
+async def _cancel(session: "Session", rest: str) -> None:
+    if await session.interrupt() == "nothing":
+        session.screen.note("No turn is running.")
+
+
+async def _steer(session: "Session", rest: str) -> None:
+    if not rest:
+        raise TrunklineError("Say what the running turn should know: /steer TEXT.")
+    if not await session.steer(rest):
+        raise TrunklineError("No turn is running.", hint="Send it as a message.")
+
+
+async def _trace(session: "Session", rest: str) -> None:
+    last = session.turns.last
+    turn = rest or (last.turn if last else "")
+    if not turn:
+        raise TrunklineError("There is no turn to trace yet.", hint="/trace TURN shows any other.")
+    if session.sitting.trace is not None:
+        session.screen.note(await session.sitting.trace(turn), "plain")
+        return
+    view = await session.outage.through(lambda: session.gateway.turn(turn))
+    trace = words.trace_id(view.traceparent) or "unknown"
+    session.screen.note(f"trace {trace}; `trunkline trace {turn}` draws it.", "plain")
+
+
+async def _save(session: "Session", rest: str) -> None:
+    place = session.place
+    messages = place.loaded
+    if place.conversation is not None:
+        stored = (await session.view(place.conversation, include_tools=True)).messages
+        known = {message.id for message in stored}
+        messages = (*(message for message in messages if message.id not in known), *stored)
+    if not messages:
+        raise TrunklineError("There is nothing to save yet.")
+    path = transcript.target(rest, datetime.now())
+    transcript.save(messages, path)
+    session.screen.note(f"Saved {len(messages)} messages to {path}.")
+
+
+async def _load(session: "Session", rest: str) -> None:
+    path = transcript.source(rest)
+    messages = transcript.load(path)
+    session.place = type(session.place)(session.place.block, loaded=messages)
+    session.show_status()
+    session.screen.note(f"Loaded {len(messages)} messages from {path}. Your next message goes on from there.")
+
+
+async def _exit(session: "Session", rest: str) -> bool:
+    return False
+
+
+COMMANDS = (
+    Command("help", "/help", "what can be said here", _help),
+    Command("new", "/new", "begin a new conversation", _new),
+    Command("blocks", "/blocks", "list the blocks", _blocks),
+    Command("switch", "/switch BLOCK [TEXT]", "go to another block, and say TEXT there", _switch),
+    Command("status", "/status", "where you are, what runs, what it cost", _status),
+    Command("cancel", "/cancel", "end the running turn", _cancel, now=True),
+    Command("steer", "/steer TEXT", "tell the running turn something", _steer, now=True),
+    Command("trace", "/trace [TURN]", "how the last turn went", _trace),
+    Command("save", "/save [PATH]", "save the conversation as JSON", _save),
+    Command("load", "/load [PATH]", "begin a new conversation from a saved one", _load),
+    Command("exit", "/exit", "leave", _exit),
+    Command("quit", "/quit", "", _exit),
+)
+"""Every command, in the order of ``/help``; those without a help text are not listed."""
+
+NAMES = tuple(command.name for command in COMMANDS)
+
+
+def is_immediate(line: str) -> bool:
+    """Whether a line is a command that must not wait behind messages being handed in."""
+    try:
+        found = parse(line)
+    except UnknownCommand:
+        return False
+    return isinstance(found, Called) and found.command.now

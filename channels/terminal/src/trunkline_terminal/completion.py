@@ -1,0 +1,33 @@
+"""Completion of slash commands, block names and file names."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+from prompt_toolkit.document import Document
+
+from trunkline_terminal.commands import COMMANDS
+
+
+class SlashCompleter(Completer):
+    """Completes a line that begins with a slash; ``blocks`` gives the names known now."""
+
+    def __init__(self, blocks: Callable[[], Sequence[str]]) -> None:
+        self._blocks = blocks
+        self._paths = PathCompleter(expanduser=True)
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        text = document.text
+        if not text.startswith("/") or "\n" in text:
+            return
+        name, space, rest = text[1:].partition(" ")
+        if not space:
+            yield from self._commands(name)
+        elif name == "switch" and " " not in rest:
+            yield from (Completion(block, -len(rest)) for block in self._blocks() if block.startswith(rest))
+        elif name in ("save", "load"):
+            yield from self._paths.get_completions(Document(rest), complete_event)
+
+    def _commands(self, begun: str) -> Iterable[Completion]:
+        for command in COMMANDS:
+            if command.help and command.name.startswith(begun):
+                yield Completion(command.name, -len(begun), display=command.usage, display_meta=command.help)

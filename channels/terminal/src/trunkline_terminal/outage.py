@@ -1,0 +1,71 @@
+"""Patience with a gateway that does not answer: says so once, waits, says when it is back."""
+
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+from trunkline.errors import TrunklineError, Unavailable
+from trunkline_bus import RemoteFault
+from trunkline_terminal.screen import Screen
+
+T = TypeVar("T")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 3.0
+"""Seconds between two tries: doubled up to the longest."""
+
+PATIENCE = 3.0
+"""Seconds without an answer after which the person is told."""
+
+
+class Outage:
+    """Whether the gateway answers, as the person has been told."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+        self.now = False
+
+    def began(self) -> None:
+        """It does not answer."""
+        if not self.now:
+            self.now = True
+            self._screen.note(
+                "The platform does not answer. Waiting for it; what was accepted is safe.", "warning"
+            )
+
+    def ended(self) -> None:
+        """It answers."""
+        if self.now:
+            self.now = False
+            self._screen.note("The platform is back.")
+
+    async def through(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """The answer of ``ask``, asked again until there is one. ``ask`` must bear to be repeated."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                answer = await self._told_when_slow(ask)
+            except Unavailable:
+                self.began()
+            else:
+                self.ended()
+                return answer
+            await anyio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _told_when_slow(self, ask: Callable[[], Awaitable[T]]) -> T:
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._tell_when_slow)
+            try:
+                answer = await ask()
+            except (TrunklineError, RemoteFault) as error:
+                failure = error
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+        return answer
+
+    async def _tell_when_slow(self) -> None:
+        await anyio.sleep(PATIENCE)
+        self.began()

@@ -1,0 +1,65 @@
+"""What the session asks of a screen, whichever kind it is. Types only."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+Tone = Literal["plain", "dim", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What the status line shows. ``turns`` counts the turns that run or wait."""
+
+    block: str = ""
+    title: str = ""
+    model: str = ""
+    turns: int = 0
+    connected: bool = True
+
+
+class Screen(Protocol):
+    """A place where a conversation is shown. Callers hand in raw text; the screen neutralises it before it prints.
+
+    No method blocks or raises. Text given to ``answer`` and ``reasoning`` belongs to the running step until
+    ``settle`` (it is final) or ``reset`` (it is void).
+    """
+
+    def note(self, text: str, tone: Tone = "dim") -> None:
+        """Say something about the conversation, on lines of its own."""
+        ...
+
+    def answer(self, text: str) -> None:
+        """More of the answer."""
+        ...
+
+    def reasoning(self, text: str) -> None:
+        """More of the model's reasoning."""
+        ...
+
+    def settle(self) -> None:
+        """What was answered since the last ``settle`` is final."""
+        ...
+
+    def reset(self) -> None:
+        """What was answered since the last ``settle`` is void; it comes again."""
+        ...
+
+    def tool_started(self, call: str, label: str) -> None:
+        """A tool runs. ``call`` is its id."""
+        ...
+
+    def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
+        """The tool ended; ``output`` is shown in part when it failed."""
+        ...
+
+    def message(self, text: str) -> None:
+        """A message of the person's that was said earlier or elsewhere."""
+        ...
+
+    def status(self, status: Status) -> None:
+        """What the status line shows from now on."""
+        ...
+
+    async def confirm(self, question: str) -> bool | None:
+        """The person's yes or no, or None where nobody can be asked. Cancelled when others have decided."""
+        ...

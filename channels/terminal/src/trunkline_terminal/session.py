@@ -1,0 +1,235 @@
+"""One sitting: which block and conversation the person is in, and what becomes of each line they enter.
+
+Knows the gateway and a screen, and nothing of keys, pipes or colours.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import anyio
+
+from trunkline.abc.channels import Gateway
+from trunkline.abc.foreground import Sitting
+from trunkline.errors import TrunklineError
+from trunkline.messages.blocks import Block
+from trunkline.messages.conversation import Message
+from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage
+from trunkline_bus import RemoteFault, new_id
+from trunkline_terminal import commands
+from trunkline_terminal.outage import Outage
+from trunkline_terminal.screen import Screen, Status
+from trunkline_terminal.turns import Followed, Render, Turns
+
+RECALLED = 6
+"""How many messages of a conversation are shown when it is taken up again."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where the person is. A ``conversation`` of None begins a new one with the next message.
+
+    ``loaded`` are messages of a saved conversation that the platform does not hold yet.
+    """
+
+    block: str | None
+    conversation: str | None = None
+    title: str = ""
+    loaded: tuple[Message, ...] = ()
+
+
+class Session:
+    """A person's sitting at a screen."""
+
+    def __init__(self, gateway: Gateway, screen: Screen, sitting: Sitting, render: Render = None) -> None:
+        self.gateway, self.screen, self.sitting = gateway, screen, sitting
+        self.outage = Outage(screen)
+        self.turns = Turns(gateway, screen, self.outage, render)
+        self.place = Place(sitting.block)
+        self.blocks: tuple[Block, ...] = ()
+        self.failed = False
+        self._handing_in: anyio.CancelScope | None = None
+
+    # Beginning -----------------------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Find the block or take up the conversation. Raises TrunklineError or RemoteFault when there is none."""
+        await self.refresh_blocks()
+        if self.place.block is not None:
+            self.block_named(self.place.block)
+        if self.sitting.conversation is not None:
+            await self.resume(self.sitting.conversation)
+        self.show_status()
+
+    async def refresh_blocks(self) -> tuple[Block, ...]:
+        """The blocks as they are now."""
+        self.blocks = await self.outage.through(self.gateway.blocks)
+        return self.blocks
+
+    def block_named(self, name: str) -> Block:
+        """The block by that name, as far as is known here. Raises TrunklineError with the nearest name."""
+        for block in self.blocks:
+            if block.name == name:
+                return block
+        near = commands.nearest(name, [block.name for block in self.blocks])
+        hint = f"Did you mean {near}?" if near else "`trunkline blocks create NAME` makes one."
+        raise TrunklineError(f"There is no block {name!r}.", hint=hint)
+
+    async def resume(self, conversation: str) -> None:
+        """Go on with a conversation: show its last messages, and its running turn from the start."""
+        view = await self.view(conversation)
+        summary = view.summary
+        self.place = Place(summary.block, summary.id, summary.title or "")
+        self._recall(view)
+        if view.running:
+            self.turns.follow(Followed(summary.id, view.running))
+
+    def _recall(self, view: ConversationView) -> None:
+        spoken = [
+            message for message in view.messages if message.role in ("user", "assistant") and message.content
+        ]
+        shown = [message for message in spoken if message.role == "user" or message.turn != view.running]
+        for message in shown[-RECALLED:]:
+            if message.role == "user":
+                self.screen.message(message.content)
+            else:
+                self.screen.answer(message.content)
+                self.screen.settle()
+
+    async def view(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
+        """A conversation as it stands."""
+        return await self.outage.through(
+            lambda: self.gateway.conversation(conversation, include_tools=include_tools)
+        )
+
+    # Lines ---------------------------------------------------------------------------------------------------
+
+    async def handle(self, line: str) -> bool:
+        """Do what a line asks: a command, or a message to the agent. Returns False when the person leaves."""
+        try:
+            return await self._handle(line)
+        except RemoteFault as fault:
+            self._refused(fault.message)
+        except TrunklineError as error:
+            self._refused(f"{error.sentence} {error.hint}".rstrip())
+        return True
+
+    async def _handle(self, line: str) -> bool:
+        if not line.strip():
+            return True
+        found = commands.parse(line)
+        if isinstance(found, str):
+            await self.send(found)
+            return True
+        return await found.run(self)
+
+    def _refused(self, sentence: str) -> None:
+        self.failed = True
+        self.screen.note(sentence, "error")
+
+    async def send(self, content: str) -> None:
+        """Hand in a message and have its turn shown."""
+        place = self.place
+        message = SendMessage(
+            content=content,
+            block=None if place.conversation else place.block,
+            conversation=place.conversation,
+            client_id=new_id("line"),
+            history=await self._history(),
+        )
+        accepted = await self._hand_in(message)
+        if accepted is None:
+            return
+        place.block, place.conversation = accepted.block, accepted.conversation
+        self._follow(accepted)
+
+    async def steer(self, content: str) -> bool:
+        """Hand in a message for the running turn. Returns False when none runs."""
+        running = self.turns.running
+        if running is None:
+            return False
+        followed = running.followed
+        message = SendMessage(
+            content=content, conversation=followed.conversation, client_id=new_id("line"), steer=followed.turn
+        )
+        accepted = await self._hand_in(message)
+        if accepted is not None:
+            self._follow(accepted)
+        return True
+
+    def _follow(self, accepted: MessageAccepted) -> None:
+        self.turns.follow(Followed(accepted.conversation, accepted.turn, accepted.message_id))
+        self.show_status()
+
+    async def _hand_in(self, message: SendMessage) -> MessageAccepted | None:
+        """The acceptance, however long the gateway is away; None when the person gave up waiting."""
+        with anyio.CancelScope() as scope:
+            self._handing_in = scope
+            try:
+                return await self.outage.through(lambda: self.gateway.send(message))
+            finally:
+                self._handing_in = None
+        self._refused("You gave up waiting. Whether the message was accepted is not known; /status tells.")
+        return None
+
+    async def _history(self) -> tuple[Message, ...] | None:
+        """What the model must be given besides what the platform holds: a loaded conversation, until it is stored."""
+        place = self.place
+        if not place.loaded or place.conversation is None:
+            return place.loaded or None
+        await self.turns.idle()
+        stored = (await self.view(place.conversation, include_tools=True)).messages
+        if {message.id for message in stored} & {message.id for message in place.loaded}:
+            place.loaded = ()
+            return None
+        return (*place.loaded, *stored)
+
+    # Keys ----------------------------------------------------------------------------------------------------
+
+    async def interrupt(self) -> Literal["turn", "sending", "nothing"]:
+        """Ctrl-C: end what is under way. Says what that was."""
+        if self.turns.running is not None:
+            await self.cancel(self.turns.running.followed.turn)
+            return "turn"
+        if self._handing_in is not None and self.outage.now:
+            self._handing_in.cancel()
+            return "sending"
+        return "nothing"
+
+    async def cancel(self, turn: str) -> None:
+        """End a turn now."""
+        try:
+            await self.outage.through(lambda: self.gateway.cancel(turn))
+        except RemoteFault as fault:
+            self.screen.note(f"The turn was not cancelled: {fault.message}", "error")
+
+    # The status line -----------------------------------------------------------------------------------------
+
+    async def keep_status(self) -> None:
+        """Keep the status line true while turns come and go, until cancelled."""
+        while True:
+            self.show_status()
+            await self.turns.changed()
+            if self.turns.running is None:
+                await self._learn_title()
+
+    async def _learn_title(self) -> None:
+        place = self.place
+        if place.conversation and not place.title:
+            try:
+                place.title = (await self.gateway.conversation(place.conversation)).summary.title or ""
+            except (RemoteFault, TrunklineError):
+                return  # only a title; the next turn brings another chance
+
+    def show_status(self) -> None:
+        """Show where the person is."""
+        place = self.place
+        model = next((block.config.model for block in self.blocks if block.name == place.block), None)
+        self.screen.status(
+            Status(
+                block=place.block or "",
+                title=place.title,
+                model=model or "",
+                turns=self.turns.count,
+                connected=not self.outage.now,
+            )
+        )

@@ -1,0 +1,296 @@
+"""Shows turns, one after the other, from their feeds. Knows no commands and no keys."""
+
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+
+import anyio
+import anyio.abc
+import msgspec
+
+from trunkline.abc.channels import Gateway
+from trunkline.errors import Unavailable
+from trunkline.messages.conversation import Usage
+from trunkline.messages.turn import (
+    ApprovalRequested,
+    ApprovalSettled,
+    FeedEvent,
+    MessageSteered,
+    ReasoningDelta,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+from trunkline_bus import RemoteFault
+from trunkline_terminal import words
+from trunkline_terminal.outage import FIRST_PAUSE, LONGEST_PAUSE, Outage
+from trunkline_terminal.screen import Screen
+
+Render = Callable[[FeedEvent], str | None] | None
+"""How plugins word events."""
+
+SILENCE = 3.0
+"""Seconds without an event after which the gateway is asked whether it is still there."""
+
+JUST_SETTLED = 0.1
+"""Seconds to wait before asking: a turn that is read again may bring the decision right behind the question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A turn to show. ``message`` is the id of the message that began it."""
+
+    conversation: str
+    turn: str
+    message: str = ""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How showing a turn ended. ``undecided`` marks a turn that waits for somebody who can be asked."""
+
+    failed: bool
+    usage: Usage = Usage()
+    undecided: bool = False
+
+
+class TurnView:
+    """One turn on a screen. Text is shown once, whatever the feed repeats."""
+
+    def __init__(
+        self, gateway: Gateway, screen: Screen, outage: Outage, followed: Followed, render: Render = None
+    ) -> None:
+        self._gateway, self._screen, self._outage, self.followed = gateway, screen, outage, followed
+        self._render = render
+        self._worded = ""
+        self.steered: set[str] = set()
+        self._began = self._heard = monotonic()
+        self._step = -1
+        self._shown: dict[tuple[int, str], int] = {}
+        self._tools: dict[str, tuple[str, float]] = {}
+        self._asking: dict[str, anyio.CancelScope] = {}
+        self._questions = anyio.Lock()
+        self._outcome = Outcome(failed=True)
+
+    async def show(self) -> Outcome:
+        """Show the turn until it ends, through every outage."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._probe)
+            try:
+                await self._follow(tasks)
+            except RemoteFault as fault:
+                self._screen.settle()
+                self._screen.note(f"The turn cannot be shown: {fault.message}", "error")
+            tasks.cancel_scope.cancel()
+        return self._outcome
+
+    async def _follow(self, tasks: anyio.abc.TaskGroup) -> None:
+        position, pause = "", FIRST_PAUSE
+        while True:
+            watch = self._gateway.watch(self.followed.conversation, self.followed.turn, after=position)
+            try:
+                async for event in watch:
+                    self._heard, pause = monotonic(), FIRST_PAUSE
+                    self._outage.ended()
+                    if self._take(event, tasks):
+                        return
+            except Unavailable:
+                self._outage.began()
+            position = watch.position or position
+            await anyio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    async def _probe(self) -> None:
+        """Ask about the turn while it is silent, so that an outage is seen and said."""
+        while True:
+            await anyio.sleep(SILENCE / 3)
+            if monotonic() - self._heard > SILENCE:
+                with suppress(RemoteFault):
+                    await self._outage.through(lambda: self._gateway.turn(self.followed.turn))
+                self._heard = monotonic()
+
+    def _take(self, event: FeedEvent, tasks: anyio.abc.TaskGroup) -> bool:
+        """Show one event. Returns whether nothing is left to follow."""
+        if self._take_reworded(event):
+            return False
+        match event:
+            case TextDelta():
+                self._screen.answer(self._unseen(event, "text"))
+            case ReasoningDelta():
+                self._screen.reasoning(self._unseen(event, "reasoning"))
+            case TextReset():
+                self._shown.pop((event.step, "text"), None)
+                self._shown.pop((event.step, "reasoning"), None)
+                self._screen.reset()
+            case ToolStarted():
+                self._tool_started(event)
+            case ToolEnded():
+                self._tool_ended(event)
+            case ApprovalRequested():
+                self._approval(event, tasks)
+            case ApprovalSettled():
+                self._settled(event)
+            case MessageSteered():
+                self.steered.add(event.message.id)
+                self._screen.settle()
+                self._screen.note(f"↳ taken in: {words.short(event.message.content, 60)}")
+            case TurnEnded():
+                self._ended(event)
+                return True
+        return False
+
+    def _take_reworded(self, event: FeedEvent) -> bool:
+        """Show what a plugin says for the event, the same words in a row once. Returns whether one did."""
+        text = self._render(event) if self._render is not None and isinstance(event, _REWORDED) else None
+        if text is None:
+            return False
+        if isinstance(event, TextDelta):
+            self._unseen(event, "text")
+            self._screen.answer(text)
+        elif text and text != self._worded:
+            self._screen.settle()
+            self._screen.note(text)
+        self._worded = text
+        return True
+
+    def _unseen(self, delta: TextDelta | ReasoningDelta, kind: str) -> str:
+        if delta.step != self._step:
+            self._screen.settle()
+            self._step = delta.step
+        shown = self._shown.get((delta.step, kind), 0)
+        self._shown[delta.step, kind] = max(shown, delta.offset + len(delta.text))
+        return delta.text[max(shown - delta.offset, 0) :]
+
+    def _tool_started(self, event: ToolStarted) -> None:
+        label = words.call_label(event.call)
+        self._screen.settle()
+        if event.client:
+            self._screen.note(f"The model asks for a tool of the client: {label}", "warning")
+            return
+        self._tools[event.call.id] = (label, monotonic())
+        self._screen.tool_started(event.call.id, label)
+
+    def _tool_ended(self, event: ToolEnded) -> None:
+        label, began = self._tools.pop(event.call_id, (event.name, monotonic()))
+        self._screen.settle()
+        self._screen.tool_ended(
+            event.call_id, label, failed=event.error, seconds=monotonic() - began, output=event.output
+        )
+
+    def _approval(self, event: ApprovalRequested, tasks: anyio.abc.TaskGroup) -> None:
+        self._screen.settle()
+        scope = self._asking[event.call.id] = anyio.CancelScope()
+        tasks.start_soon(self._ask, event, scope, tasks.cancel_scope)
+
+    async def _ask(
+        self, event: ApprovalRequested, asking: anyio.CancelScope, showing: anyio.CancelScope
+    ) -> None:
+        """Ask the person and hand in what they say. Nothing is ever decided without them."""
+        with asking:
+            await anyio.sleep(JUST_SETTLED)
+            async with self._questions:
+                allow = await self._screen.confirm(f"{event.question}\n  {words.call_label(event.call, 400)}")
+            if allow is not None:
+                return await self._decide(event, allow)
+            self._screen.note(_UNDECIDED, "warning")
+            self._outcome = Outcome(failed=True, undecided=True)
+            showing.cancel()
+
+    async def _decide(self, event: ApprovalRequested, allow: bool) -> None:
+        try:
+            await self._outage.through(
+                lambda: self._gateway.decide(self.followed.turn, event.call.id, event.call_hash, allow=allow)
+            )
+        except RemoteFault as fault:
+            self._screen.note(f"The decision was not taken: {fault.message}", "warning")
+
+    def _settled(self, event: ApprovalSettled) -> None:
+        if event.call_id in self._tools:
+            self._tools[event.call_id] = (self._tools[event.call_id][0], monotonic())
+        scope = self._asking.pop(event.call_id, None)
+        if scope is not None:
+            scope.cancel()
+        self._screen.note(f"{'Allowed' if event.allow else 'Denied'} by {event.by}.")
+
+    def _ended(self, event: TurnEnded) -> None:
+        self._screen.settle()
+        failed = words.failed(event)
+        if sentence := words.ending(event):
+            self._screen.note(sentence, "error" if failed else "warning")
+        took = words.seconds(monotonic() - self._began)
+        self._screen.note(" · ".join(filter(None, (words.tokens(event.usage), took))))
+        self._outcome = Outcome(failed=failed, usage=event.usage)
+
+
+_REWORDED = (TextDelta, ReasoningDelta, ToolStarted, ToolEnded, MessageSteered)
+"""What plugins may word; the rest steers the screen or must be seen."""
+
+_UNDECIDED = "Somebody has to decide about this. Answer it in an interactive terminal or another channel."
+
+
+class Turns:
+    """The turns of this sitting: one is shown, the others wait for it."""
+
+    def __init__(self, gateway: Gateway, screen: Screen, outage: Outage, render: Render = None) -> None:
+        self._gateway, self._screen, self._outage, self._render = gateway, screen, outage, render
+        self._waiting: deque[Followed] = deque()
+        self._known: set[str] = set()
+        self._changed = anyio.Event()
+        self.running: TurnView | None = None
+        self.last: Followed | None = None
+        self.usage = Usage()
+        self.failed = False
+        self.undecided = False
+
+    def follow(self, followed: Followed) -> None:
+        """Show this turn when those before it have ended; each turn is shown once.
+
+        A message steered into a turn has a turn of its own, for the case that it comes too late. It is followed like
+        any other, and dropped when the running turn says that it took the message in.
+        """
+        if followed.turn not in self._known:
+            self._known.add(followed.turn)
+            self._waiting.append(followed)
+            self._change()
+
+    @property
+    def count(self) -> int:
+        """How many turns run or wait."""
+        return len(self._waiting) + (self.running is not None)
+
+    async def changed(self) -> None:
+        """Wait until a turn is added, begins or ends."""
+        await self._changed.wait()
+
+    async def idle(self) -> None:
+        """Wait until every turn has been shown."""
+        while self.count:
+            await self._changed.wait()
+
+    async def run(self) -> None:
+        """Show turns as they come, until cancelled."""
+        while True:
+            while not self._waiting:
+                await self._changed.wait()
+            await self._show(self._waiting.popleft())
+
+    async def _show(self, followed: Followed) -> None:
+        self.running = TurnView(self._gateway, self._screen, self._outage, followed, self._render)
+        self.last = followed
+        self._change()
+        try:
+            outcome = await self.running.show()
+        finally:
+            steered, self.running = self.running.steered, None
+            self._waiting = deque(turn for turn in self._waiting if turn.message not in steered)
+            self._change()
+        self.usage += outcome.usage
+        self.failed |= outcome.failed
+        self.undecided |= outcome.undecided
+
+    def _change(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()

@@ -1,0 +1,75 @@
+"""How things are put into a few words: calls, durations, tokens, ends of turns. Pure functions."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from trunkline.messages.conversation import ToolCall, Usage
+from trunkline.messages.turn import TurnEnded
+
+_ENDINGS = {
+    "cancelled": "Cancelled.",
+    "max_tokens": "The answer was cut at the token limit.",
+    "content_filter": "The provider's content filter ended the answer.",
+    "stopped": "A stop rule ended the turn.",
+    "tool_calls": "The turn waits for a tool that this terminal does not have.",
+}
+
+
+def short(text: str, width: int) -> str:
+    """The text on one line of at most ``width`` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: max(width - 1, 0)] + "…"
+
+
+def call_label(call: ToolCall, width: int = 72) -> str:
+    """A tool call as ``name key=value …``."""
+    return short(f"{call.name} {_arguments(call.arguments)}".rstrip(), width)
+
+
+def _arguments(arguments: Mapping[str, Any]) -> str:
+    return " ".join(f"{key}={_value(value)}" for key, value in arguments.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str):
+        return (
+            short(value, 40)
+            if value and " " not in value
+            else json.dumps(short(value, 40), ensure_ascii=False)
+        )
+    return short(json.dumps(value, ensure_ascii=False, default=str), 40)
+
+
+def seconds(duration: float) -> str:
+    """A duration in seconds: ``0.2 s``, ``14 s``, ``2 min 5 s``."""
+    if duration < 10:
+        return f"{duration:.1f} s"
+    minutes, rest = divmod(round(duration), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def tokens(usage: Usage) -> str:
+    """``123 in / 45 out``, or nothing when the provider counted nothing."""
+    if not (usage.input_tokens or usage.output_tokens):
+        return ""
+    return f"{usage.input_tokens} in / {usage.output_tokens} out"
+
+
+def ending(ended: TurnEnded) -> str:
+    """What to say about how a turn ended, or nothing when it simply ended."""
+    if failed(ended):
+        sentence = ended.sentence or "The turn failed."
+        return f"{sentence} ({ended.code})" if ended.code else sentence
+    return _ENDINGS.get(ended.reason, "")
+
+
+def failed(ended: TurnEnded) -> bool:
+    """Whether the turn did not do what it was asked."""
+    return ended.code is not None or ended.reason == "error"
+
+
+def trace_id(traceparent: str | None) -> str:
+    """The trace id within a W3C ``traceparent``, or nothing."""
+    parts = (traceparent or "").split("-")
+    return parts[1] if len(parts) == 4 else ""
