@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Literal, NoReturn
@@ -34,12 +35,15 @@ class PathRefused(ToolError):
     """The path leads out of the folder, through a link, or to a protected name. The text says what would do."""
 
 
+Kind = Literal["file", "folder", "link", "other"]
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """What stands at a path, relative to the folder. A ``link`` is never followed. ``size`` is in bytes."""
 
     path: str
-    kind: Literal["file", "folder", "link", "other"]
+    kind: Kind
     size: int
     modified_at: datetime
 
@@ -86,7 +90,7 @@ class Folder:
         parts = _parts(path)
         with _told(path), self._folder(path, parts) as handle:
             found = []
-            for name in sorted(os.listdir(handle)):
+            for name in sorted(os.listdir(handle)):  # noqa: PTH208 pathlib knows no handles
                 with suppress(FileNotFoundError):
                     found.append(_entry("/".join((*parts, name)), _look(handle, name)))
             return found
@@ -125,7 +129,7 @@ class Folder:
     def append(self, path: str, content: bytes) -> None:
         """Add the content at the file's end, making the file when it is absent; on disk when this returns."""
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        with _told(path), self._opened(path, flags) as handle:
+        with self._opened(path, flags) as handle, _told(path):
             _write_all(handle, content)
             os.fsync(handle)
 
@@ -141,10 +145,8 @@ class Folder:
                         pass
 
     def rename(self, source: str, target: str) -> None:
-        """Move a file or folder; a file that is at the target is replaced, a folder is not.
-
-        The file ``target`` is on the disk when this returns.
-        """
+        """Move a file or folder, on disk when this returns; a file or empty folder of its kind at the target is
+        replaced."""
         _movable(source)
         _movable(target)
         with (
@@ -190,16 +192,20 @@ class Folder:
 
     @contextmanager
     def _opened(self, path: str, flags: int) -> Iterator[int]:
+        with _closed(self._open(path, flags)) as handle:
+            yield handle
+
+    def _open(self, path: str, flags: int) -> int:
         with _told(path), self._parent(path, _parts(path)) as (parent, name):
             _no_link(parent, _given(path, name), path)
             try:
                 handle = os.open(name, flags | _FILE, 0o666, dir_fd=parent)
             except OSError as error:
                 _explain(error, path)
-        with _closed(handle):
             if not stat.S_ISREG(os.fstat(handle).st_mode):
+                os.close(handle)
                 raise PathRefused(f"{path!r} is not a regular file.")
-            yield handle
+            return handle
 
 
 @contextmanager
@@ -261,7 +267,7 @@ def _is_protected(parts: tuple[str, ...]) -> bool:
     plain = tuple(_plain(part) for part in parts)
     if plain and plain[-1].endswith(PROTECTED_NAMES):
         return True
-    return any(pair in zip(plain, plain[1:], strict=False) for pair in PROTECTED_FILES)
+    return any(pair in pairwise(plain) for pair in PROTECTED_FILES)
 
 
 def _movable(path: str) -> None:
@@ -333,13 +339,14 @@ def _look(parent: int, name: str) -> os.stat_result:
 
 
 def _entry(path: str, status: os.stat_result) -> Entry:
-    kinds: dict[int, Literal["file", "folder", "link"]] = {
+    kinds: dict[int, Kind] = {
         stat.S_IFREG: "file",
         stat.S_IFDIR: "folder",
         stat.S_IFLNK: "link",
     }
     kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
-    return Entry(path, kind, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
+    shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
+    return Entry(shown, kind, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
 def _mode_of_old(parent: int, name: str, path: str) -> int | None:
