@@ -85,6 +85,9 @@ class ModelAdapter(ABC):
     continues: bool = False
     """Whether the vendor can go on from a partial answer."""
 
+    configured: bool = True
+    """Whether everything it needs is set (a key, an address), so that it may answer when nobody chose an adapter."""
+
     @abstractmethod
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Ask the model.

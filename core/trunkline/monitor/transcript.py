@@ -5,6 +5,8 @@ Ids are derived from the turn, so storing a turn twice stores each message once.
 
 from collections.abc import Iterable
 
+import msgspec
+
 from trunkline.messages.conversation import Message, ToolCall
 from trunkline.monitor.turn import Step, Turn
 from trunkline_bus import key_of
@@ -24,8 +26,14 @@ def new_messages(turn: Turn, *, closing: bool = False) -> tuple[Message, ...]:
     When ``closing``, a call of ours that never finished gets a result that says so: no model takes a call without one.
     """
     assert turn.request is not None
-    own = [message for step in turn.steps for message in _step_messages(turn.request.turn, step, closing)]
-    return (turn.request.message, *turn.early, *own, *turn.pending)
+    id = turn.request.turn
+    own = [message for step in turn.steps for message in _step_messages(id, step, closing)]
+    return tuple(_of(id, message) for message in (turn.request.message, *turn.early, *own, *turn.pending))
+
+
+def _of(turn: str, message: Message) -> Message:
+    """Marked as this turn's, so that a later reader can tell them from what came before it."""
+    return message if message.turn == turn else msgspec.structs.replace(message, turn=turn)
 
 
 def last_answer(messages: Iterable[Message]) -> str | None:

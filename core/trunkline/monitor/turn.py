@@ -105,6 +105,7 @@ class Action:
     outcome: ToolOutcome | None = None
     asked: ApprovalAsked | None = None
     allowed: bool | None = None
+    decided_by: str = ""
     sent: bool = False
 
     @property
@@ -193,16 +194,22 @@ class Turn:
         self.phase = following if isinstance(following, Phase) else following(self)
 
     def advance(self, *inputs: JournalEntry) -> tuple[tuple[JournalEntry, ...], tuple[Command, ...]]:
-        """Take in what happened; return what to record, the plan included, and what to do once it is recorded."""
+        """Take in what happened; return what to record, the plan included, and what to do once it is recorded.
+
+        What came too late has no place any more and is left out: a tool's result after a cancel, a second decision.
+        """
+        taken = []
         for entry in inputs:
-            self.apply(entry)
-        plan = tuple(self._plan())
+            if self.accepts(entry):
+                self.apply(entry)
+                taken.append(entry)
+        plan = tuple(self._plan()) if taken else ()
         for entry in plan:
             self.apply(entry)
         commands = tuple(self._command(entry) for entry in plan)
-        if self.phase is Phase.CLOSING:
+        if taken and self.phase is Phase.CLOSING:
             commands = (Store(self.reason, self.code),)
-        return (*inputs, *plan), commands
+        return (*taken, *plan), commands
 
     def _plan(self) -> Iterable[JournalEntry]:
         """What must be recorded before the next commands may be carried out."""
@@ -305,7 +312,7 @@ def _settle(turn: Turn) -> None:
 def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
     if action.allowed is not None:
         return  # the first decision holds
-    action.allowed, action.sent = entry.allow, False
+    action.allowed, action.decided_by, action.sent = entry.allow, entry.by, False
     if not entry.allow:
         text = f"The call of {action.call.name} was denied by {entry.by}. Do not repeat it unless asked to."
         action.outcome = ToolOutcome(call=action.key, status="error", output=text)

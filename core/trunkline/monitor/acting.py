@@ -1,0 +1,74 @@
+"""One tool call: sent to the tools workers until one tells how it ended. The ledger makes a repeat harmless."""
+
+import logging
+
+import anyio
+
+from trunkline.messages.tools import CallTool, ToolOutcome
+from trunkline.monitor.turn import RunTool
+from trunkline.subjects import CALL_TOOL
+from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 60.0
+"""Seconds without any tools worker after which a call fails."""
+
+PAUSE = 0.2
+
+
+class Actor:
+    """Sends tool calls. ``silence`` is after how many seconds without a sign of life a worker counts as gone."""
+
+    def __init__(self, bus: Bus, silence: float) -> None:
+        self._bus = bus
+        self._silence = silence
+
+    async def outcome(self, command: RunTool, scope: Scope, actor: str) -> ToolOutcome:
+        """How the call ended; every failure of the way there is an outcome too."""
+        request = CallTool(
+            call=command.key,
+            name=command.call.name,
+            arguments=command.call.arguments,
+            block=scope.block or "",
+            conversation=scope.conversation or "",
+            turn=scope.turn or "",
+            actor=actor,
+            approved=command.approved,
+        )
+        deadline = anyio.current_time() + PATIENCE
+        heard = False
+        while True:
+            try:
+                return await self._ask(request, scope)
+            except RemoteFault as fault:
+                return ToolOutcome(call=command.key, status="error", output=fault.message)
+            except CallTimeout:
+                # Somebody had the call: ask again under the same key, the ledger knows how far it came.
+                log.warning(
+                    "tool call %s (%s): its worker went silent, asking again", command.key, request.name
+                )
+                deadline, heard = anyio.current_time() + PATIENCE, True
+            except (NoResponders, BusError) as error:
+                if anyio.current_time() > deadline:
+                    log.error("tool call %s (%s): %s", command.key, request.name, error)
+                    return _unavailable(command, heard)
+            await anyio.sleep(PAUSE)
+
+    async def _ask(self, request: CallTool, scope: Scope) -> ToolOutcome:
+        async with self._bus.call_streaming(
+            CALL_TOOL, request, scope=scope, idle_timeout=self._silence
+        ) as replies:
+            async for reply in replies:
+                if isinstance(reply, ToolOutcome):
+                    return reply
+        raise CallTimeout("the tools worker ended without an outcome")
+
+
+def _unavailable(command: RunTool, heard: bool) -> ToolOutcome:
+    """``heard``: a worker had the call before all went silent, so nobody can say what it did."""
+    text = f"The tool {command.call.name} is unavailable: no tools worker answers."
+    if not heard:
+        return ToolOutcome(call=command.key, status="error", output=f"{text} It was not run.")
+    text = f"{text} It may have been run; check before doing it again."
+    return ToolOutcome(call=command.key, status="unknown", output=text)

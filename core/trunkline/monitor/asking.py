@@ -1,0 +1,148 @@
+"""One model call: events in, text to the feed, one journal entry out. Never raises for what a vendor does wrong."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import anyio
+import msgspec
+from opentelemetry import trace
+
+from trunkline.abc.models import AskModel, Call, Finish, ModelEvent, ModelRequest, Reasoning, Text, ToolRan
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.messages.conversation import ToolCall
+from trunkline.messages.turn import ModelCallFailed, ModelCallFinished, RanTool
+from trunkline.monitor.feed import TextStream
+from trunkline.telemetry import names
+
+log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.monitor")
+
+REASONS = ("stop", "tool_calls", "max_tokens", "content_filter")
+
+
+class Answer:
+    """What a model call has brought so far."""
+
+    def __init__(self, step: int, stream: TextStream) -> None:
+        self.step = step
+        self.stream = stream
+        self.calls: list[ToolCall] = []
+        self.ran: list[RanTool] = []
+        self.finish: Finish | None = None
+
+    def take(self, event: ModelEvent) -> None:
+        """Add an event. Raises ModelError for one that comes after the end."""
+        if self.finish is not None:
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", "an event after the finish")
+        match event:
+            case Text(text):
+                self.stream.add(text)
+            case Reasoning(text):
+                self.stream.add(text, reasoning=True)
+            case Call(call):
+                self.calls.append(call)
+            case ToolRan(call, output, error):
+                self.ran.append(RanTool(call=call, output=output, error=error))
+            case Finish():
+                self.finish = event
+
+    def entry(self, used: set[str]) -> ModelCallFinished:
+        """The complete answer. Raises ModelError when the model never finished."""
+        if self.finish is None:
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "interrupted", "the stream ended without a finish")
+        return ModelCallFinished(
+            step=self.step,
+            text=self.stream.text,
+            reasoning=self.stream.reasoning,
+            tool_calls=unique_calls(self.calls, self.step, used),
+            ran=tuple(self.ran),
+            finish_reason=self.finish.reason if self.finish.reason in REASONS else "stop",  # type: ignore[arg-type]
+            usage=self.finish.usage,
+        )
+
+
+def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:
+    """The calls with ids that the turn has not seen: some servers begin at ``call_0`` in each answer."""
+    unique = []
+    for number, call in enumerate(calls):
+        if not call.id or call.id in used:
+            call = msgspec.structs.replace(call, id=f"call_{step}_{number}_{call.id}".rstrip("_"))
+        used.add(call.id)
+        unique.append(call)
+    return tuple(unique)
+
+
+class Asker:
+    """Asks a model and shows its text as it comes. ``silence`` is in seconds."""
+
+    def __init__(self, ask: AskModel, vendor: str, silence: float) -> None:
+        self._ask = ask
+        self._vendor = vendor
+        self._silence = silence
+
+    async def answer(
+        self, request: ModelRequest, step: int, stream: TextStream, used: set[str]
+    ) -> ModelCallFinished | ModelCallFailed:
+        """Ask; return what to record. The text is in ``stream`` also when this is cancelled."""
+        with tracer.start_as_current_span(
+            f"{names.CHAT} {request.model}".strip(),
+            kind=trace.SpanKind.CLIENT,
+            attributes=self._attributes(request, step),
+        ) as span:
+            try:
+                entry = await self._collect(request, Answer(step, stream), used, span)
+            except ModelError as error:
+                return self._failed(error, step, stream, span)
+            except Exception as error:  # an adapter or a middleware broke its contract
+                log.exception("the model call of turn %s failed", request.turn)
+                fault = ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", type(error).__name__)
+                return self._failed(fault, step, stream, span)
+            span.set_attribute(names.GEN_AI_INPUT_TOKENS, entry.usage.input_tokens)
+            span.set_attribute(names.GEN_AI_OUTPUT_TOKENS, entry.usage.output_tokens)
+            span.set_attribute(names.GEN_AI_FINISH_REASONS, [entry.finish_reason])
+            return entry
+
+    async def _collect(
+        self, request: ModelRequest, answer: Answer, used: set[str], span: trace.Span
+    ) -> ModelCallFinished:
+        async with anyio.create_task_group() as sending:
+            sending.start_soon(answer.stream.run)
+            try:
+                await self._events(request, answer, span)
+            finally:
+                sending.cancel_scope.cancel()
+        await answer.stream.flush()
+        return answer.entry(used)
+
+    async def _events(self, request: ModelRequest, answer: Answer, span: trace.Span) -> None:
+        first = True
+        async with aclosing(self._ask(request)) as events:  # type: ignore[type-var]
+            while (event := await self._next(events)) is not None:
+                if first:
+                    span.add_event(names.FIRST_TOKEN)
+                    first = False
+                if isinstance(event, Finish) and event.model:
+                    span.set_attribute(names.GEN_AI_RESPONSE_MODEL, event.model)
+                answer.take(event)
+
+    async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
+        """The next event, None at the end. Raises ModelError when the model is silent for too long."""
+        with anyio.move_on_after(self._silence):
+            return await anext(events, None)
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "timeout", f"silent for {self._silence:g} s")
+
+    def _attributes(self, request: ModelRequest, step: int) -> dict[str, str | int]:
+        return {
+            names.GEN_AI_OPERATION: "chat",
+            names.GEN_AI_PROVIDER: self._vendor,
+            names.GEN_AI_REQUEST_MODEL: request.model,
+            names.GEN_AI_CONVERSATION_ID: request.conversation,
+            names.STEP: step,
+        }
+
+    def _failed(self, error: ModelError, step: int, stream: TextStream, span: trace.Span) -> ModelCallFailed:
+        log.warning("model call failed: %s", error)
+        span.set_status(trace.StatusCode.ERROR, error.fault)
+        span.set_attribute(names.ERROR_TYPE, error.fault)
+        return ModelCallFailed(step=step, code=error.code, fault=error.fault, partial=stream.text)

@@ -1,0 +1,299 @@
+"""Where lanes and runners meet the world: finds a turn its lane, its briefing, its model, and settles its items."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Literal
+
+import anyio
+from anyio.abc import TaskGroup
+from opentelemetry import trace
+
+from trunkline.abc.context import TurnInfo, TurnMiddleware
+from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
+from trunkline.messages.conversation import AppendConversation
+from trunkline.messages.turn import (
+    FeedItem,
+    Finished,
+    JournalEntry,
+    Parked,
+    Resumed,
+    Started,
+    TextDelta,
+    TextReset,
+    TurnEnded,
+    TurnFact,
+    TurnRequested,
+)
+from trunkline.monitor.acting import Actor
+from trunkline.monitor.briefing import Briefer, Briefing
+from trunkline.monitor.feed import FeedDesk
+from trunkline.monitor.held import Held
+from trunkline.monitor.journal import Fenced, Journal
+from trunkline.monitor.lane import Lane, Run
+from trunkline.monitor.models import Choice, Models
+from trunkline.monitor.pulse import PulseBoard
+from trunkline.monitor.runner import Means, Runner
+from trunkline.monitor.turn import Phase, Turn
+from trunkline.plugins import Plugins
+from trunkline.runtime.memory_client import BlockMemory
+from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT, WORKER_BUCKET
+from trunkline.telemetry import names
+from trunkline_bus import Bus, BusError, Scope, remote_parent
+
+log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.monitor")
+
+STORE_PATIENCE = 60.0
+IDLE_LANES = 512
+
+_FACTS: Mapping[type, Literal["started", "parked", "finished"]] = {
+    Started: "started",
+    Parked: "parked",
+    Finished: "finished",
+}
+
+
+class TurnDesk:
+    """Runs the turns of all conversations that come in through ``offer``."""
+
+    def __init__(
+        self,
+        *,
+        bus: Bus,
+        worker: str,
+        tasks: TaskGroup,
+        plugins: Plugins,
+        models: Models,
+        briefer: Briefer,
+        feeds: FeedDesk,
+        pulse: PulseBoard,
+        limit: int,
+        tool_silence: float,
+        model_silence: float,
+        window: float,
+        release: Callable[[Held], None],
+    ) -> None:
+        self._bus = bus
+        self._worker = worker
+        self._tasks = tasks
+        self._plugins = plugins
+        self._models = models
+        self._briefer = briefer
+        self._feeds = feeds
+        self._pulse = pulse
+        self._limiter = anyio.CapacityLimiter(limit)
+        self._actor = Actor(bus, tool_silence)
+        self._model_silence = model_silence
+        self._window = window
+        self._release = release
+        self._lanes: dict[str, Lane] = {}
+        self._draining = False
+        self._idle = anyio.Event()
+
+    # Lanes ---------------------------------------------------------------------------------------------------
+
+    async def offer(self, held: Held) -> None:
+        """Take an item into its conversation's lane."""
+        request = held.item.request if hasattr(held.item, "request") else held.item
+        conversation = held.conversation
+        lane = self._lanes.pop(conversation, None) or Lane(
+            self, Journal(self._bus, self._worker, getattr(request, "block", ""), conversation)
+        )
+        self._lanes[conversation] = lane  # the lately used ones are last
+        lane.offer(held)
+        if not lane.working and not self._draining:
+            lane.working = True
+            self._tasks.start_soon(self._work, conversation, lane)
+
+    async def _work(self, conversation: str, lane: Lane) -> None:
+        try:
+            async with self._limiter:
+                await lane.work()
+        except Fenced as error:
+            log.info("conversation %s has another owner now: %s", conversation, error)
+            self._lanes.pop(conversation, None)
+        finally:
+            lane.working = False
+            self._idle.set()
+            self._forget_idle_lanes()
+
+    def _forget_idle_lanes(self) -> None:
+        for conversation, lane in list(self._lanes.items())[: max(0, len(self._lanes) - IDLE_LANES)]:
+            if not lane.working and not lane.waiting:
+                del self._lanes[conversation]
+
+    async def drain(self) -> None:
+        """Begin nothing more, give back what has not begun, and return when what runs is done."""
+        self._draining = True
+        for lane in self._lanes.values():
+            for held in lane.waiting:
+                await held.hand_back()
+            lane.drop()
+        while any(lane.working for lane in self._lanes.values()):
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
+    def release(self, held: Held) -> None:
+        """The item is somebody else's now."""
+        self._release(held)
+
+    async def settle(self, held: Held) -> None:
+        """The item is done."""
+        await held.finish()
+        self._release(held)
+
+    async def is_draining(self, worker: str) -> bool:
+        """Whether that worker lives and is finishing what it holds."""
+        if worker == self._worker:
+            return False
+        entry = await self._bus.kv(WORKER_BUCKET).get(worker)
+        return entry is not None and entry.value is not None and entry.value.draining
+
+    # Turns ---------------------------------------------------------------------------------------------------
+
+    async def run(self, run: Run) -> Phase:
+        """See ``Desk.run``."""
+        request = run.request
+        error: str | None = "interrupted"
+        self._pulse.begin(request.block, request.turn)
+        attributes: dict[str, str | int] = {
+            names.GEN_AI_OPERATION: "invoke_agent",
+            names.GEN_AI_AGENT_NAME: request.block,
+            names.GEN_AI_CONVERSATION_ID: request.conversation,
+            names.TURN: request.turn,
+            names.EPOCH: run.epoch,
+        }
+        try:
+            with (
+                remote_parent(request.traceparent),
+                tracer.start_as_current_span(
+                    f"{names.INVOKE_AGENT} {request.block}",
+                    kind=trace.SpanKind.CONSUMER,
+                    attributes=attributes,
+                ) as span,
+            ):
+                await self._run(run)
+                if run.turn.code is not None:
+                    span.set_status(trace.StatusCode.ERROR, run.turn.code)
+                error = run.turn.code
+        except BaseExceptionGroup as failures:
+            raise _first(failures) from failures
+        finally:
+            self._pulse.end(request.block, request.turn, error)
+        return run.turn.phase
+
+    async def _run(self, run: Run) -> None:
+        request = run.request
+        briefing = await self._briefer.brief(request, run.known)
+        choice = self._choose(briefing)
+        feed = self._feeds.open(request.block, request.conversation, request.turn, run.epoch)
+        runner = Runner(run.turn, briefing, choice, feed, self._means(run, briefing), run.mailbox)
+        first: JournalEntry = Resumed()
+        if run.turn.phase is Phase.NEW:
+            label = choice.label if isinstance(choice, Choice) else ""
+            first = Started(request=request, model=label, context=await self._briefer.context(briefing))
+        elif run.turn.phase is Phase.THINKING and isinstance(choice, Choice) and choice.adapter.continues:
+            runner.begun = await self._begun(run)
+        try:
+            await self._around(run, briefing, lambda: runner.run(first, run.controls))
+        finally:
+            self._feeds.close(feed)
+
+    async def _around(self, run: Run, briefing: Briefing, proceed: Callable[[], Awaitable[None]]) -> None:
+        """The turn with the plugins' middleware around it, the first plugin's outermost."""
+        info = self._info(run.turn, briefing)
+        for owned in reversed(self._plugins.turn_middleware()):
+            proceed = _wrapped(owned.item, info, proceed)
+        await proceed()
+
+    def _means(self, run: Run, briefing: Briefing) -> Means:
+        async def record(entries: tuple[JournalEntry, ...]) -> None:
+            await run.journal.write(run.request.turn, run.epoch, entries)
+            for entry in entries:
+                await self._tell(run.request, entry)
+
+        return Means(
+            models=self._models,
+            actor=self._actor,
+            record=record,
+            store=self._store,
+            settle=self.settle,
+            stop=lambda turn: self._plugins.stop_turn(self._info(turn, briefing)),
+            silence=self._model_silence,
+            window=self._window,
+        )
+
+    def _info(self, turn: Turn, briefing: Briefing) -> TurnInfo:
+        return TurnInfo(
+            request=briefing.request,
+            block=briefing.block,
+            memory=BlockMemory(self._bus, briefing.request.block, "monitor"),
+            step=turn.step,
+            input_tokens=turn.last_input_tokens,
+        )
+
+    def _choose(self, briefing: Briefing) -> Choice | ModelError:
+        preference = briefing.preference
+        if briefing.request.model is None:
+            preference = (
+                self._plugins.select_model(self._info(Turn(), briefing), preference or "") or preference
+            )
+        try:
+            return self._models.choose(preference)
+        except ModelError as error:
+            return error
+
+    async def _store(self, wish: AppendConversation) -> None:
+        await self._bus.call(STORE_MESSAGES, wish, timeout=STORE_PATIENCE)
+
+    async def _begun(self, run: Run) -> str:
+        """The text of the interrupted model call, as far as people have seen it."""
+        text = ""
+        keys = {"conversation": run.request.conversation, "turn": run.request.turn}
+        async for stored in self._bus.history(FEED, after=0, **keys):
+            event = stored.data.event
+            if isinstance(event, TextReset) and event.step == run.turn.step:
+                text = ""
+            elif isinstance(event, TextDelta) and event.step == run.turn.step and event.offset <= len(text):
+                text = text[: event.offset] + event.text
+        return text
+
+    async def _tell(self, request: TurnRequested, entry: JournalEntry) -> None:
+        fact = _FACTS.get(type(entry))
+        if fact is None:
+            return
+        reason = entry.reason if isinstance(entry, Finished) else None
+        told = TurnFact(
+            turn=request.turn,
+            block=request.block,
+            conversation=request.conversation,
+            fact=fact,
+            reason=reason,
+        )
+        try:
+            await self._bus.publish(TURN_FACT, told, block=request.block, fact=fact)
+        except BusError as error:
+            log.debug("a fact about turn %s was not told: %s", request.turn, error)
+
+    async def give_up(self, request: TurnRequested, epoch: int, journal: Journal) -> None:
+        """See ``Desk.give_up``: the turn ends with the code ``internal``; nobody waits for ever."""
+        end = Finished(reason="error", code=ErrorCode.INTERNAL)
+        await journal.write(request.turn, epoch, (end,))
+        ended = TurnEnded(reason="error", code=end.code, sentence=FIXED_SENTENCES[ErrorCode.INTERNAL])
+        scope = Scope(block=request.block, conversation=request.conversation, turn=request.turn)
+        item = FeedItem(turn=request.turn, epoch=epoch, index=0, event=ended)
+        await self._bus.publish(FEED, item, scope=scope, conversation=request.conversation, turn=request.turn)
+
+
+def _wrapped(
+    middleware: TurnMiddleware, info: TurnInfo, proceed: Callable[[], Awaitable[None]]
+) -> Callable[[], Awaitable[None]]:
+    return lambda: middleware(info, proceed)
+
+
+def _first(failures: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The failure that decides what becomes of the turn: losing it counts before everything else."""
+    flat: list[BaseException] = []
+    for failure in failures.exceptions:
+        flat.append(_first(failure) if isinstance(failure, BaseExceptionGroup) else failure)
+    return next((failure for failure in flat if isinstance(failure, Fenced)), flat[0])

@@ -1,0 +1,49 @@
+"""An item of the inbox that this monitor holds, however it came by it: delivered, or taken over from a dead owner."""
+
+from trunkline.messages.turn import InboxItem
+from trunkline.subjects import INBOX
+from trunkline_bus import Bus, BusError, Delivery
+
+
+class Held:
+    """One inbox item until it is done.
+
+    A delivered item is settled by its delivery. One that was found in the stream while the server still waits for
+    the dead owner's acknowledgement has none yet: it is deleted when done, or settled by the redelivery that comes.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        seq: int,
+        conversation: str,
+        item: InboxItem,
+        delivery: Delivery[InboxItem] | None = None,
+    ) -> None:
+        self._bus = bus
+        self.seq = seq
+        self.conversation = conversation
+        self.item = item
+        self.delivery = delivery
+        self.done = False
+
+    async def keep(self) -> None:
+        """Tell the server that the item is still being worked on."""
+        if self.delivery is not None:
+            await self.delivery.in_progress()
+
+    async def finish(self) -> None:
+        """The item is done and leaves the inbox. If the server does not hear it, the journal tells the next owner."""
+        self.done = True
+        if self.delivery is not None:
+            await self.delivery.ack()
+            return
+        try:
+            await self._bus.delete(INBOX, self.seq)
+        except BusError:
+            return  # gone already, or redelivered soon and settled then
+
+    async def hand_back(self, delay: float | None = None) -> None:
+        """Let the server deliver the item again, to whoever owns the partition then."""
+        if self.delivery is not None:
+            await self.delivery.nak(delay)

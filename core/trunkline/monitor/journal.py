@@ -1,0 +1,67 @@
+"""The journal of one conversation: replay and compare-and-set writing. Knows no turn logic."""
+
+import anyio
+
+from trunkline.messages.turn import JournalEntry, TurnRecord
+from trunkline.subjects import JOURNAL
+from trunkline_bus import Bus, Scope, SequenceConflict
+
+
+class Fenced(Exception):
+    """Another monitor has written to the conversation's journal: this one is no longer the owner and must stop."""
+
+
+class Journal:
+    """Writes and reads the journal of a conversation.
+
+    All turns of a conversation share one compare-and-set sequence, so an owner that was overtaken fails at its next
+    write, whichever turn it belongs to.
+    """
+
+    def __init__(self, bus: Bus, owner: str, block: str, conversation: str) -> None:
+        self._bus = bus
+        self._owner = owner
+        self._block = block
+        self._conversation = conversation
+        self._filter = JOURNAL.subject.filter(conversation=conversation)
+        self._last: int | None = None
+
+    def forget(self) -> None:
+        """Find out anew where the journal ends, because somebody else may write to it."""
+        self._last = None
+
+    async def replay(self, turn: str) -> list[TurnRecord]:
+        """What is recorded of a turn, oldest first; also learns where the conversation's journal ends."""
+        if self._last is None:
+            tail = await self._bus.last(JOURNAL, conversation=self._conversation)
+            self._last = 0 if tail is None else tail.seq
+        if not self._last:
+            return []
+        newest = await self._bus.last(JOURNAL, conversation=self._conversation, turn=turn)
+        return [] if newest is None else await self._records(turn, newest.seq)
+
+    async def _records(self, turn: str, until: int) -> list[TurnRecord]:
+        """Read up to the leader's newest record: a direct get may be answered by a replica that is behind."""
+        while True:
+            stored = [s async for s in self._bus.history(JOURNAL, conversation=self._conversation, turn=turn)]
+            if stored and stored[-1].seq >= until:
+                return [s.data for s in stored]
+            await anyio.sleep(0.05)
+
+    async def write(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
+        """Record entries together. Raises Fenced when another owner has written since, and StreamError kinds."""
+        record = TurnRecord(turn=turn, epoch=epoch, owner=self._owner, entries=entries)
+        try:
+            ack = await self._bus.append(
+                JOURNAL,
+                record,
+                scope=Scope(block=self._block, conversation=self._conversation, turn=turn),
+                expect=self._last,
+                expect_filter=self._filter,
+                timeout=60.0,
+                conversation=self._conversation,
+                turn=turn,
+            )
+        except SequenceConflict as error:
+            raise Fenced(f"turn {turn} has a newer owner") from error
+        self._last = ack.seq

@@ -1,0 +1,196 @@
+"""A lane: one conversation's items, one after the other. Decides what each item means; the runner does the turn.
+
+Cancels, steering and decisions reach a running turn at once; everything else waits for its place.
+"""
+
+import logging
+from collections import deque
+from dataclasses import dataclass
+from typing import Protocol
+
+import anyio
+
+from trunkline.messages.conversation import Message
+from trunkline.messages.turn import InboxItem, Started, TurnRecord, TurnRequested, TurnSteered
+from trunkline.monitor.held import Held
+from trunkline.monitor.journal import Fenced, Journal
+from trunkline.monitor.mailbox import Mailbox
+from trunkline.monitor.turn import Phase, Turn
+from trunkline_bus import BusError
+
+log = logging.getLogger(__name__)
+
+TRIES = 3
+"""How often a turn that fails in a way nobody foresaw is begun again before it is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A turn about to run here. ``known`` are the conversation's messages as far as this monitor has them."""
+
+    turn: Turn
+    request: TurnRequested
+    epoch: int
+    controls: tuple[Held, ...]
+    mailbox: Mailbox
+    journal: Journal
+    known: list[Message]
+
+
+class Desk(Protocol):
+    """What a lane needs of the monitor."""
+
+    async def run(self, run: Run) -> Phase:
+        """Run the turn until it is done or parked, and say which. Raises Fenced and BusError."""
+        ...
+
+    async def give_up(self, request: TurnRequested, epoch: int, journal: Journal) -> None:
+        """End a turn that cannot be run."""
+        ...
+
+    async def is_draining(self, worker: str) -> bool:
+        """Whether that worker lives and is finishing what it holds."""
+        ...
+
+    async def settle(self, held: Held) -> None:
+        """The item is done."""
+        ...
+
+    def release(self, held: Held) -> None:
+        """The item is somebody else's now."""
+        ...
+
+
+class Lane:
+    """One conversation here. ``work()`` runs as one task while there is anything to do."""
+
+    def __init__(self, desk: Desk, journal: Journal) -> None:
+        self._desk = desk
+        self._journal = journal
+        self._queue: deque[Held] = deque()
+        self._known: list[Message] = []
+        self._mailbox: Mailbox | None = None
+        self._parked: str | None = None
+        self.working = False
+        self.idle_since = 0.0
+
+    @property
+    def waiting(self) -> tuple[Held, ...]:
+        """The items that have not begun."""
+        return tuple(self._queue)
+
+    def offer(self, held: Held) -> None:
+        """Take an item in: hand it to the running turn if it is about that, else queue it."""
+        if self._mailbox is None or not self._mailbox.put(held):
+            self._queue.append(held)
+
+    def drop(self) -> None:
+        """Let go of everything that has not begun."""
+        while self._queue:
+            self._desk.release(self._queue.popleft())
+
+    async def work(self) -> None:
+        """Work the queue off, as far as it can be. Raises Fenced when the conversation has another owner."""
+        try:
+            while (held := self._next()) is not None:
+                await self._insist(held)
+        except Fenced:
+            self.drop()
+            raise
+
+    def _next(self) -> Held | None:
+        """The next item that may be worked on: while a turn is parked, only what is about that turn."""
+        for held in self._queue:
+            if self._parked is None or held.item.turn == self._parked:
+                self._queue.remove(held)
+                return held
+        return None
+
+    async def _insist(self, held: Held) -> None:
+        """Work on an item until it is done. While others are away it keeps its place."""
+        pause, tries = 0.2, 0
+        while True:
+            try:
+                return await self._handle(held)
+            except Fenced:
+                self._desk.release(held)
+                raise
+            except BusError as error:
+                log.warning("turn %s waits for the bus or another worker: %s", held.item.turn, error)
+            except Exception:
+                tries += 1
+                log.exception("turn %s failed unforeseen, try %d of %d", held.item.turn, tries, TRIES)
+            if tries == TRIES:
+                return await self._give_up(held)
+            await anyio.sleep(pause)
+            pause = min(pause * 2, 5.0)
+
+    async def _handle(self, held: Held) -> None:
+        records = await self._settled_records(held.item.turn)
+        turn, request = _replayed(records), _request(records, held.item)
+        if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):
+            held.item = held.item.request  # a turn of its own
+            return await self._handle(held)
+        if request is None or turn.phase is Phase.DONE:
+            return await self._desk.settle(held)
+        self._parked = request.turn if turn.phase is Phase.PARKED else None
+        if self._parked and isinstance(held.item, TurnRequested):
+            return await self._desk.settle(held)
+        await self._run(held, turn, request, records[-1].epoch + 1 if records else 1)
+
+    async def _run(self, held: Held, turn: Turn, request: TurnRequested, epoch: int) -> None:
+        controls = [] if isinstance(held.item, TurnRequested) else [held]
+        self._mailbox = Mailbox(request.turn)
+        for waiting in tuple(self._queue):
+            if self._mailbox.put(waiting):
+                self._queue.remove(waiting)
+        controls.extend(self._mailbox.cancels())
+        run = Run(turn, request, epoch, tuple(controls), self._mailbox, self._journal, self._known)
+        try:
+            phase = await self._desk.run(run)
+        finally:
+            self._queue.extendleft(reversed(self._mailbox.rest()))
+            self._mailbox = None
+        self._parked = request.turn if phase is Phase.PARKED else None
+        await self._desk.settle(held)
+
+    async def _settled_records(self, turn: str) -> list[TurnRecord]:
+        """The turn's journal, once nobody who is about to leave in good order still writes to it."""
+        records = await self._journal.replay(turn)
+        while records and _replayed(records).phase not in (Phase.DONE, Phase.PARKED):
+            if not await self._desk.is_draining(records[-1].owner):
+                break
+            await anyio.sleep(0.3)
+            self._journal.forget()
+            records = await self._journal.replay(turn)
+        return records
+
+    async def _give_up(self, held: Held) -> None:
+        self._journal.forget()
+        records = await self._journal.replay(held.item.turn)
+        request = _request(records, held.item)
+        if request is not None:
+            await self._desk.give_up(request, records[-1].epoch + 1 if records else 1, self._journal)
+        await self._desk.settle(held)
+
+
+def _replayed(records: list[TurnRecord]) -> Turn:
+    turn = Turn()
+    for record in records:
+        for entry in record.entries:
+            turn.apply(entry)
+    return turn
+
+
+def _too_late(turn: Turn, steered: TurnSteered) -> bool:
+    """Whether the turn ended, or never was, without having taken the message in."""
+    if turn.phase is Phase.NEW:
+        return True
+    return turn.phase is Phase.DONE and not turn.knows(steered.request.message.id)
+
+
+def _request(records: list[TurnRecord], item: InboxItem) -> TurnRequested | None:
+    """The message that the turn answers; None when a control item is about a turn nobody knows."""
+    if records and isinstance(records[0].entries[0], Started):
+        return records[0].entries[0].request
+    return item if isinstance(item, TurnRequested) else None

@@ -1,0 +1,83 @@
+"""A running turn's mailbox: cancels, steering and decisions for it, as they come."""
+
+from collections import deque
+from collections.abc import Callable
+
+from trunkline.messages.turn import (
+    ApprovalDecided,
+    ApprovalRecorded,
+    CancelRecorded,
+    JournalEntry,
+    Steered,
+    TurnCancelRequested,
+    TurnRequested,
+    TurnSteered,
+)
+from trunkline.monitor.held import Held
+from trunkline.monitor.turn import Turn
+
+
+class Mailbox:
+    """Holds what is for one turn until its runner takes it. ``on_put`` is called for each item once it is set."""
+
+    def __init__(self, turn: str) -> None:
+        self._turn = turn
+        self._items: deque[Held] = deque()
+        self._late: list[Held] = []
+        self._on_put: Callable[[], None] = lambda: None
+
+    def put(self, held: Held) -> bool:
+        """Take the item if it is for this turn."""
+        if isinstance(held.item, TurnRequested) or held.item.turn != self._turn:
+            return False
+        self._items.append(held)
+        self._on_put()
+        return True
+
+    def cancels(self) -> list[Held]:
+        """Take out the cancels, so that they are heeded before anything is begun."""
+        found = [held for held in self._items if isinstance(held.item, TurnCancelRequested)]
+        for held in found:
+            self._items.remove(held)
+        return found
+
+    def watch(self, on_put: Callable[[], None]) -> None:
+        """Be told of every item, now of those that wait."""
+        self._on_put = on_put
+        for _ in self._items:
+            on_put()
+
+    def take(self) -> Held | None:
+        """The next item."""
+        return self._items.popleft() if self._items else None
+
+    def put_back(self, held: Held) -> None:
+        """The turn has no place for the item any more."""
+        self._late.append(held)
+
+    def rest(self) -> list[Held]:
+        """What the turn never took."""
+        rest = [*self._late, *self._items]
+        self._late, self._items = [], deque()
+        return rest
+
+
+def entry_of(held: Held, turn: Turn) -> JournalEntry | None:
+    """What a control item means to the turn; None when it means nothing (a decision about another call)."""
+    match held.item:
+        case TurnCancelRequested(by=by, mode=mode):
+            return CancelRecorded(by=by, mode=mode)
+        case TurnSteered(request=request):
+            return None if turn.knows(request.message.id) else Steered(message=request.message)
+        case ApprovalDecided() as decision:
+            return _decision(decision, turn)
+        case _:
+            return None
+
+
+def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
+    """A decision holds for exactly the call that was asked about: its hash binds tool and arguments."""
+    for action in turn.actions:
+        if action.waiting and action.asked is not None and action.asked.call_hash == decision.call_hash:
+            return ApprovalRecorded(call_id=action.call.id, allow=decision.allow, by=decision.by)
+    return None

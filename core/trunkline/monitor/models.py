@@ -1,0 +1,70 @@
+"""Which adapter and which model answer. Chooses by configuration and preference; asks nobody."""
+
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from trunkline.abc.models import AskModel, ModelAdapter, ModelEvent, ModelMiddleware, ModelRequest
+from trunkline.errors import ErrorCode, ModelError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An adapter and the name of its model ("" = the adapter's default)."""
+
+    adapter: ModelAdapter
+    model: str
+
+    @property
+    def label(self) -> str:
+        """``adapter/model``, as preferences and journals write it."""
+        return f"{self.adapter.name}/{self.model}" if self.model else self.adapter.name
+
+
+class Models:
+    """The adapters of this monitor, and the middleware around every call."""
+
+    def __init__(
+        self, adapters: Sequence[ModelAdapter], default: str, middleware: Sequence[ModelMiddleware] = ()
+    ) -> None:
+        self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
+        self._default = default
+        self._middleware = tuple(middleware)
+
+    def choose(self, preference: str | None) -> Choice:
+        """The choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
+
+        Raises:
+            ModelError: there is no such adapter; which ones there are is in the detail.
+        """
+        head, _, rest = (preference or "").partition("/")
+        if head in self._adapters:
+            return Choice(self._adapters[head], rest)
+        if self._default in self._adapters:
+            return Choice(self._adapters[self._default], preference or "")
+        known = ", ".join(sorted(self._adapters)) or "none"
+        detail = f"no adapter named {self._default}; installed: {known}"
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", detail)
+
+    def ask(self, choice: Choice) -> AskModel:
+        """The call to the adapter with the middleware around it, the first plugin's outermost."""
+        ask: AskModel = choice.adapter.stream
+        for middleware in reversed(self._middleware):
+            ask = _around(middleware, ask)
+        return ask
+
+    async def aclose(self) -> None:
+        """Let all adapters go of their connections."""
+        for adapter in self._adapters.values():
+            try:
+                await adapter.aclose()
+            except Exception:
+                log.exception("adapter %s could not be closed", adapter.name)
+
+
+def _around(
+    middleware: ModelMiddleware, proceed: AskModel
+) -> Callable[[ModelRequest], AsyncIterator[ModelEvent]]:
+    return lambda request: middleware(request, proceed)

@@ -1,0 +1,244 @@
+"""Runs one turn: feeds what happens to the machine, records what it says, then does what it commands.
+
+Everything that happens goes through one queue, so the machine is only ever touched by one task. A command runs in
+its own task and puts what came of it into the queue. Nothing is shown or done before its entry is recorded.
+"""
+
+import logging
+import math
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import anyio
+from anyio.abc import TaskGroup
+from opentelemetry import trace
+
+from trunkline.abc.models import ModelRequest
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.messages.conversation import AppendConversation
+from trunkline.messages.tools import ToolOutcome
+from trunkline.messages.turn import (
+    ApprovalAsked,
+    CancelRecorded,
+    FeedEvent,
+    Finished,
+    JournalEntry,
+    ModelCallFailed,
+    Resumed,
+    Steered,
+    ToolFinished,
+)
+from trunkline.monitor.acting import Actor
+from trunkline.monitor.asking import Asker
+from trunkline.monitor.briefing import Briefing
+from trunkline.monitor.feed import Show, TextStream, replayed, shown
+from trunkline.monitor.held import Held
+from trunkline.monitor.mailbox import Mailbox, entry_of
+from trunkline.monitor.models import Choice, Models
+from trunkline.monitor.transcript import last_answer, new_messages
+from trunkline.monitor.turn import AskModel, Command, Phase, Release, RunTool, Store, Turn
+from trunkline.telemetry import names
+from trunkline_bus import RemoteFault, Scope
+
+log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.monitor")
+
+Record = Callable[[tuple[JournalEntry, ...]], Awaitable[None]]
+StoreMessages = Callable[[AppendConversation], Awaitable[None]]
+Settle = Callable[[Held], Awaitable[None]]
+StopTurn = Callable[[Turn], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a runner works with; a durable turn and the bare agent loop differ only in these.
+
+    ``silence`` and ``window`` are in seconds: how long a model may say nothing, and how long text is gathered.
+    """
+
+    models: Models
+    actor: Actor
+    record: Record
+    store: StoreMessages
+    settle: Settle
+    stop: StopTurn
+    silence: float
+    window: float
+
+
+class Runner:
+    """One owner's run of one turn."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        briefing: Briefing,
+        choice: Choice | ModelError,
+        feed: Show,
+        means: Means,
+        mailbox: Mailbox,
+    ) -> None:
+        self.turn = turn
+        self._mailbox = mailbox
+        self._briefing = briefing
+        self._choice = choice
+        self._feed = feed
+        self._means = means
+        self._send, self._receive = anyio.create_memory_object_stream[JournalEntry | None](math.inf)
+        self._text: TextStream | None = None
+        self._scopes: set[anyio.CancelScope] = set()
+        self._scope = Scope(
+            block=briefing.request.block,
+            conversation=briefing.request.conversation,
+            turn=briefing.request.turn,
+        )
+        self.begun = ""
+        """Text of an interrupted model call that this one goes on from."""
+
+    async def run(self, first: JournalEntry, controls: tuple[Held, ...] = ()) -> None:
+        """Begin with this entry and go on until the turn is done or parked.
+
+        Raises Fenced (from ``record``) when the turn has another owner, and BusError when the bus stays away.
+        """
+        async with anyio.create_task_group() as tasks:
+            await self._take([first], controls, tasks)
+            self._mailbox.watch(lambda: self._send.send_nowait(None))
+            while self.turn.phase not in (Phase.DONE, Phase.PARKED):
+                await self._take(*await self._happened(), tasks)
+            tasks.cancel_scope.cancel()
+
+    async def _happened(self) -> tuple[list[JournalEntry], tuple[Held, ...]]:
+        """What happened next. Results of parallel tools that are there already are taken together."""
+        entry = await self._receive.receive()
+        if entry is None:
+            held = self._mailbox.take()
+            return [], (held,) if held is not None else ()
+        entries = [entry]
+        while isinstance(entry, ToolFinished) and self._receive.statistics().current_buffer_used:
+            entry = self._receive.receive_nowait()
+            if entry is None:
+                self._send.send_nowait(None)
+                break
+            entries.append(entry)
+        return entries, ()
+
+    async def _take(self, inputs: list[JournalEntry], controls: tuple[Held, ...], tasks: TaskGroup) -> None:
+        """Let the machine take it in, record what it says, show it, and begin what it commands."""
+        wishes = [(held, entry_of(held, self.turn)) for held in controls]
+        inputs = [*inputs, *(wish for _, wish in wishes if wish is not None)]
+        entries, commands = self.turn.advance(*[await self._settled(entry) for entry in inputs])
+        if entries:
+            await self._means.record(entries)
+            await self._feed.emit(*(event for entry in entries for event in self._shown(entry)))
+        for held, wish in wishes:
+            if isinstance(wish, Steered) and wish not in entries:
+                self._mailbox.put_back(held)  # too late for this turn: it becomes one of its own
+            else:
+                await self._means.settle(held)
+        for command in commands:
+            self._start(command, tasks)
+
+    def _shown(self, entry: JournalEntry) -> Iterable[FeedEvent]:
+        if isinstance(entry, Resumed):
+            return replayed(self.turn, keep_partial=bool(self.begun))
+        return shown(self.turn, entry)
+
+    async def _settled(self, entry: JournalEntry) -> JournalEntry:
+        """A cancel cuts the work under way first and takes along the text that it leaves behind."""
+        if not isinstance(entry, CancelRecorded) or entry.mode != "now":
+            return entry
+        for scope in self._scopes:
+            scope.cancel()
+        if self._text is None or self.turn.phase is not Phase.THINKING:
+            return entry
+        await self._text.flush()
+        return CancelRecorded(by=entry.by, mode="now", partial=self._text.text)
+
+    def _start(self, command: Command, tasks: TaskGroup) -> None:
+        match command:
+            case AskModel():
+                tasks.start_soon(self._ask, command)
+            case RunTool():
+                tasks.start_soon(self._act, command)
+            case Store():
+                tasks.start_soon(self._store, command)
+            case Release():
+                pass
+
+    async def _ask(self, command: AskModel) -> None:
+        stop = self._means.stop(self.turn)
+        if stop is not None:
+            await self._send.send(CancelRecorded(by=stop, mode="after_step"))
+            return
+        if isinstance(self._choice, ModelError):
+            log.warning("turn %s has no model: %s", self._scope.turn, self._choice)
+            failed = ModelCallFailed(step=command.step, code=self._choice.code, fault=self._choice.fault)
+            await self._send.send(failed)
+            return
+        begun, self.begun = self.begun, ""
+        self._text = TextStream(self._feed, command.step, self._means.window, begun=begun)
+        asker = Asker(self._means.models.ask(self._choice), self._choice.adapter.vendor, self._means.silence)
+        used = {action.call.id for step in self.turn.steps for action in step.actions}
+        with self._cuttable():
+            entry = await asker.answer(self._request(self._choice, begun), command.step, self._text, used)
+            await self._send.send(entry)
+
+    def _request(self, choice: Choice, begun: str) -> ModelRequest:
+        assert self.turn.started is not None
+        request = self._briefing.request
+        context = (*self.turn.started.context, *self._briefing.history)
+        return ModelRequest(
+            messages=(*context, *new_messages(self.turn)),
+            tools=self._briefing.schemas,
+            model=choice.model,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+            partial=begun,
+            block=request.block,
+            conversation=request.conversation,
+            turn=request.turn,
+        )
+
+    async def _act(self, command: RunTool) -> None:
+        with self._cuttable():
+            outcome = await self._means.actor.outcome(command, self._scope, self._briefing.request.actor)
+            await self._send.send(_result(command, outcome))
+
+    async def _store(self, command: Store) -> None:
+        """Store the conversation, then say that the turn is finished: done means stored."""
+        request = self._briefing.request
+        messages = new_messages(self.turn, closing=True)
+        wish = AppendConversation(
+            block=request.block,
+            conversation=request.conversation,
+            messages=(*(request.history or ()), *messages),
+            actor=request.actor,
+            turn=request.turn,
+        )
+        end = Finished(
+            reason=command.reason, message_id=last_answer(messages), usage=self.turn.usage, code=command.code
+        )
+        try:
+            with tracer.start_as_current_span(names.STORE):
+                await self._means.store(wish)
+        except RemoteFault as fault:
+            log.error("turn %s could not be stored: %s", request.turn, fault)
+            end = Finished(reason="error", usage=self.turn.usage, code=ErrorCode.STORAGE_FAILURE)
+        await self._send.send(end)
+
+    @contextmanager
+    def _cuttable(self) -> Iterator[None]:
+        """Work that a cancel ends at once."""
+        with anyio.CancelScope() as scope:
+            self._scopes.add(scope)
+            try:
+                yield
+            finally:
+                self._scopes.discard(scope)
+
+
+def _result(command: RunTool, outcome: ToolOutcome) -> JournalEntry:
+    if outcome.status == "approval":
+        return ApprovalAsked(call_id=command.call.id, call_hash=outcome.call_hash, question=outcome.question)
+    return ToolFinished(call_id=command.call.id, outcome=outcome)

@@ -1,0 +1,83 @@
+"""The monitor worker: puts the parts together, and lives the life of a worker."""
+
+from typing import ClassVar
+
+import anyio
+
+from trunkline.messages.workers import WorkerKind
+from trunkline.monitor.acting import Actor
+from trunkline.monitor.briefing import Briefer
+from trunkline.monitor.desk import TurnDesk
+from trunkline.monitor.engine import EngineServer
+from trunkline.monitor.feed import FeedDesk
+from trunkline.monitor.held import Held
+from trunkline.monitor.inbox import Inbox
+from trunkline.monitor.models import Models
+from trunkline.monitor.provider import default_adapter
+from trunkline.monitor.pulse import PulseBoard
+from trunkline.runtime.worker import Worker, WorkerContext
+
+
+class MonitorWorker(Worker):
+    """Runs the turns of the partitions that the server pins to it, and serves the bare agent loop on loopback."""
+
+    kind: ClassVar[WorkerKind] = "monitor"
+
+    def __init__(self, context: WorkerContext) -> None:
+        super().__init__(context)
+        self._settings = context.config.settings.monitor
+        self.drain_seconds = self._settings.drain + 1.0
+        adapters = [owned.item for owned in context.plugins.models()]
+        middleware = [owned.item for owned in context.plugins.model_middleware()]
+        self._models = Models(adapters, default_adapter(context.config, adapters), middleware)
+        self._briefer = Briefer(
+            context.bus, [owned.item for owned in context.plugins.context_sources()], self._settings.bootstrap
+        )
+        self._pulse = PulseBoard(context.bus, context.id)
+        self._inbox = Inbox(context.bus, self._offer)
+        self._engine = EngineServer(
+            self._settings, self._models, self._briefer, Actor(context.bus, self._settings.tool_silence)
+        )
+
+    async def open(self) -> None:
+        """Get ready to run turns; items are taken from the inbox once ``serve()`` runs."""
+        tasks = await self.resources.enter_async_context(anyio.create_task_group())
+        self.resources.callback(tasks.cancel_scope.cancel)
+        self.resources.push_async_callback(self._models.aclose)
+        self._feeds = FeedDesk(self.context.bus, tasks)
+        self.resources.callback(self._feeds.undo)
+        self._desk = self._make_desk(tasks)
+        await self._engine.open()
+
+    async def serve(self) -> None:
+        """Take items and run their turns."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._pulse.run)
+            tasks.start_soon(self._engine.run)
+            tasks.start_soon(self._inbox.run)
+
+    async def drain(self) -> None:
+        """Let another monitor have the partitions, and finish the turns that run."""
+        self._inbox.close()
+        with anyio.move_on_after(self._settings.drain):
+            await self._desk.drain()
+
+    async def _offer(self, held: Held) -> None:
+        await self._desk.offer(held)
+
+    def _make_desk(self, tasks: anyio.abc.TaskGroup) -> TurnDesk:
+        return TurnDesk(
+            bus=self.context.bus,
+            worker=self.context.id,
+            tasks=tasks,
+            plugins=self.context.plugins,
+            models=self._models,
+            briefer=self._briefer,
+            feeds=self._feeds,
+            pulse=self._pulse,
+            limit=self._settings.concurrency,
+            tool_silence=self._settings.tool_silence,
+            model_silence=self._settings.model_silence,
+            window=self._settings.coalesce,
+            release=self._inbox.release,
+        )
