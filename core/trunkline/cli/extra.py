@@ -21,4 +21,4 @@ def plugin_commands() -> dict[str, click.Command]:
     except TrunklineError as error:
         log.debug("no commands of plugins: %s", error)
         return {}
-    return {owned.item.name or owned.owner: owned.item for owned in plugins.commands()}
+    return {owned.item.name: owned.item for owned in plugins.commands() if owned.item.name}

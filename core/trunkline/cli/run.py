@@ -50,7 +50,7 @@ async def _run(kind: str, url: str | None, log_format: str) -> None:
     settings = HostSettings(config, _bus(config))
     Home.of(config).prepare()
     stop = anyio.Event()
-    with set_up_logs(config, f"trunkline-{kind}", log_format):
+    with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
             await tasks.start(stop_on_signals, stop, tasks.cancel_scope)
             await host(worker_type, settings, stop, task_status=_Ready())

@@ -38,7 +38,7 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
 
     config = load_config(flags=flags)
     stop = anyio.Event()
-    with set_up_logs(config, "trunkline", log_format):
+    with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
             await tasks.start(stop_on_signals, stop, tasks.cancel_scope)
             async with supervised(config, load_worker, kinds=KINDS) as instance:

@@ -66,7 +66,7 @@ async def living(patient: Patient) -> list[WorkerBeat]:
         entries = [await bucket.get(key) for key in await bucket.keys()]
     except BusError:
         return []
-    return [entry.value for entry in entries if entry is not None]
+    return [entry.value for entry in entries if entry is not None and entry.value is not None]
 
 
 def server_binary() -> Path | None:

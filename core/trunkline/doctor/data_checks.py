@@ -1,10 +1,13 @@
 """Checks of memory and of the gateway's files."""
 
 import errno
+import os
 import socket
 import stat
+from pathlib import Path
 
 from trunkline.abc.platform import HealthResult
+from trunkline.doctor.bus_checks import living
 from trunkline.doctor.finding import Patient, bad, fine, odd
 
 
@@ -23,6 +26,36 @@ async def memory_history(patient: Patient) -> HealthResult:
     except (pygit2.GitError, KeyError, ValueError) as error:
         return bad(f"The history of {root} cannot be read: {error}.", "Restore the folder from a backup.")
     return fine(f"The history of {root} ends at {str(head.id)[:10]}")
+
+
+async def memory_lock(patient: Patient) -> HealthResult:
+    """memory.lock: nobody but our own memory worker holds the memory root.
+
+    The pid in the file is read and the lock is not tried, so that a worker that starts now is not disturbed.
+    """
+    holder = _holder(patient.home.memory / ".git" / "trunkline" / "lock")
+    if holder is None:
+        return fine("Nobody holds the memory root")
+    beats = await living(patient) if patient.bus is not None else []
+    ours = {beat.pid for beat in beats if beat.kind == "memory"}
+    if holder in ours or (patient.run is not None and holder == patient.run.pid):
+        return fine(f"Our memory worker (pid {holder}) holds the memory root")
+    return odd(
+        f"Process {holder} holds {patient.home.memory} and is no worker that we know.",
+        "Stop it before you start Trunkline, or use another memory root.",
+    )
+
+
+def _holder(lock: Path) -> int | None:
+    """The pid in a lock file, if that process lives."""
+    try:
+        pid = int(lock.read_text(encoding="ascii").strip())
+        os.kill(pid, 0)
+    except PermissionError:
+        return pid
+    except (OSError, ValueError):
+        return None
+    return pid
 
 
 async def gateway_port(patient: Patient) -> HealthResult:
@@ -68,7 +101,7 @@ async def gateway_token(patient: Patient) -> HealthResult:
     return fine(f"{path} is readable for you only")
 
 
-async def bind_local(patient: Patient) -> HealthResult:
+async def gateway_local(patient: Patient) -> HealthResult:
     """gateway.local: the gateway listens on this machine only, unless configured otherwise."""
     host = patient.config.settings.gateway.host
     if host in ("127.0.0.1", "::1", "localhost"):

@@ -9,14 +9,15 @@ from pathlib import Path
 from trunkline.abc.platform import HealthResult
 from trunkline.doctor.finding import Patient, bad, fine, odd
 
+OLDEST_PYTHON = (3, 11)
 MIB = 1024 * 1024
 LITTLE, TOO_LITTLE = 1024 * MIB, 50 * MIB
 
 
-async def python_version(patient: Patient) -> HealthResult:
+def python_version() -> HealthResult:
     """python.version: at least 3.11."""
     version = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info >= (3, 11):
+    if tuple(sys.version_info) >= OLDEST_PYTHON:
         return fine(f"Python {version}")
     return bad(f"Python {version} is too old.", "Install Python 3.11 or later.")
 

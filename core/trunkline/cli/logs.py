@@ -1,0 +1,62 @@
+"""What a command logs to standard error: readable lines on a terminal, JSON lines elsewhere."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
+
+READABLE = "%(asctime)s %(levelname)-7s %(message)s"
+
+PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+"""What every record has; the rest was given as ``extra``."""
+
+
+@contextmanager
+def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
+    """Log from the configured level on, for the length of the block. ``form`` is auto, json or text."""
+    as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if as_json else logging.Formatter(READABLE, "%H:%M:%S"))
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(config.settings.telemetry.log_level.upper())
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line, with the trace that the line belongs to."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as JSON."""
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_trace(),
+            **{name: value for name, value in vars(record).items() if name not in PLAIN},
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+def _trace() -> dict[str, str]:
+    from opentelemetry import trace
+
+    context = trace.get_current_span().get_span_context()
+    if not context.is_valid:
+        return {}
+    return {"trace_id": f"{context.trace_id:032x}", "span_id": f"{context.span_id:016x}"}

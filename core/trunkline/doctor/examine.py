@@ -1,0 +1,140 @@
+"""Runs the checks, each apart from the others and with a deadline. No check may be in here."""
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
+
+import anyio
+import msgspec
+
+from trunkline.abc.platform import HealthResult
+from trunkline.config import Config, load_config
+from trunkline.doctor import bus_checks, data_checks, host_checks, plugin_checks
+from trunkline.doctor.finding import Check, Finding, Patient
+from trunkline.errors import ConfigError, TrunklineError
+from trunkline.plugins import Plugins
+from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.home import Home
+from trunkline.runtime.runfile import read_run_file
+from trunkline_bus import BusError, BusSettings, connect
+
+log = logging.getLogger(__name__)
+
+CHECKS: dict[str, Check] = {
+    "home.writable": host_checks.home_writable,
+    "home.permissions": host_checks.home_permissions,
+    "disk.space": host_checks.disk_space,
+    "bus.reachable": bus_checks.bus_reachable,
+    "bus.version": bus_checks.bus_version,
+    "workers.alive": bus_checks.workers_alive,
+    "memory.history": data_checks.memory_history,
+    "memory.lock": data_checks.memory_lock,
+    "gateway.port": data_checks.gateway_port,
+    "gateway.local": data_checks.gateway_local,
+    "gateway.token": data_checks.gateway_token,
+    "plugins.loaded": plugin_checks.plugins_loaded,
+    "adapter.configured": plugin_checks.adapter_configured,
+    "adapter.reachable": plugin_checks.adapter_reachable,
+    "sandbox.available": plugin_checks.sandbox_available,
+}
+"""The checks after ``python.version`` and ``config.valid``, by their stable ids."""
+
+SECONDS = 5.0
+"""How long one check may take; the one that goes online has a deadline of its own."""
+
+
+async def examine(online: bool = False, read: Callable[[], Config] = load_config) -> list[Finding]:
+    """All findings in order. Without a usable configuration, only what can be said without one."""
+    findings = [_python()]
+    try:
+        config = read()
+    except ConfigError as error:
+        findings.append(_finding("config.valid", HealthResult("error", error.sentence, error.hint)))
+        return findings + [Finding(id=name, status="skipped", summary="not looked at") for name in CHECKS]
+    async with AsyncExitStack() as resources:
+        patient = await _patient(config, online, resources)
+        findings.append(_config_valid(patient))
+        findings += [await _checked(name, check, patient) for name, check in CHECKS.items()]
+        findings += await _of_plugins(patient)
+    return findings
+
+
+def _python() -> Finding:
+    return _finding("python.version", host_checks.python_version())
+
+
+def _config_valid(patient: Patient) -> Finding:
+    problems = patient.plugins.config_problems() if patient.plugins is not None else ()
+    if not problems:
+        return _finding(
+            "config.valid", HealthResult("ok", f"{patient.config.file} and the environment are fine")
+        )
+    said = "; ".join(str(problem) for problem in problems)
+    return _finding("config.valid", HealthResult("error", said, "Correct the settings named."))
+
+
+async def _patient(config: Config, online: bool, resources: AsyncExitStack) -> Patient:
+    home = Home.of(config)
+    patient = Patient(config, home, online, resources, run=read_run_file(home))
+    patient.plugins = Plugins.load(config)
+    try:
+        if (settings := _where(patient)) is not None:
+            patient.bus = await resources.enter_async_context(connect(settings))
+    except (BusError, TrunklineError) as error:
+        patient.bus_error = str(error)
+    return patient
+
+
+def _where(patient: Patient) -> BusSettings | None:
+    """How to reach the bus; None when there is none to reach."""
+    run = patient.run
+    if patient.config.settings.bus.url is not None:
+        settings = bus_settings(patient.config)
+    elif run is not None:
+        settings = bus_settings(
+            patient.config, url=run.url, user=run.user or None, password=run.password or None
+        )
+    else:
+        return None
+    return msgspec.structs.replace(settings, name="doctor", connect_timeout=3.0)
+
+
+async def _checked(name: str, check: Check, patient: Patient) -> Finding:
+    seconds = SECONDS if name != "adapter.reachable" else 4 * plugin_checks.ONLINE_SECONDS
+    return await _guarded(name, lambda: check(patient), seconds)
+
+
+async def _of_plugins(patient: Patient) -> list[Finding]:
+    owned: Iterable[tuple[str, str, Callable[[], Awaitable[HealthResult]]]] = (
+        (one.owner, one.item.id, one.item.check)
+        for one in (patient.plugins.health_checks() if patient.plugins is not None else ())
+    )
+    return [
+        await _guarded(name if name not in CHECKS else f"{owner}.{name}", check, SECONDS, owner)
+        for owner, name, check in owned
+    ]
+
+
+async def _guarded(
+    name: str, check: Callable[[], Awaitable[HealthResult | None]], seconds: float, owner: str = ""
+) -> Finding:
+    """The finding of one check, whatever the check does."""
+    try:
+        with anyio.fail_after(seconds):
+            result = await check()
+    except TimeoutError:
+        result = HealthResult(
+            "error", f"The check did not end in {seconds:g} s.", "Something it looks at hangs."
+        )
+    except Exception as error:
+        log.debug("check %s failed", name, exc_info=True)
+        result = HealthResult(
+            "error", f"The check itself failed: {type(error).__name__}: {error}", "Please report it."
+        )
+    if result is None:
+        return Finding(id=name, status="skipped", summary="does not apply here", owner=owner)
+    return _finding(name, result, owner)
+
+
+def _finding(name: str, result: HealthResult, owner: str = "") -> Finding:
+    return Finding(id=name, status=result.status, summary=result.summary, hint=result.hint, owner=owner)

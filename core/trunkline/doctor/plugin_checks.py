@@ -1,0 +1,89 @@
+"""Checks of plugins, of the model adapter and of sandboxes."""
+
+import anyio
+
+from trunkline.abc.models import ModelAdapter
+from trunkline.abc.platform import HealthResult
+from trunkline.doctor.finding import Patient, bad, fine, odd
+from trunkline.errors import ModelError
+
+ONLINE_SECONDS = 15.0
+
+
+async def plugins_loaded(patient: Patient) -> HealthResult:
+    """plugins.loaded: every installed plugin takes part, or is disabled by configuration."""
+    plugins = patient.plugins
+    if plugins is None:
+        return bad("The plugins could not be looked for.", "See the other checks.")
+    report = plugins.report
+    if report.missing:
+        names = ", ".join(report.missing)
+        return bad(
+            f"Plugins that are required are missing: {names}.", "Install them, or change [plugins] required."
+        )
+    broken = [f"{state.name} ({state.reason})" for state in report.unusable]
+    broken += [f"{trouble.owner}: {trouble.hook} ({trouble.reason})" for trouble in report.troubles]
+    if broken:
+        return odd(
+            f"Left out: {'; '.join(broken)}", 'See "trunkline plugins list"; mend, remove or disable them.'
+        )
+    return fine(f"{len(report.loaded)} plugins are loaded")
+
+
+async def adapter_configured(patient: Patient) -> HealthResult | None:
+    """adapter.configured: the model adapter that the configuration names is installed."""
+    if patient.plugins is None:
+        return None
+    wanted = patient.config.settings.runtime.provider_adapter
+    names = [owned.item.name for owned in patient.plugins.models()]
+    known = ", ".join(sorted(names)) or "none"
+    if wanted == "auto":
+        found = fine(f"The adapter is chosen by itself among {known}")
+        return (
+            found
+            if names
+            else bad("No model adapter is installed.", "Install one, for instance trunkline-offline.")
+        )
+    if wanted in names:
+        return fine(f"Adapter {wanted} is installed")
+    hint = f"Set runtime.provider_adapter to one of {known}, or install the plugin that brings it."
+    return bad(f"There is no model adapter {wanted!r}.", hint)
+
+
+async def adapter_reachable(patient: Patient) -> HealthResult | None:
+    """adapter.reachable: the provider answers. Only with --online, because it goes out to the network."""
+    if not patient.online or patient.plugins is None:
+        return None
+    wanted = patient.config.settings.runtime.provider_adapter
+    adapters = [owned.item for owned in patient.plugins.models() if wanted in ("auto", owned.item.name)]
+    failures = [problem for adapter in adapters if (problem := await _ask(adapter)) is not None]
+    if failures:
+        return bad("; ".join(failures), "Check the key, the base_url and the network.")
+    return fine(f"{', '.join(adapter.name for adapter in adapters) or 'Nothing'} answers")
+
+
+async def _ask(adapter: ModelAdapter) -> str | None:
+    try:
+        with anyio.fail_after(ONLINE_SECONDS):
+            await adapter.models()
+    except TimeoutError:
+        return f"{adapter.name} did not answer in {ONLINE_SECONDS:g} s"
+    except ModelError as error:
+        return f"{adapter.name} failed ({error.fault})"
+    return None
+
+
+async def sandbox_available(patient: Patient) -> HealthResult | None:
+    """sandbox.available: programs can be run isolated; without a sandbox, tools that run programs are refused."""
+    if patient.plugins is None:
+        return None
+    sandboxes = [owned.item for owned in patient.plugins.sandboxes()]
+    if not sandboxes:
+        return fine("No sandbox is installed, so tools that run programs are refused")
+    reasons = [await sandbox.unavailable() for sandbox in sandboxes]
+    usable = [sandbox.name for sandbox, reason in zip(sandboxes, reasons, strict=True) if reason is None]
+    if usable:
+        return fine(f"{', '.join(usable)} can be used")
+    return odd(
+        "No sandbox can be used, so tools that run programs are refused.", " ".join(filter(None, reasons))
+    )
