@@ -1,0 +1,105 @@
+"""The calls under way in this worker: each key once, however many ask for it. No bus subscription in here.
+
+A call outlives the request that brought it: who asks again under the same key joins it, or gets what the ledger has.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from trunkline.messages.tools import CallTool, ToolOutcome, ToolProgress, ToolReply
+from trunkline.tools.faults import incident
+from trunkline_bus import Refusal
+
+log = logging.getLogger(__name__)
+
+PROGRESS_SECONDS = 1.0
+
+
+@dataclass(eq=False, slots=True)
+class Run:
+    """One call on its way. ``note`` is its line of progress; ``stop`` ends it, ``stopped`` says why it was."""
+
+    call: CallTool
+    note: str = ""
+    stopped: str | None = None
+    outcome: ToolOutcome | None = None
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+    def report(self, note: str) -> None:
+        """Show a line of progress with the next sign of life. May be called from any thread."""
+        self.note = str(note)[:500]
+
+    def stop(self, why: str) -> None:
+        """Cancel what of the call can be cancelled; its records are still written."""
+        if self.stopped is None:
+            self.stopped = why
+            self.scope.cancel()
+
+
+Work = Callable[[Run], Awaitable[ToolOutcome]]
+
+
+class Calls:
+    """Runs calls in ``tasks`` by ``work``, which carries one out and heeds ``run.scope``."""
+
+    def __init__(self, tasks: TaskGroup, work: Work) -> None:
+        self._tasks = tasks
+        self._work = work
+        self._runs: dict[str, Run] = {}
+
+    async def replies(self, call: CallTool) -> AsyncIterator[ToolReply]:
+        """Start or join the call; a sign of life each second, then its outcome.
+
+        Raises:
+            Refusal: the same key is under way with another tool or other arguments.
+        """
+        run = self._runs.get(call.call) or self._begin(call)
+        if (run.call.name, run.call.arguments) != (call.name, call.arguments):
+            raise Refusal(
+                "conflict", f"The call {call.call} is under way with another tool or other arguments."
+            )
+        while not run.ended.is_set():
+            with anyio.move_on_after(PROGRESS_SECONDS):
+                await run.ended.wait()
+                break
+            yield ToolProgress(call=call.call, note=run.note)
+        if run.outcome is not None:  # without one this worker is being closed, and the caller asks another
+            yield run.outcome
+
+    def stop(self, key: str, why: str) -> None:
+        """Stop a call if it is under way here."""
+        run = self._runs.get(key)
+        if run is not None:
+            run.stop(why)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait until no call is under way; after ``seconds`` the rest is stopped, and its outcome recorded."""
+        with anyio.move_on_after(seconds):
+            await self._all_ended()
+        for run in list(self._runs.values()):
+            run.stop("the tools worker was shut down")
+        await self._all_ended()
+
+    async def _all_ended(self) -> None:
+        while self._runs:
+            await next(iter(self._runs.values())).ended.wait()
+
+    def _begin(self, call: CallTool) -> Run:
+        run = self._runs[call.call] = Run(call)
+        self._tasks.start_soon(self._carry_out, run)
+        return run
+
+    async def _carry_out(self, run: Run) -> None:
+        try:
+            run.outcome = await self._work(run)
+        except Exception as error:  # a fault of ours must reach one caller, not the whole worker
+            sentence = f"{run.call.name} could not be carried out."
+            run.outcome = incident(run.call.call, sentence, error)
+        finally:
+            del self._runs[run.call.call]
+            run.ended.set()

@@ -1,0 +1,170 @@
+"""Carries one call out: ledger, guards, tool, ledger. What a caller sees while it lasts is in ``calls.py``."""
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+import msgspec
+from anyio.abc import TaskGroup
+
+from trunkline.abc.tools import ToolContext, ToolInvocation
+from trunkline.errors import ToolError, TrunklineError
+from trunkline.function_tool import DEFAULT_TIMEOUT
+from trunkline.messages.tools import ToolOutcome, ToolSpec
+from trunkline.tools import faults
+from trunkline.tools.arguments import RAW
+from trunkline.tools.calls import Run
+from trunkline.tools.catalogue import Catalogue, Listed
+from trunkline.tools.dispatch import call_hash
+from trunkline.tools.execute import execute
+from trunkline.tools.ledger import Abandoned, Done, Fresh, Ledger, Taken, repeated
+from trunkline.tools.resources import Resources
+from trunkline.tools.shelf import Shelf
+from trunkline_bus import BusError
+
+BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+ContextOf = Callable[[Run], ToolContext]
+"""Makes what a tool is given. Raises TrunklineError when the workspace cannot be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a carrier works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that set
+    none, ``tasks`` is where tools run."""
+
+    ledger: Ledger
+    shelf: Shelf
+    resources: Resources
+    context_of: ContextOf
+    slots: AbstractAsyncContextManager[object]
+    timeout: float
+    tasks: TaskGroup
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What is known of a call while it is carried out.
+
+    ``seq`` is the ledger's last record, ``record`` whether the outcome is to be written over it, ``started`` whether
+    the tool may have begun, ``lost`` whether another worker was first.
+    """
+
+    spec: ToolSpec | None = None
+    seq: int = 0
+    record: bool = False
+    started: bool = False
+    lost: bool = False
+
+
+class Carrier:
+    """Carries calls out, any number at once. Give its ``carry_out`` to ``Calls``."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def carry_out(self, run: Run) -> ToolOutcome:
+        """The outcome of the call, recorded where it has to be. Raises nothing that a tool or guard raised."""
+        attempt = _Attempt()
+        outcome: ToolOutcome | None = None
+        with run.scope:
+            outcome = await self._once_only(run, attempt)
+        if outcome is None:
+            outcome = _stopped(run, attempt)
+        if not attempt.record:
+            return outcome
+        patient = attempt.spec is None or not attempt.spec.repeatable
+        return await self._parts.ledger.finish(run.call, outcome, attempt.seq, patient=patient)
+
+    async def _once_only(self, run: Run, attempt: _Attempt) -> ToolOutcome:
+        """Run the call unless the ledger knows how it ended; as often as another worker is quicker."""
+        while True:
+            state, trouble = await self._settled(run)
+            if isinstance(state, Done):
+                return repeated(state.outcome)
+            catalogue = await self._parts.shelf.catalogue()
+            listed = _found(catalogue, run.call.name)
+            attempt.seq, attempt.lost = state.seq, False
+            if isinstance(state, Abandoned) and not (isinstance(listed, Listed) and listed.spec.repeatable):
+                attempt.record = True
+                return faults.unknown(run.call.call, state.started.tool)
+            if isinstance(listed, ToolError):
+                return faults.refused(run.call.call, listed)
+            if trouble is not None and not listed.spec.repeatable:
+                return faults.incident(run.call.call, _NO_LEDGER.format(run.call.name), trouble)
+            outcome = await self._dispatched(run, catalogue, listed, attempt)
+            if not attempt.lost:
+                return outcome
+
+    async def _settled(self, run: Run) -> tuple[Fresh | Abandoned | Done, BusError | None]:
+        try:
+            return await self._parts.ledger.settled(run.call.call), None
+        except BusError as error:
+            return Fresh(), error
+
+    async def _dispatched(
+        self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
+    ) -> ToolOutcome:
+        attempt.spec = listed.spec
+        try:
+            invocation = self._invocation(run, listed)
+        except ToolError as error:
+            return faults.refused(run.call.call, error)
+        except TrunklineError as error:
+            return faults.incident(run.call.call, f"{listed.spec.name} has no workspace to work in.", error)
+
+        async def perform(checked: ToolInvocation) -> ToolOutcome:
+            return await self._performed(run, listed, checked, attempt)
+
+        outcome = await catalogue.dispatch(invocation, perform)
+        return msgspec.structs.replace(outcome, call=run.call.call)
+
+    def _invocation(self, run: Run, listed: Listed) -> ToolInvocation:
+        call = run.call
+        if BLOCK.fullmatch(call.block) is None:
+            raise ToolError(f"{call.block!r} is not the name of a block. Nothing was run.")
+        arguments = {RAW: call.arguments} if isinstance(call.arguments, str) else call.arguments
+        return ToolInvocation(
+            spec=listed.spec,
+            arguments=arguments,
+            context=self._parts.context_of(run),
+            call_hash=call_hash(listed.spec.name, arguments),
+            approved=call.approved,
+        )
+
+    async def _performed(
+        self, run: Run, listed: Listed, invocation: ToolInvocation, attempt: _Attempt
+    ) -> ToolOutcome:
+        """The last step: take the resources, record the start, run the tool."""
+        spec, parts = listed.spec, self._parts
+        async with parts.resources.held(invocation), parts.slots:
+            if spec.effect != "read":
+                try:
+                    attempt.seq = await parts.ledger.start(run.call, spec, attempt.seq)
+                except Taken:
+                    attempt.lost = True
+                    return faults.failed(run.call.call, "")
+                except BusError as error:
+                    return faults.incident(run.call.call, _NO_LEDGER.format(spec.name), error)
+            attempt.started = attempt.record = True
+            timeout = parts.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
+            return await execute(listed.tool, invocation, timeout=timeout, tasks=parts.tasks)
+
+
+_NO_LEDGER = "{} was not run, because it cannot be recorded now that it runs."
+
+
+def _found(catalogue: Catalogue, name: str) -> Listed | ToolError:
+    try:
+        return catalogue.find(name)
+    except ToolError as error:
+        return error
+
+
+def _stopped(run: Run, attempt: _Attempt) -> ToolOutcome:
+    name, why = run.call.name, run.stopped or "the call was cancelled"
+    if not attempt.started or attempt.spec is None:
+        return faults.failed(run.call.call, f"{name} was not run: {why}.")
+    text = f"{name} was stopped before it ended: {why}.{faults.caution(attempt.spec)}"
+    return faults.failed(run.call.call, text)

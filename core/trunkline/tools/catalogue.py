@@ -1,0 +1,85 @@
+"""The tools there are at one time, and the guards that stand around them. Does not change; runs none of them."""
+
+import difflib
+import logging
+from collections.abc import Iterable
+
+import msgspec
+
+from trunkline.abc.tools import Tool
+from trunkline.errors import ToolError
+from trunkline.messages.tools import ToolCatalogue, ToolSpec
+from trunkline.plugins import Owned
+from trunkline.tools.checks import problems
+from trunkline.tools.dispatch import Dispatch
+from trunkline.tools.limits import Limits
+from trunkline_bus import key_of
+
+log = logging.getLogger(__name__)
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """A tool of the catalogue, its definition as it is shown, and who brought it."""
+
+    tool: Tool
+    spec: ToolSpec
+    owner: str
+
+
+class Catalogue:
+    """All tools by name. ``refused`` tells of those that cannot be used, ``dispatch`` brings a call past the guards."""
+
+    def __init__(self, tools: Iterable[Owned[Tool]], dispatch: Dispatch) -> None:
+        self.dispatch = dispatch
+        self.refused: list[str] = []
+        self._tools: dict[str, Listed] = {}
+        self._shown: dict[Limits, ToolCatalogue] = {}
+        for owned in tools:
+            self._add(owned.owner, owned.item)
+
+    def find(self, name: str) -> Listed:
+        """The tool of that name.
+
+        Raises:
+            ToolError: there is none; the text names the nearest ones.
+        """
+        found = self._tools.get(name)
+        if found is None:
+            near = difflib.get_close_matches(name, self._tools, 3, 0.5)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise ToolError(f"There is no tool called {name!r}.{hint} Nothing was run.")
+        return found
+
+    def shown(self, limits: Limits, version: str | None) -> ToolCatalogue:
+        """The tools of a block with these limits; without them when the asker has this version."""
+        whole = self._shown.get(limits)
+        if whole is None:
+            whole = self._shown[limits] = self._limited(limits)
+        return ToolCatalogue(version=whole.version) if whole.version == version else whole
+
+    def _limited(self, limits: Limits) -> ToolCatalogue:
+        specs = tuple(self._tools[name].spec for name in sorted(self._tools) if limits.allow(name))
+        return ToolCatalogue(version=key_of("tools", msgspec.json.encode(specs).decode()), tools=specs)
+
+    def _add(self, owner: str, tool: Tool) -> None:
+        wrong = self._refusal(tool)
+        if wrong is None:
+            self._tools[tool.spec.name] = Listed(tool, _sourced(tool.spec, owner), owner)
+        else:
+            self.refused.append(f"{owner}: {wrong}")
+            log.warning("a tool of %s is left out: %s", owner, wrong)
+
+    def _refusal(self, tool: Tool) -> str | None:
+        found = problems(tool.spec)
+        if found:
+            return f"{tool.spec.name}: {'; '.join(found)}"
+        other = self._tools.get(tool.spec.name)
+        if other is not None:
+            return f"the tool name {tool.spec.name!r} is taken by {other.owner}; rename one of them"
+        return None
+
+
+def _sourced(spec: ToolSpec, owner: str) -> ToolSpec:
+    if spec.source != "native:unknown":
+        return spec
+    return msgspec.structs.replace(spec, source=f"native:{owner}")

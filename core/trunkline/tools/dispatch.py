@@ -1,0 +1,131 @@
+"""The way of a call through its guards, in the fixed order schema, policy, path, gate, execute (design, section 7).
+
+Guards fail closed: whatever goes wrong in one refuses the call. Knows guards, no particular one, and runs no tool.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import anyio
+import msgspec
+
+from trunkline.abc.tools import STAGES, Proceed, ToolInvocation, ToolMiddleware
+from trunkline.messages.tools import ToolOutcome
+from trunkline.tools.faults import being_cancelled, incident, refused, tool_error_in
+from trunkline_bus import key_of
+
+MAY_CHANGE_ARGUMENTS = ("schema", "policy")
+"""The stages whose guards may hand on other arguments; what the path and gate stages saw is what runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A middleware and who brought it: ``trunkline`` or the name of a plugin."""
+
+    owner: str
+    middleware: ToolMiddleware
+
+
+@dataclass(slots=True)
+class _Trip:
+    """What has become of one call so far."""
+
+    performed: bool = False
+
+
+class Dispatch:
+    """All guards in order. Those of one stage stand in the order given, so the built-in ones come first."""
+
+    def __init__(self, guards: Sequence[Guard]) -> None:
+        """Raises ValueError for a guard of an unknown stage."""
+        for guard in guards:
+            if guard.middleware.stage not in STAGES:
+                raise ValueError(
+                    f"the tool middleware of {guard.owner} names the stage {guard.middleware.stage!r}; "
+                    f"use one of {', '.join(STAGES)}"
+                )
+        self.guards = tuple(sorted(guards, key=lambda guard: STAGES.index(guard.middleware.stage)))
+
+    async def __call__(self, invocation: ToolInvocation, perform: Proceed) -> ToolOutcome:
+        """Bring the call past every guard to ``perform``, or return the outcome of the one that refused."""
+        return await self._pass(0, invocation, perform, _Trip())
+
+    async def _pass(
+        self, index: int, invocation: ToolInvocation, perform: Proceed, trip: _Trip
+    ) -> ToolOutcome:
+        if index == len(self.guards):
+            return await _performed(invocation, perform, trip)
+        guard = self.guards[index]
+
+        async def proceed(following: ToolInvocation) -> ToolOutcome:
+            return await self._pass(index + 1, _checked(guard, invocation, following), perform, trip)
+
+        try:
+            outcome = await guard.middleware(invocation, proceed)
+        except BaseException as error:
+            if isinstance(error, anyio.get_cancelled_exc_class()) and being_cancelled():
+                raise
+            return _refusal(guard, invocation, error, trip)
+        if not isinstance(outcome, ToolOutcome):
+            return _withheld(guard, invocation, None, trip)
+        if outcome.status == "approval" and not trip.performed:
+            return await self._asked(index, invocation, outcome, perform, trip)
+        return outcome
+
+    async def _asked(
+        self, index: int, invocation: ToolInvocation, outcome: ToolOutcome, perform: Proceed, trip: _Trip
+    ) -> ToolOutcome:
+        """A gate wants a person's decision. An approval of exactly this call, once given, passes."""
+        if invocation.approved is not None and invocation.approved == invocation.call_hash:
+            return await self._pass(index + 1, invocation, perform, trip)
+        return msgspec.structs.replace(
+            outcome, call=invocation.context.call, call_hash=invocation.call_hash, output=""
+        )
+
+
+def call_hash(name: str, arguments: Mapping[str, Any]) -> str:
+    """What an approval is bound to: the tool and exactly these arguments."""
+    return key_of("call", name, json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=repr))
+
+
+async def _performed(invocation: ToolInvocation, perform: Proceed, trip: _Trip) -> ToolOutcome:
+    if trip.performed and not invocation.spec.repeatable:
+        raise RuntimeError(f"a guard proceeded twice with {invocation.spec.name}, which must not run twice")
+    if call_hash(invocation.spec.name, invocation.arguments) != invocation.call_hash:
+        raise RuntimeError(f"a guard changed the arguments of {invocation.spec.name} in place")
+    trip.performed = True
+    return await perform(invocation)
+
+
+def _checked(guard: Guard, before: ToolInvocation, after: ToolInvocation) -> ToolInvocation:
+    """The invocation that a guard hands on, with the hash of its arguments. Raises when it changed what it may not."""
+    same = (before.spec, before.context, before.approved) == (after.spec, after.context, after.approved)
+    stage = guard.middleware.stage
+    if not same or (after.arguments != before.arguments and stage not in MAY_CHANGE_ARGUMENTS):
+        raise RuntimeError(
+            f"a guard of {guard.owner} at the stage {stage} changed the call; it may only refuse it"
+        )
+    if after.arguments is before.arguments:
+        return before
+    return replace(after, call_hash=call_hash(after.spec.name, after.arguments))
+
+
+def _refusal(guard: Guard, invocation: ToolInvocation, error: BaseException, trip: _Trip) -> ToolOutcome:
+    told = tool_error_in(error)
+    if told is not None:
+        return refused(invocation.context.call, told)
+    return _withheld(guard, invocation, error, trip)
+
+
+def _withheld(
+    guard: Guard, invocation: ToolInvocation, error: BaseException | None, trip: _Trip
+) -> ToolOutcome:
+    name, stage = invocation.spec.name, guard.middleware.stage
+    sentence = (
+        f"{name} ran, but its result was withheld because a check at the stage {stage} failed."
+        if trip.performed
+        else f"{name} was not run, because a check at the stage {stage} failed."
+    )
+    return incident(invocation.context.call, sentence, error, owner=guard.owner, stage=stage)

@@ -1,0 +1,66 @@
+"""What the model is told when a tool, a guard or the worker fails: fixed sentences. The log has the rest.
+
+A fixed sentence carries a correlation id, under which the log has the exception.
+"""
+
+import logging
+import math
+
+import anyio
+
+from trunkline.errors import ToolError
+from trunkline.messages.tools import ToolOutcome, ToolSpec
+from trunkline_bus import new_id
+
+log = logging.getLogger(__name__)
+
+VERIFY = "It may have had its effect, whole or in part. Find out what is the case before you call it again."
+
+
+def failed(call: str, text: str) -> ToolOutcome:
+    """An outcome that tells the model what went wrong."""
+    return ToolOutcome(call=call, status="error", output=text)
+
+
+def refused(call: str, error: ToolError) -> ToolOutcome:
+    """The outcome of a ``ToolError``: its text, as the tool or guard wrote it."""
+    return failed(call, printable(str(error)) or "The tool refused without saying why.")
+
+
+def incident(call: str, sentence: str, error: BaseException | None = None, **facts: object) -> ToolOutcome:
+    """A fixed sentence with a correlation id; what happened is logged under the same id."""
+    number = new_id("incident")
+    log.error("%s: %s", number, sentence, exc_info=error, extra={"incident": number, "call": call, **facts})
+    return failed(call, f"{sentence} The log has the details under {number}.")
+
+
+def caution(spec: ToolSpec) -> str:
+    """What to add when a call was cut off: nothing for what can be repeated, else a warning."""
+    return "" if spec.repeatable else f" {VERIFY}"
+
+
+def unknown(call: str, name: str) -> ToolOutcome:
+    """The outcome of a call whose worker died while the effect was under way."""
+    text = f"The worker that ran {name} died before it could report. {VERIFY}"
+    return ToolOutcome(call=call, status="unknown", output=text)
+
+
+def tool_error_in(error: BaseException) -> ToolError | None:
+    """The ``ToolError`` that this is, or that a task group wrapped as the only failure."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error if isinstance(error, ToolError) else None
+
+
+def being_cancelled() -> bool:
+    """Whether the running task is asked to end; if not, a cancellation exception is the tool's own doing."""
+    return anyio.current_effective_deadline() == -math.inf
+
+
+def printable(text: str) -> str:
+    """The text as it is, save for lone surrogates, which no encoding of the bus can carry."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode(errors="replace").decode()
+    return text

@@ -1,0 +1,176 @@
+"""The effect ledger: no tool call has its effect twice (design, section 4).
+
+Each call has its own subject in the EFFECT stream, written by compare-and-set: of all workers one starts it::
+
+    Fresh ── start ──> Held ── finish ──> Done
+                        └── its worker is gone ──> Abandoned ── start (if repeatable) or finish (unknown)
+
+A call with the effect ``read`` goes from Fresh to Done. Running tools is not done here.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+import msgspec
+
+from trunkline.messages.tools import CallTool, EffectFinished, EffectStarted, ToolOutcome, ToolSpec
+from trunkline.subjects import EFFECT
+from trunkline.tools.liveness import Liveness
+from trunkline_bus import Bus, BusError, Scope, SequenceConflict
+
+log = logging.getLogger(__name__)
+
+POLL = 0.5
+"""Seconds between two looks at a call that another worker runs; a new record is seen at once."""
+
+PATIENT, IMPATIENT = 30.0, 2.0
+"""Seconds for which an outcome is tried to be recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fresh:
+    """Nobody has started the call."""
+
+    seq: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A worker started the call and has not finished it."""
+
+    seq: int
+    started: EffectStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Abandoned:
+    """The worker that started the call is gone, or does not know of it any more."""
+
+    seq: int
+    started: EffectStarted
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The call has its outcome."""
+
+    seq: int
+    outcome: ToolOutcome
+
+
+class Taken(Exception):
+    """Another worker wrote first: look again."""
+
+
+class Ledger:
+    """The ledger as one worker sees it. All methods raise ``BusError`` when the stream cannot be used."""
+
+    def __init__(self, bus: Bus, worker: str, liveness: Liveness) -> None:
+        self._bus = bus
+        self._worker = worker
+        self._liveness = liveness
+
+    async def settled(self, call: str) -> Fresh | Abandoned | Done:
+        """How the call stands, once no live worker is at it. The caller must not be running it itself."""
+        state = await self._look(call)
+        if not isinstance(state, Held):
+            return state
+        if state.started.worker == self._worker:
+            return Abandoned(state.seq, state.started)
+        return await self._waited(call)
+
+    async def start(self, call: CallTool, spec: ToolSpec, over: int) -> int:
+        """Record that this worker is about to run the call; returns the record's sequence.
+
+        Raises:
+            Taken: the last record is not ``over`` any more, so another worker has the call.
+        """
+        record = EffectStarted(
+            call=call.call, tool=spec.name, worker=self._worker, effect=spec.effect, turn=call.turn
+        )
+        try:
+            with anyio.CancelScope(shield=True):
+                ack = await self._bus.append(
+                    EFFECT, record, expect=over, scope=scope_of(call), call=call.call
+                )
+        except SequenceConflict as conflict:
+            raise Taken(call.call) from conflict
+        return ack.seq
+
+    async def finish(self, call: CallTool, outcome: ToolOutcome, over: int, *, patient: bool) -> ToolOutcome:
+        """Record the outcome and return the one that counts: another's, when that was recorded first.
+
+        An outcome that cannot be recorded is returned all the same, and logged: its effect has happened. ``patient``
+        is how long that is tried: it matters for what must not run again.
+        """
+        timeout = PATIENT if patient else IMPATIENT
+        record = EffectFinished(call=call.call, outcome=outcome)
+        with anyio.CancelScope(shield=True):
+            try:
+                await self._bus.append(
+                    EFFECT, record, expect=over, timeout=timeout, scope=scope_of(call), call=call.call
+                )
+            except SequenceConflict:
+                return await self._other(call.call, outcome)
+            except BusError as error:
+                log.error("the outcome of call %s could not be recorded: %s", call.call, error)
+        return outcome
+
+    async def _other(self, call: str, ours: ToolOutcome) -> ToolOutcome:
+        state = await self._look(call)
+        return repeated(state.outcome) if isinstance(state, Done) else ours
+
+    async def _look(self, call: str) -> Fresh | Held | Done:
+        last = await self._bus.last(EFFECT, call=call)
+        if last is None:
+            return Fresh()
+        if isinstance(last.data, EffectFinished):
+            return Done(last.seq, last.data.outcome)
+        return Held(last.seq, last.data)
+
+    async def _waited(self, call: str) -> Fresh | Abandoned | Done:
+        """Wait until the worker that holds the call finishes it or is gone."""
+        bell, silences = _Bell(), 0
+        async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
+            tasks.start_soon(bell.ring_for, records)
+            while True:
+                state = await self._look(call)
+                if not isinstance(state, Held):
+                    break
+                silences = silences + 1 if await self._liveness.gone(state.started.worker) else 0
+                if silences == 2:  # its first beat may come a moment after its first call
+                    state = await self._look(call)  # it may have finished just before it went
+                    break
+                await bell.wait(POLL)
+            tasks.cancel_scope.cancel()
+        return Abandoned(state.seq, state.started) if isinstance(state, Held) else state
+
+
+class _Bell:
+    """Rings when something comes; an async generator must not be cancelled in its middle, a bell may."""
+
+    def __init__(self) -> None:
+        self._rung = anyio.Event()
+
+    async def ring_for(self, items: AsyncIterator[Any]) -> None:
+        async for _ in items:
+            self._rung.set()
+
+    async def wait(self, seconds: float) -> None:
+        """Return when it rang since the last wait, at the latest after ``seconds``."""
+        with anyio.move_on_after(seconds):
+            await self._rung.wait()
+        self._rung = anyio.Event()
+
+
+def repeated(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome, marked as one out of the ledger."""
+    return msgspec.structs.replace(outcome, repeated=True)
+
+
+def scope_of(call: CallTool) -> Scope:
+    """Where the records of a call belong."""
+    return Scope(block=call.block, conversation=call.conversation, turn=call.turn)

@@ -1,0 +1,67 @@
+"""Which calls must not run at the same time: writes to the same path of a workspace (conflict C41). Nothing else.
+
+It holds within one worker; workers on several machines that share a folder rely on the tools' atomic replacement.
+"""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+import anyio
+
+from trunkline.abc.tools import ToolInvocation
+from trunkline.paths import check_path
+
+
+@dataclass(slots=True)
+class _Turnstile:
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    users: int = 0
+
+
+class Resources:
+    """One lock a path, for as long as somebody wants it."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, _Turnstile] = {}
+
+    @asynccontextmanager
+    async def held(self, invocation: ToolInvocation) -> AsyncIterator[None]:
+        """The block's turn at all resources of the call. Taken in one order, so no two calls wait for each other."""
+        async with AsyncExitStack() as stack:
+            for key in sorted(set(resource_keys(invocation))):
+                await stack.enter_async_context(self._one(key))
+            yield
+
+    @asynccontextmanager
+    async def _one(self, key: str) -> AsyncIterator[None]:
+        turnstile = self._held.setdefault(key, _Turnstile())
+        turnstile.users += 1
+        try:
+            async with turnstile.lock:
+                yield
+        finally:
+            turnstile.users -= 1
+            if not turnstile.users:
+                del self._held[key]
+
+
+def resource_keys(invocation: ToolInvocation) -> Iterator[str]:
+    """The keys of what the call changes: block and path. A read has none.
+
+    Links are not followed below a workspace, so two texts mean the same file only if their plain forms are equal.
+    Raises PathRefused for a path that no path stage would have let through.
+    """
+    if invocation.spec.effect == "read":
+        return
+    for path in paths_of(invocation):
+        yield f"{invocation.context.block}:{check_path(path)}"
+
+
+def paths_of(invocation: ToolInvocation) -> Iterator[str]:
+    """The paths among the arguments, as the tool's ``paths`` declare them; a parameter may hold a list of them."""
+    for name in invocation.spec.paths:
+        value = invocation.arguments.get(name)
+        for one in value if isinstance(value, list) else [value]:
+            if isinstance(one, str):
+                yield one

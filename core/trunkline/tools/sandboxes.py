@@ -1,0 +1,53 @@
+"""Which sandbox programs run in: the first of the plugins' that works here. Without one nothing runs a program."""
+
+import logging
+from collections.abc import Sequence
+
+import anyio
+
+from trunkline.abc.sandbox import Sandbox
+from trunkline.errors import ToolError
+from trunkline.plugins import Owned
+
+log = logging.getLogger(__name__)
+
+ASK_AGAIN = 10.0
+"""Seconds for which an answer counts; then the backends are asked again, so an installation needs no restart."""
+
+NONE = "No sandbox plugin is installed; a person has to install one (and bubblewrap or Docker) first."
+
+
+class Sandboxes:
+    """The backends in the order of preference."""
+
+    def __init__(self, backends: Sequence[Owned[Sandbox]]) -> None:
+        self._backends = tuple(backends)
+        self._chosen: Sandbox | None = None
+        self._until = 0.0
+
+    async def chosen(self) -> Sandbox:
+        """The sandbox to use.
+
+        Raises:
+            ToolError: there is none; the text says what to install or permit.
+        """
+        if self._chosen is not None and anyio.current_time() < self._until:
+            return self._chosen
+        reasons = []
+        for owned in self._backends:
+            backend = owned.item
+            reason = await _unavailable(owned.owner, backend)
+            if reason is None:
+                self._chosen, self._until = backend, anyio.current_time() + ASK_AGAIN
+                return backend
+            reasons.append(f"{backend.name}: {reason}")
+        self._chosen = None
+        raise ToolError(f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NONE}")
+
+
+async def _unavailable(owner: str, backend: Sandbox) -> str | None:
+    try:
+        return await backend.unavailable()
+    except Exception:
+        log.exception("the sandbox %s of %s cannot say whether it works", backend.name, owner)
+        return "it failed; see the log of the tools worker."

@@ -1,0 +1,107 @@
+"""The catalogue as it is now. What lies in ``tool_sources`` is looked at again whenever it changes (SWAP-3).
+
+``*.py``
+    a plugin in one file, loaded by ``trunkline.plugins``. Its tools and guards come and go with the file.
+``tool.json``, also one folder down
+    a program with its definition (PA-F36), run in the sandbox; see ``manifest.py``.
+
+What is broken is logged and left out; what is gone is gone.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from trunkline.abc.tools import Tool
+from trunkline.config import Config
+from trunkline.errors import PluginError
+from trunkline.plugins import Owned, Plugins
+from trunkline.tools.catalogue import Catalogue
+from trunkline.tools.dispatch import Dispatch, Guard
+from trunkline.tools.manifest import manifest_tool
+from trunkline.tools.sandboxes import Sandboxes
+
+log = logging.getLogger(__name__)
+
+MANIFEST = "tool.json"
+T = TypeVar("T")
+FILE = "file:"
+"""How the owner of a plugin begins that is one file of a tool source."""
+
+Mark = tuple[Path, int, int, int]
+"""A manifest as it was: its path, inode, size, and the time of its last change in nanoseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supplies:
+    """Where tools come from: the worker's plugins, its configuration (for ``tool_sources``), the guards that are
+    built in, and where programs run."""
+
+    plugins: Plugins
+    config: Config
+    built_in: tuple[Guard, ...]
+    sandboxes: Sandboxes
+
+
+class Shelf:
+    """Keeps the catalogue, and makes a new one when the tool sources changed."""
+
+    def __init__(self, supplies: Supplies) -> None:
+        self._supplies = supplies
+        self._places = supplies.config.settings.runtime.tool_sources
+        self._files = supplies.plugins
+        self._marks = tuple(_marks(self._places))
+        self._lock = anyio.Lock()
+        self._catalogue = self._made()
+
+    async def catalogue(self) -> Catalogue:
+        """The tools and guards that are there now."""
+        if self._places and self._changed():
+            async with self._lock:
+                if self._changed():
+                    await anyio.to_thread.run_sync(self._renew)
+        return self._catalogue
+
+    def _changed(self) -> bool:
+        return self._files.outdated() or tuple(_marks(self._places)) != self._marks
+
+    def _renew(self) -> None:
+        self._marks = tuple(_marks(self._places))
+        if self._files.outdated():
+            self._files = Plugins.load(self._supplies.config)
+        self._catalogue = self._made()
+
+    def _made(self) -> Catalogue:
+        fixed, files = self._supplies.plugins, self._files
+        guards = _merged(fixed.tool_middleware(), files.tool_middleware())
+        tools = _merged(fixed.tools(), files.tools())
+        dispatch = Dispatch((*self._supplies.built_in, *(Guard(one.owner, one.item) for one in guards)))
+        return Catalogue((*tools, *self._programs()), dispatch)
+
+    def _programs(self) -> Iterator[Owned[Tool]]:
+        for file, *_ in self._marks:
+            try:
+                yield Owned(f"{FILE}{file}", manifest_tool(file, self._supplies.sandboxes))
+            except PluginError as error:
+                log.error("a tool is left out: %s", error)
+
+
+def _merged(fixed: Sequence[Owned[T]], files: Sequence[Owned[T]]) -> list[Owned[T]]:
+    """What does not come from files as it was loaded first, what does as it is now."""
+    kept = [owned for owned in fixed if not owned.owner.startswith(FILE)]
+    return kept + [owned for owned in files if owned.owner.startswith(FILE)]
+
+
+def _marks(places: Sequence[Path]) -> Iterator[Mark]:
+    for place in places:
+        for file in (place / MANIFEST, *sorted(place.glob(f"*/{MANIFEST}"))):
+            try:
+                status = file.stat()
+            except OSError:
+                continue
+            yield file, status.st_ino, status.st_size, status.st_mtime_ns

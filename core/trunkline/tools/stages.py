@@ -1,0 +1,66 @@
+"""The guards of the schema, path and gate stages that are built in. The policy stage is in ``policy.py``."""
+
+import logging
+from contextlib import suppress
+from dataclasses import replace
+
+from trunkline.abc.tools import Proceed, Stage, ToolInvocation
+from trunkline.errors import ToolError
+from trunkline.messages.tools import ToolOutcome
+from trunkline.paths import Folder, beneath, check_path
+from trunkline.tools.arguments import prepared
+from trunkline.tools.resources import paths_of
+
+log = logging.getLogger(__name__)
+
+
+class SchemaStage:
+    """Brings the arguments into the types of the tool's schema, or refuses with what is wrong."""
+
+    stage: Stage = "schema"
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed with arguments that fit."""
+        fitting = prepared(invocation.spec, invocation.arguments)
+        return await proceed(replace(invocation, arguments=fitting))
+
+
+class PathStage:
+    """Refuses paths that lead out of the workspace, through links, or to protected names (MB-F15).
+
+    It looks at the parameters that the tool declares in ``paths``. The tool itself must open what it finds there with
+    ``trunkline.paths.beneath``, which checks again at the moment of opening.
+    """
+
+    stage: Stage = "path"
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed, or raise PathRefused, which says what would be allowed."""
+        paths = [check_path(path) for path in paths_of(invocation)]
+        if paths:
+            with beneath(invocation.context.workspace) as folder:
+                for path in paths:
+                    _refuse_links(folder, path)
+        return await proceed(invocation)
+
+
+def _refuse_links(folder: Folder, path: str) -> None:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        if folder.stat(path).kind == "link":
+            raise ToolError(f"{path!r} is a symbolic link, which is not followed. Name the file itself.")
+
+
+class GateStage:
+    """Refuses a call that carries an approval of another one. Who asks for approvals is a plugin's business."""
+
+    stage: Stage = "gate"
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed, or raise ToolError."""
+        if invocation.approved is not None and invocation.approved != invocation.call_hash:
+            log.warning("call %s carries an approval of another call", invocation.context.call)
+            raise ToolError(
+                f"What was approved is not this call of {invocation.spec.name}: tool or arguments differ. "
+                "It was not run; call it again to have it asked about."
+            )
+        return await proceed(invocation)

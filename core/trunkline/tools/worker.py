@@ -1,0 +1,139 @@
+"""The tools worker: its parts put together, and what it answers on the bus. The work itself is in the parts."""
+
+from collections.abc import AsyncIterator
+from typing import ClassVar, Literal
+
+import anyio
+import anyio.to_thread
+
+from trunkline.abc.tools import ToolContext, ToolMiddleware
+from trunkline.errors import ToolError
+from trunkline.messages.tools import CallTool, CancelCall, ListTools, ToolCatalogue, ToolReply
+from trunkline.runtime.home import make_folder
+from trunkline.runtime.memory_client import BlockMemory
+from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS
+from trunkline.tools.calls import Calls, Run
+from trunkline.tools.carrier import BLOCK, Carrier, Parts
+from trunkline.tools.dispatch import Guard
+from trunkline.tools.ledger import Ledger
+from trunkline.tools.limits import BlockLimits
+from trunkline.tools.liveness import Liveness
+from trunkline.tools.policy import PolicyStage
+from trunkline.tools.resources import Resources
+from trunkline.tools.sandboxes import Sandboxes
+from trunkline.tools.shelf import Shelf, Supplies
+from trunkline.tools.stages import GateStage, PathStage, SchemaStage
+from trunkline.tools.traced import traced
+from trunkline_bus import Received, Refusal, Request, SubjectError, background_tasks
+
+MOST_WAITING = 4096
+"""Calls that are answered at once; how many tools run at once is ``[tools] concurrency``."""
+
+SPARE_THREADS = 4
+"""Threads for each slot: a synchronous tool that hangs keeps its thread after its call has timed out."""
+
+OURS = "trunkline"
+
+
+class ToolsWorker(Worker):
+    """Answers ``tools.list`` and ``tools.call``, and hears cancels."""
+
+    kind: ClassVar[Literal["tools"]] = "tools"
+
+    def __init__(self, context: WorkerContext) -> None:
+        super().__init__(context)
+        self._settings = context.config.settings.tools
+        self.drain_seconds = self._settings.drain + 5.0
+        self._limits = BlockLimits(context.bus)
+
+    async def open(self) -> None:
+        """Find the tools, and answer."""
+        context, settings = self.context, self._settings
+        tasks = await self.resources.enter_async_context(background_tasks())
+        liveness = Liveness(context.bus, context.id)
+        self.resources.callback(liveness.close)
+        self.resources.callback(self._limits.close)
+        await self._limits.open()
+        self._shelf = Shelf(self._supplies())
+        carrier = Carrier(
+            Parts(
+                ledger=Ledger(context.bus, context.id, liveness),
+                shelf=self._shelf,
+                resources=Resources(),
+                context_of=self._context_of,
+                slots=anyio.CapacityLimiter(settings.concurrency),
+                timeout=settings.timeout,
+                tasks=tasks,
+            )
+        )
+        capture = context.config.settings.telemetry.capture_content
+        self._calls = Calls(tasks, traced(carrier.carry_out, capture=capture))
+        _allow_threads(settings.concurrency * SPARE_THREADS)
+        await context.bus.subscribe(CANCEL_CALL, self._cancel)
+        await context.service.add(LIST_TOOLS, self._list)
+        await context.service.add(CALL_TOOL, self._call, limit=MOST_WAITING)
+
+    async def drain(self) -> None:
+        """Let what is under way end; what has not ended in ``[tools] drain`` seconds is stopped and recorded so."""
+        await self._calls.drain(self._settings.drain)
+
+    def _supplies(self) -> Supplies:
+        plugins = self.context.plugins
+        sandboxes = Sandboxes(plugins.sandboxes())
+        stages: tuple[ToolMiddleware, ...] = (
+            SchemaStage(),
+            PolicyStage(self._limits, sandboxes),
+            PathStage(),
+            GateStage(),
+        )
+        built_in = tuple(Guard(OURS, stage) for stage in stages)
+        return Supplies(plugins, self.context.config, built_in, sandboxes)
+
+    async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
+        block = _block(request.data.block)
+        try:
+            limits = await self._limits.of(block)
+        except ToolError as error:
+            raise Refusal("unavailable", str(error)) from error
+        return (await self._shelf.catalogue()).shown(limits, request.data.version)
+
+    async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
+        call = request.data
+        _block(call.block)
+        try:
+            EFFECT.subject.format(call=call.call)
+        except SubjectError as error:
+            raise Refusal("invalid_request", "The key of the call is not a key.") from error
+        async for reply in self._calls.replies(call):
+            yield reply
+
+    async def _cancel(self, message: Received[CancelCall]) -> None:
+        self._calls.stop(message.keys["call"], message.data.reason or "the call was cancelled")
+
+    def _context_of(self, run: Run) -> ToolContext:
+        call, context = run.call, self.context
+        workspace = context.home.workspace(call.block)
+        make_folder(workspace)
+        return ToolContext(
+            block=call.block,
+            conversation=call.conversation,
+            turn=call.turn,
+            call=call.call,
+            actor=call.actor,
+            workspace=workspace,
+            memory=BlockMemory(context.bus, call.block, call.actor),
+            report=run.report,
+        )
+
+
+def _block(name: str) -> str:
+    if BLOCK.fullmatch(name) is None:
+        raise Refusal("invalid_request", "The block's name is not a name of a block.")
+    return name
+
+
+def _allow_threads(count: int) -> None:
+    """Let synchronous tools have as many threads; the limit is the event loop's, so it is only ever raised."""
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    limiter.total_tokens = max(limiter.total_tokens, count)
