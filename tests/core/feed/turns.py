@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -65,7 +66,7 @@ def tool_events(step: int) -> list[FeedEvent]:
 def pieces(step: int, text: str, cuts: Iterable[int], begin: int = 0) -> Iterator[TextDelta]:
     """The text from ``begin`` on, cut at some places."""
     places = sorted({begin, *(cut for cut in cuts if begin < cut < len(text)), len(text)})
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in pairwise(places):
         yield TextDelta(step=step, offset=start, text=text[start:end])
 
 
