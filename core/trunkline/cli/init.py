@@ -46,6 +46,7 @@ def command(yes: bool, **given: str | None) -> None:
 
     config = load_config()
     wishes = Wishes(**given) if yes else _ask(config, Wishes(**given))
+    _check_adapter(config, wishes.adapter)
     changes = _changes(config, wishes)
     Home.of(config).prepare()
     _write(config, changes)
@@ -76,6 +77,14 @@ def _adapters(config: "Config") -> list[str]:
     from trunkline.plugins import Plugins
 
     return sorted(owned.item.name for owned in Plugins.load(config).models())
+
+
+def _check_adapter(config: "Config", adapter: str | None) -> None:
+    from trunkline.errors import ConfigError
+
+    if adapter not in (None, "auto") and adapter not in (names := _adapters(config)):
+        known = ", ".join(["auto", *names])
+        raise ConfigError(f"There is no model adapter {adapter!r}.", hint=f"There are: {known}.")
 
 
 def _changes(config: "Config", wishes: Wishes) -> dict[str, Any]:
@@ -141,8 +150,7 @@ def _write(config: "Config", changes: dict[str, Any]) -> None:
 
 
 def _say_done(config: "Config", changes: dict[str, Any]) -> None:
-    if not changes:
-        click.echo(f"Nothing to change in {config.home}.")
+    click.echo(f"The home folder is {config.home}" + ("; nothing to change." if not changes else "."))
     for key, value in changes.items():
         click.echo(f"{key} = {_shown(value)}")
     click.echo('Next: "trunkline chat". Anything wrong: "trunkline doctor".')

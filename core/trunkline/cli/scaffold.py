@@ -54,7 +54,7 @@ TEST = '''\
 
 import pytest
 import trunkline_{module}
-from trunkline.testing import tool_context
+from trunkline.testing.contexts import tool_context
 
 
 @pytest.fixture

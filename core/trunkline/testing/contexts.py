@@ -1,0 +1,30 @@
+"""What a tool is given when a test calls it by itself."""
+
+from pathlib import Path
+from typing import Any
+
+from trunkline.abc.memory import Memory
+from trunkline.abc.tools import ToolContext
+from trunkline.errors import ToolError
+
+
+class NoMemory:
+    """A memory that refuses everything, for tools that use none."""
+
+    async def _refuse(self, *arguments: Any, **named: Any) -> Any:
+        raise ToolError("This test gave the tool no memory.")
+
+    read = write = edit = delete = search = list = history = _refuse
+
+
+def tool_context(workspace: Path, *, memory: Memory | None = None, block: str = "main") -> ToolContext:
+    """A context whose tool works in ``workspace``; ``report`` throws notes away."""
+    return ToolContext(
+        block=block,
+        conversation="conv_test",
+        turn="turn_test",
+        call="call_test",
+        actor="owner",
+        workspace=workspace,
+        memory=memory or NoMemory(),
+    )

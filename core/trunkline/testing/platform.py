@@ -1,0 +1,160 @@
+"""A whole platform in this process, on a real embedded server, for tests of plugins and of the platform itself.
+
+::
+
+    async with platform(plugins=[my_plugin]) as running:
+        answer = await running.say("/tool roll sides=6")
+        assert answer.text == "4"
+"""
+
+import os
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from trunkline.config import Config, load_config
+from trunkline.messages.gateway import MessageAccepted, SendMessage
+from trunkline.messages.turn import FeedEvent, TextDelta, TextReset, TurnEnded
+from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.runtime.home import Home
+from trunkline.runtime.supervisor import Instance, supervised
+from trunkline.workers import KINDS, load_worker
+from trunkline_bus import Bus, connect
+
+CHANNEL = "test"
+
+DEFAULTS: Mapping[str, Any] = {"gateway.port": 0, "monitor.engine_port": 0, "channels.enabled": ()}
+"""What differs from a person's platform: any free port, and no channel of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for one message: everything that the feed showed, in order."""
+
+    accepted: MessageAccepted
+    events: tuple[FeedEvent, ...]
+    ended: TurnEnded
+
+    @property
+    def text(self) -> str:
+        """The text that a reader of the feed has before them at the end."""
+        return text_of(self.events)
+
+
+def text_of(events: Sequence[FeedEvent]) -> str:
+    """The text that these events leave on the screen: all steps, a reset step from its beginning."""
+    steps: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, TextDelta):
+            steps[event.step] = steps.get(event.step, "") + event.text
+        elif isinstance(event, TextReset):
+            steps[event.step] = ""
+    return "".join(steps[step] for step in sorted(steps))
+
+
+class Talker:
+    """Talks with a platform over its bus, as a channel does. ``patience`` is in seconds."""
+
+    def __init__(self, bus: Bus, *, patience: float = 30.0) -> None:
+        self.bus = bus
+        self.gateway = GatewayClient(bus, CHANNEL)
+        self.patience = patience
+
+    async def send(self, text: str, **given: Any) -> MessageAccepted:
+        """Hand in a message; ``given`` are the other fields of ``SendMessage``."""
+        return await self.gateway.send(SendMessage(content=text, **given))
+
+    async def answer(self, accepted: MessageAccepted) -> Answer:
+        """Wait for the end of a turn and return all that its feed showed. Raises TimeoutError."""
+        events: list[FeedEvent] = []
+        with anyio.fail_after(self.patience):
+            async for event in self.gateway.watch(accepted.conversation, accepted.turn):
+                events.append(event)
+        ended = events[-1]
+        assert isinstance(ended, TurnEnded)
+        return Answer(accepted, tuple(events), ended)
+
+    async def say(self, text: str, **given: Any) -> Answer:
+        """Hand in a message and wait for its answer."""
+        return await self.answer(await self.send(text, **given))
+
+
+class Platform(Talker):
+    """A platform that runs in this process. ``instance`` is what ``trunkline up`` has in its hands."""
+
+    def __init__(self, bus: Bus, instance: Instance, *, patience: float) -> None:
+        super().__init__(bus, patience=patience)
+        self.instance = instance
+
+    @property
+    def config(self) -> Config:
+        """Its configuration."""
+        return self.instance.config
+
+    @property
+    def home(self) -> Home:
+        """Its folders."""
+        return self.instance.home
+
+    @property
+    def url(self) -> str:
+        """The gateway's HTTP address, such as ``http://127.0.0.1:40123``."""
+        return self.instance.gateway
+
+    @property
+    def token(self) -> str:
+        """The bearer token for the HTTP surface."""
+        return self.home.token_file.read_text().strip()
+
+
+@asynccontextmanager
+async def platform(
+    home: Path | None = None,
+    *,
+    plugins: Sequence[object] = (),
+    config: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    workers: Sequence[WorkerKind] = KINDS,
+    patience: float = 30.0,
+) -> AsyncIterator[Platform]:
+    """Run workers on an embedded server until the block is left.
+
+    Args:
+        home: The home folder; a temporary one by default, removed at the end.
+        plugins: Plugin objects besides the installed ones.
+        config: Settings by dotted key, over ``DEFAULTS``.
+        environ: The environment that the configuration is read from; by default this process's without anything
+            of Trunkline or of a model provider in it.
+        workers: Which kinds to run.
+        patience: How long ``say`` waits for the end of a turn, in seconds.
+    """
+    async with AsyncExitStack() as stack:
+        if home is None:
+            home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-")))
+        settings = load_config(
+            home,
+            flags={**DEFAULTS, **(config or {})},
+            environ=clean_environ() if environ is None else environ,
+        )
+        instance = await stack.enter_async_context(
+            supervised(settings, load_worker, kinds=tuple(workers), extra=tuple(plugins))
+        )
+        bus = await stack.enter_async_context(connect(msgspec.structs.replace(instance.bus, name="test")))
+        yield Platform(bus, instance, patience=patience)
+
+
+def clean_environ() -> dict[str, str]:
+    """This process's environment without settings of Trunkline and without keys and addresses of providers."""
+    foreign = ("_API_KEY", "_BASE_URL", "_TOKEN", "_PROXY", "_proxy")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("TRUNKLINE_", "OTEL_", "OPENAI_")) and not name.endswith(foreign)
+    }

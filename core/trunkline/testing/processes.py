@@ -1,0 +1,222 @@
+"""A platform of real processes: each worker its own, and a server, all of which a test may kill.
+
+The workers are ``trunkline run WORKER``, as an operator would run them; the server is embedded in the test's process
+and started again, on the same port and store, when it is killed.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+
+from trunkline.config import load_config
+from trunkline.config.edit import write_settings
+from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.home import Home
+from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
+from trunkline.workers import KINDS
+from trunkline_bus import EmbeddedServer, ServerSettings, connect
+
+READY = re.compile(r"^The (\w+) worker is ready(?: at (\S+))?$", re.MULTILINE)
+
+
+class WorkerProcess:
+    """One ``trunkline run WORKER``. ``name`` tells several of a kind apart."""
+
+    def __init__(self, kind: WorkerKind, name: str, log: Path, environ: Mapping[str, str]) -> None:
+        self.kind = kind
+        self.name = name
+        self.log = log
+        self._environ = environ
+        self._process: subprocess.Popen[bytes] | None = None
+        self._said = 0
+
+    @property
+    def pid(self) -> int:
+        """The process id; 0 when it does not run."""
+        return self._process.pid if self.alive and self._process is not None else 0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def address(self) -> str:
+        """Where people reach it over HTTP, as it said when it got ready last; "" when it did not."""
+        found = READY.findall(self._new_text())
+        return found[-1][1] if found else ""
+
+    def launch(self) -> None:
+        """Start the process, without waiting for it."""
+        self._said = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "trunkline.cli.main", "run", self.kind, "--log", "json"],
+                env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    async def ready(self, seconds: float = 30.0) -> None:
+        """Wait until it says that it is ready. Raises AssertionError with its log."""
+        with anyio.move_on_after(seconds):
+            while self.alive:
+                if READY.search(self._new_text()):
+                    return
+                await anyio.sleep(0.02)
+        raise AssertionError(f"the {self.name} worker did not get ready:\n{self.text()}")
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal; with SIGKILL, return when the process is gone."""
+        if self._process is not None and self.alive:
+            self._process.send_signal(number)
+            if number == signal.SIGKILL:
+                self._process.wait()
+
+    async def gone(self, seconds: float = 30.0) -> int:
+        """Wait for the end and return the exit status. Raises TimeoutError."""
+        process = self._process
+        assert process is not None
+        with anyio.fail_after(seconds):
+            while (status := process.poll()) is None:  # noqa: ASYNC110 - a child of a test, no event to wait for
+                await anyio.sleep(0.02)
+        return status
+
+    def text(self) -> str:
+        """Everything it has logged."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def _new_text(self) -> str:
+        return self.text().encode()[self._said :].decode(errors="replace")
+
+
+class ProcessPlatform(Talker):
+    """The processes, and a connection of the test's own to talk over."""
+
+    def __init__(
+        self, talker: Talker, home: Home, server: EmbeddedServer, environ: Mapping[str, str]
+    ) -> None:
+        super().__init__(talker.bus, talker.gateway, talker.patience)
+        self.home = home
+        self.server = server
+        self.environ = environ
+        self.processes: dict[str, WorkerProcess] = {}
+
+    async def start(self, kind: WorkerKind, name: str | None = None, **environ: str) -> WorkerProcess:
+        """Start a worker, or start it again, and wait until it is ready."""
+        process = self._made(kind, name or kind, environ)
+        process.launch()
+        await process.ready()
+        return process
+
+    async def start_all(self, kinds: Sequence[WorkerKind]) -> None:
+        """Start one worker of each kind, all at once."""
+        processes = [self._made(kind, kind, {}) for kind in kinds]
+        for process in processes:
+            process.launch()
+        for process in processes:
+            await process.ready()
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> None:
+        """Kill a worker by its name, or the server as ``nats`` (it comes back by itself)."""
+        if name == "nats":
+            os.kill(self.server.pid, number)
+        else:
+            self.processes[name].kill(number)
+
+    async def restart(self, name: str) -> WorkerProcess:
+        """Start a killed worker again."""
+        return await self.start(self.processes[name].kind, name)
+
+    def logs(self) -> str:
+        """What all workers have logged, for a failing test to show."""
+        return "\n".join(f"--- {name}\n{process.text()}" for name, process in self.processes.items())
+
+    @property
+    def url(self) -> str:
+        """The gateway's HTTP address."""
+        return next(process.address for process in self.processes.values() if process.kind == "gateway")
+
+    @property
+    def token(self) -> str:
+        """The bearer token for the HTTP surface."""
+        return self.home.token_file.read_text().strip()
+
+    def _made(self, kind: WorkerKind, name: str, environ: Mapping[str, str]) -> WorkerProcess:
+        if name not in self.processes:
+            log = self.home.logs / f"{name}.log"
+            self.processes[name] = WorkerProcess(kind, name, log, {**self.environ, **environ})
+        return self.processes[name]
+
+
+@asynccontextmanager
+async def process_platform(
+    home: Path | None = None,
+    *,
+    config: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+    plugins: Mapping[str, str] | None = None,
+    workers: Sequence[WorkerKind] = KINDS,
+    patience: float = 60.0,
+) -> AsyncIterator[ProcessPlatform]:
+    """Run workers as processes until the block is left, which kills them.
+
+    Args:
+        home: The home folder; a temporary one by default.
+        config: Settings by dotted key, over ``DEFAULTS``; written to ``trunkline.toml``.
+        environ: Variables for the workers, over a clean environment.
+        plugins: Plugins for the workers: the text of a module by its name. They become files of a
+            ``runtime.tool_sources`` folder.
+        workers: Which kinds to start; more can be started with ``start``.
+        patience: How long ``say`` waits for the end of a turn, in seconds.
+    """
+    async with AsyncExitStack() as stack:
+        if home is None:
+            home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-")))
+        server = await stack.enter_async_context(EmbeddedServer(ServerSettings(store_dir=home / "bus")))
+        bus_environ = {
+            "TRUNKLINE_HOME": str(home),
+            "TRUNKLINE_BUS__URL": server.url,
+            "TRUNKLINE_BUS__USER": server.user,
+            "TRUNKLINE_BUS__PASSWORD": server.password,
+        }
+        everything = {**clean_environ(), "PYTHONUNBUFFERED": "1", **bus_environ, **(environ or {})}
+        write_settings(home / "trunkline.toml", _settings(home, config, plugins))
+        read = load_config(home, environ=everything)
+        places = Home.of(read)
+        places.prepare()
+        settings = msgspec.structs.replace(bus_settings(read), name="test")
+        bus = await stack.enter_async_context(connect(settings))
+        running = ProcessPlatform(
+            Talker(bus, GatewayClient(bus, CHANNEL), patience), places, server, everything
+        )
+        stack.callback(_kill_all, running)
+        await running.start_all(workers)
+        yield running
+
+
+def _settings(
+    home: Path, config: Mapping[str, Any] | None, plugins: Mapping[str, str] | None
+) -> dict[str, Any]:
+    settings: dict[str, Any] = {**DEFAULTS, **(config or {})}
+    if plugins:
+        folder = home / "test-plugins"
+        folder.mkdir()
+        for name, text in plugins.items():
+            (folder / f"{name}.py").write_text(text)
+        settings["runtime.tool_sources"] = [str(folder)]
+    return settings
+
+
+def _kill_all(running: ProcessPlatform) -> None:
+    for process in running.processes.values():
+        process.kill()
