@@ -1,7 +1,7 @@
 """What a tool is given when a test calls it by itself."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from trunkline.abc.memory import Memory
 from trunkline.abc.tools import ToolContext
@@ -11,10 +11,11 @@ from trunkline.errors import ToolError
 class NoMemory:
     """A memory that refuses everything, for tools that use none."""
 
+    def __getattr__(self, verb: str) -> Any:
+        return self._refuse
+
     async def _refuse(self, *arguments: Any, **named: Any) -> Any:
         raise ToolError("This test gave the tool no memory.")
-
-    read = write = edit = delete = search = list = history = _refuse
 
 
 def tool_context(workspace: Path, *, memory: Memory | None = None, block: str = "main") -> ToolContext:
@@ -26,5 +27,5 @@ def tool_context(workspace: Path, *, memory: Memory | None = None, block: str = 
         call="call_test",
         actor="owner",
         workspace=workspace,
-        memory=memory or NoMemory(),
+        memory=cast(Memory, NoMemory()) if memory is None else memory,
     )

@@ -25,7 +25,7 @@ from trunkline.runtime.connecting import bus_settings
 from trunkline.runtime.home import Home
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline.workers import KINDS
-from trunkline_bus import EmbeddedServer, ServerSettings, connect
+from trunkline_bus import Bus, EmbeddedServer, ServerSettings, connect
 
 READY = re.compile(r"^The (\w+) worker is ready(?: at (\S+))?$", re.MULTILINE)
 
@@ -103,9 +103,9 @@ class ProcessPlatform(Talker):
     """The processes, and a connection of the test's own to talk over."""
 
     def __init__(
-        self, talker: Talker, home: Home, server: EmbeddedServer, environ: Mapping[str, str]
+        self, bus: Bus, home: Home, server: EmbeddedServer, environ: Mapping[str, str], *, patience: float
     ) -> None:
-        super().__init__(talker.bus, talker.gateway, talker.patience)
+        super().__init__(bus, patience=patience)
         self.home = home
         self.server = server
         self.environ = environ
@@ -196,9 +196,7 @@ async def process_platform(
         places.prepare()
         settings = msgspec.structs.replace(bus_settings(read), name="test")
         bus = await stack.enter_async_context(connect(settings))
-        running = ProcessPlatform(
-            Talker(bus, GatewayClient(bus, CHANNEL), patience), places, server, everything
-        )
+        running = ProcessPlatform(bus, places, server, everything, patience=patience)
         stack.callback(_kill_all, running)
         await running.start_all(workers)
         yield running
