@@ -1,0 +1,116 @@
+"""A group of changes as a chain of commits: as few as tell apart who changed what in which turn.
+
+Changes of one origin share a commit unless they touch the same places, so that every state that was acknowledged is
+in history, and every line blames to its actor, conversation and turn.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+import pygit2
+
+from trunkline.memory.paths import parents
+from trunkline.memory.repository import Entry, Repository
+from trunkline.messages.memory import MemoryChanged
+from trunkline_bus import Scope
+
+OWNER = "owner"
+SUBJECT_LETTERS = 120
+_TRAILERS = re.compile(r"\n*(?:^(?:Actor|Conversation|Turn): .*(?:\n|\Z))+\Z", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Who changes, and in which conversation and turn."""
+
+    actor: str
+    conversation: str | None = None
+    turn: str | None = None
+
+    @classmethod
+    def of(cls, actor: str, scope: Scope) -> "Origin":
+        """The origin of a wish."""
+        return cls(actor, scope.conversation, scope.turn)
+
+
+@dataclass(slots=True)
+class Draft:
+    """A commit that is being put together. ``version`` is set when it is written."""
+
+    origin: Origin
+    changes: dict[str, Entry | None] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    version: str = ""
+
+    def changed(self) -> MemoryChanged:
+        """The fact to tell others."""
+        return MemoryChanged(paths=tuple(self.changes), version=self.version, actor=self.origin.actor)
+
+
+class Batch:
+    """The commits of a group, in order."""
+
+    def __init__(self) -> None:
+        self.drafts: list[Draft] = []
+        self._latest: dict[Origin, Draft] = {}
+        self._touched: set[str] = set()
+
+    def add(self, origin: Origin, changes: dict[str, Entry | None], reason: str) -> Draft:
+        """Take in changes; returns the commit that will hold them."""
+        draft = self._latest.get(origin)
+        if draft is None or self._meets(changes):
+            draft = Draft(origin)
+            self.drafts.append(draft)
+            self._latest[origin] = draft
+        draft.changes.update(changes)
+        if reason not in draft.reasons:
+            draft.reasons.append(reason)
+        for path in changes:
+            self._touched.update((path, *(above + "/" for above in parents(path))))
+        return draft
+
+    def write(self, repository: Repository, head: pygit2.Oid | None) -> pygit2.Oid | None:
+        """Write trees and commits; returns the last commit, or ``head`` when there is nothing to commit."""
+        tree = repository.tree(head)
+        for draft in self.drafts:
+            written = repository.write_tree(tree, draft.changes)
+            head = repository.write_commit(head, written, _author(draft.origin.actor), _message(draft))
+            draft.version = str(head)
+            tree = repository.tree(head)
+        return head
+
+    def _meets(self, changes: dict[str, Entry | None]) -> bool:
+        """Whether a path is touched already, or is a folder of one that is, or lies below one."""
+        return any(
+            path in self._touched
+            or path + "/" in self._touched
+            or any(above in self._touched for above in parents(path))
+            for path in changes
+        )
+
+
+def reason_of(message: str) -> str:
+    """A commit's message without the trailers."""
+    return _TRAILERS.sub("", message).strip()
+
+
+def _message(draft: Draft) -> str:
+    lines = [_subject(reason) for reason in draft.reasons]
+    if len(lines) == 1:
+        subject, _, body = draft.reasons[0].partition("\n")
+        text = _subject(subject) + (f"\n\n{body.strip()}" if body.strip() else "")
+    else:
+        text = f"{len(lines)} changes\n\n" + "\n".join(f"* {line}" for line in lines)
+    origin = draft.origin
+    trailers = {"Actor": origin.actor, "Conversation": origin.conversation, "Turn": origin.turn}
+    return f"{text}\n\n" + "".join(f"{key}: {_subject(value)}\n" for key, value in trailers.items() if value)
+
+
+def _subject(text: str) -> str:
+    line = " ".join(text.split("\n", 1)[0].replace("\0", " ").split())
+    return line if len(line) <= SUBJECT_LETTERS else line[: SUBJECT_LETTERS - 1] + "…"
+
+
+def _author(actor: str) -> str:
+    plain = "".join(letter for letter in actor if letter.isprintable() and letter not in "<>")
+    return plain.strip(" .,:;\"'")[:80] or "unknown"

@@ -1,0 +1,231 @@
+"""How a group of wishes becomes commits and files: the one writer. Runs in one thread at a time, off the event loop.
+
+The order makes every step safe to die in: plan → blobs, trees and commits → stage files → sync all → note the intent →
+move the branch → place files → acknowledge.
+"""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pygit2
+
+from trunkline.abc.memory import Change, MemoryRule
+from trunkline.memory.batch import OWNER, Batch, Draft, Origin
+from trunkline.memory.checkout import Checkout, settle
+from trunkline.memory.drift import Drift
+from trunkline.memory.durable import Syncer
+from trunkline.memory.paths import checked
+from trunkline.memory.prepare import Places
+from trunkline.memory.repository import Entry, HeadMoved, Repository
+from trunkline.memory.stamps import Stamps
+from trunkline.memory.view import View
+from trunkline.memory.wishes import Content, Entries, Growth, Plan, Wish
+from trunkline.memory.worktree import Worktree
+from trunkline.messages.memory import MemoryChanged
+from trunkline_bus import Refusal
+
+_log = logging.getLogger(__name__)
+
+ATTEMPTS = 20
+HAND_REASON = "Edited by hand"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a wish: the version that holds it, and the plan's count."""
+
+    version: str
+    count: int = 0
+
+
+@dataclass(slots=True)
+class Result:
+    """What became of a group: one outcome or refusal per wish, in order, and the commits made."""
+
+    outcomes: list[Outcome | Refusal]
+    commits: list[MemoryChanged] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Planned:
+    """A wish that can be carried out: its commit, and what to do once it is made."""
+
+    plan: Plan
+    entries: Entries
+    draft: Draft | None
+
+
+class Committer:
+    """Carries out groups of wishes. Not safe between threads."""
+
+    def __init__(
+        self,
+        places: Places,
+        repository: Repository,
+        worktree: Worktree,
+        syncer: Syncer,
+        stamps: Stamps,
+        rules: Sequence[MemoryRule] = (),
+    ) -> None:
+        self._places = places
+        self._repository = repository
+        self._worktree = worktree
+        self._syncer = syncer
+        self._stamps = stamps
+        self._rules = rules
+        self._drift = Drift(worktree, repository, stamps)
+
+    def commit(self, wishes: Sequence[Wish]) -> Result:
+        """Carry out the wishes that can be; each other gets its Refusal. Returns when all is on disk."""
+        for _ in range(ATTEMPTS):
+            try:
+                return _Group(self, wishes).run()
+            except HeadMoved:
+                continue  # a person committed with git in between: plan anew
+            except (OSError, pygit2.GitError) as error:
+                if len(wishes) > 1:
+                    return self._one_by_one(wishes)
+                _log.error("memory could not be written: %s", error)
+                return Result([_failure(error)])
+        refusal = Refusal(
+            "write_failure", "Nothing was written: another program keeps changing the repository."
+        )
+        return Result([refusal for _ in wishes])
+
+    def settle(self) -> None:
+        """Mend what an interrupted checkout left. Raises OSError."""
+        settle(self._places, self._worktree, self._repository, self._stamps)
+
+    def _one_by_one(self, wishes: Sequence[Wish]) -> Result:
+        """One of a group made it fail, so each goes alone."""
+        total = Result([])
+        for wish in wishes:
+            result = self.commit([wish])
+            total.outcomes += result.outcomes
+            total.commits += result.commits
+        return total
+
+
+class _Group:
+    """One attempt at one group."""
+
+    def __init__(self, committer: Committer, wishes: Sequence[Wish]) -> None:
+        self._of = committer
+        self._repository = committer._repository
+        self._wishes = wishes
+        self._batch = Batch()
+        self._contents: dict[pygit2.Oid, bytes] = {}
+        self._growths: dict[str, Growth] = {}
+
+    def run(self) -> Result:
+        self._of.settle()
+        head = self._repository.head()
+        self._view = View(self._repository, head)
+        planned = [self._try(wish) for wish in self._wishes]
+        new = self._batch.write(self._repository, head) if self._batch.drafts else head
+        if new is not None and new != head:
+            self._carry_out(head, new)
+        return Result(
+            [one if isinstance(one, Refusal) else self._finish(one, head) for one in planned],
+            [draft.changed() for draft in self._batch.drafts],
+        )
+
+    # Planning ------------------------------------------------------------------------------------------------
+
+    def _try(self, wish: Wish) -> _Planned | Refusal:
+        try:
+            return self._plan(wish)
+        except Refusal as refusal:
+            return refusal
+
+    def _plan(self, wish: Wish) -> _Planned:
+        for path in wish.touches:
+            self._absorb(path)
+        plan = self._ruled(wish, wish.plan(self._view))
+        for path in plan.files:
+            self._of._worktree.probe(path)
+        entries = {path: self._entry(path, content) for path, content in plan.files.items()}
+        entries = {path: entry for path, entry in entries.items() if entry != self._view.entry(path)}
+        if not entries:
+            return _Planned(plan, {}, None)
+        self._note_growths(plan, entries)
+        self._view.apply(entries)
+        draft = self._batch.add(Origin.of(wish.actor, wish.scope), entries, wish.reason or plan.reason)
+        return _Planned(plan, entries, draft)
+
+    def _absorb(self, path: str) -> None:
+        """Commit first what a person changed by hand, so that it is in history and conditions see it."""
+        edits = self._of._drift.at(self._view.base, path)
+        fresh = {edited: entry for edited, entry in edits.items() if edited not in self._view.pending}
+        if fresh:
+            self._view.apply_by_hand(fresh)
+            self._batch.add(Origin(OWNER), fresh, HAND_REASON)
+
+    def _ruled(self, wish: Wish, plan: Plan) -> Plan:
+        """The plan after all rules have seen it. A rule that fails refuses."""
+        if not self._of._rules or not plan.files:
+            return plan
+        files = {path: self._bytes(content) for path, content in plan.files.items()}
+        change = Change(dict(files), actor=wish.actor, reason=wish.reason or plan.reason, scope=wish.scope)
+        for rule in self._of._rules:
+            try:
+                change = rule(change)
+                ruled: dict[str, Content] = {checked(path): content for path, content in change.files.items()}
+            except Refusal:
+                raise
+            except Exception as error:
+                _log.exception("a memory rule failed; the change is refused")
+                raise Refusal("write_failure", "Nothing was written: a rule of the memory failed.") from error
+        return plan if change.files == files else Plan(ruled, change.reason or plan.reason, count=plan.count)
+
+    def _bytes(self, content: Content) -> bytes | None:
+        return self._repository.data(content.blob) if isinstance(content, Entry) else content
+
+    def _entry(self, path: str, content: Content) -> Entry | None:
+        if content is None or isinstance(content, Entry):
+            return content
+        blob = self._repository.write_blob(content)
+        self._contents[blob] = content
+        before = self._view.entry(path)
+        return Entry(blob, before is not None and before.executable)
+
+    def _note_growths(self, plan: Plan, entries: Entries) -> None:
+        """A file that only ever grew in this group is appended to; any other is written whole."""
+        for path in entries:
+            growth, earlier = plan.growth.get(path), self._growths.pop(path, None)
+            if growth is None or (path in self._view.pending and earlier is None):
+                continue
+            if earlier is not None:
+                growth = Growth(earlier.base, earlier.size, earlier.tail + growth.tail)
+            self._growths[path] = growth
+
+    # Carrying out --------------------------------------------------------------------------------------------
+
+    def _carry_out(self, head: pygit2.Oid | None, new: pygit2.Oid) -> None:
+        of = self._of
+        checkout = Checkout(of._places, of._worktree, self._repository, of._stamps)
+        try:
+            staged = checkout.stage(new, self._view, self._contents, self._growths)
+            of._syncer.sync([*self._repository.objects(), *staged])
+            checkout.announce()
+            self._repository.advance(head, new)
+        except BaseException:
+            checkout.discard()
+            raise
+        try:
+            checkout.place()
+        except (OSError, Refusal) as error:
+            self._repository.retreat(new, head)
+            self._of.settle()
+            raise error if isinstance(error, OSError) else OSError(error.message)
+
+    def _finish(self, planned: _Planned, head: pygit2.Oid | None) -> Outcome:
+        planned.plan.done(planned.entries)
+        version = planned.draft.version if planned.draft else str(head or "")
+        return Outcome(version, planned.plan.count)
+
+
+def _failure(error: Exception) -> Refusal:
+    reason = (error.strerror if isinstance(error, OSError) else None) or "storage failed"
+    return Refusal("write_failure", f"Nothing was written: {reason.lower()}.")

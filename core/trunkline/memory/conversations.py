@@ -1,0 +1,283 @@
+"""Conversations as files: one JSON line a message, below ``blocks/<block>/conversations/``. Formats and planning only.
+
+The first line is the header. Appending passes over messages whose id is there already, so repeats change nothing.
+Conversations in use are kept in memory, keyed by the content they were read from, so nothing is parsed twice.
+"""
+
+import logging
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from threading import Lock
+
+import msgspec
+
+from trunkline.memory.repository import Entry
+from trunkline.memory.view import View
+from trunkline.memory.wishes import Entries, Growth, Plan, Wish
+from trunkline.messages.conversation import (
+    AppendConversation,
+    ConversationSlice,
+    ConversationSummary,
+    Message,
+    now,
+)
+from trunkline_bus import Refusal, Scope
+
+_log = logging.getLogger(__name__)
+
+_BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+_CONVERSATION = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_PATH = re.compile(rf"blocks/({_BLOCK.pattern})/conversations/({_CONVERSATION.pattern})\.jsonl")
+TITLE_LETTERS = 60
+CACHE_BYTES = 32 * 1024 * 1024
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """The first line of a conversation's file."""
+
+    id: str
+    block: str
+    title: str | None
+    created_at: datetime
+
+
+_header = msgspec.json.Decoder(Header)
+_message = msgspec.json.Decoder(Message)
+
+
+def conversation_path(block: str, conversation: str) -> str:
+    """Where a conversation lies. Raises Refusal ``invalid_path`` for names that no block or conversation has."""
+    if not _BLOCK.fullmatch(block):
+        raise Refusal("invalid_path", f"{block[:80]!r} is not a block's name.")
+    if not _CONVERSATION.fullmatch(conversation):
+        raise Refusal("invalid_path", f"{conversation[:80]!r} is not a conversation's id.")
+    return f"blocks/{block}/conversations/{conversation}.jsonl"
+
+
+def names_of(path: str) -> tuple[str, str] | None:
+    """Block and conversation of a path; None when it is no conversation's."""
+    found = _PATH.fullmatch(path)
+    return (found[1], found[2]) if found else None
+
+
+class Conversation:
+    """A conversation as its file says it. ``lines`` has the line of each message, counted from 1."""
+
+    __slots__ = ("header", "height", "ids", "lines", "messages", "text")
+
+    def __init__(self, header: Header, messages: list[Message], lines: list[int], text: bytes) -> None:
+        self.header = header
+        self.messages = messages
+        self.lines = lines
+        self.text = text
+        self.height = text.count(b"\n") + (not text.endswith(b"\n"))
+        self.ids = {message.id for message in messages}
+
+    @classmethod
+    def begun(cls, header: Header, messages: list[Message], text: bytes) -> "Conversation":
+        """One that was just written."""
+        return cls(header, messages, list(range(2, 2 + len(messages))), text)
+
+    @property
+    def summary(self) -> ConversationSummary:
+        """The line of the conversation list."""
+        last = max((self.header.created_at, *(message.created_at for message in self.messages[-1:])))
+        return ConversationSummary(
+            id=self.header.id,
+            block=self.header.block,
+            title=self.header.title or title_of(self.messages),
+            created_at=self.header.created_at,
+            updated_at=last,
+            message_count=len(self.messages),
+        )
+
+    def slice(self, after: int) -> ConversationSlice:
+        """The messages from number ``after`` on."""
+        return ConversationSlice(
+            exists=True,
+            count=len(self.messages),
+            messages=tuple(self.messages[max(0, after) :]),
+            summary=self.summary,
+        )
+
+    def grow(self, added: list[Message], tail: bytes) -> None:
+        """Take in messages that were written at the end."""
+        first = self.height + 1
+        self.height += len(added)
+        self.lines.extend(range(first, first + len(added)))
+        self.messages.extend(added)
+        self.ids.update(message.id for message in added)
+        self.text += tail
+
+
+def parse(path: str, text: bytes) -> Conversation:
+    """Read a conversation's file. Lines that cannot be read are passed over and logged."""
+    names = names_of(path) or ("", "")
+    header: Header | None = None
+    messages: list[Message] = []
+    lines: list[int] = []
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            if number == 1:
+                header = _header.decode(line)
+            else:
+                messages.append(_message.decode(line))
+                lines.append(number)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            _log.warning("%s line %d cannot be read and is passed over: %s", path, number, error)
+    if header is None:
+        began = messages[0].created_at if messages else datetime.fromtimestamp(0, UTC)
+        header = Header(id=names[1], block=names[0], title=None, created_at=began)
+    return Conversation(header, messages, lines, text)
+
+
+def title_of(messages: Iterable[Message]) -> str | None:
+    """A title from the first thing a person said; None while nobody said anything."""
+    said = next((message.content for message in messages if message.role == "user" and message.content), "")
+    words = " ".join(said[: 10 * TITLE_LETTERS].split())
+    if len(words) > TITLE_LETTERS:
+        words = words[: TITLE_LETTERS - 1].rstrip() + "…"
+    return words or None
+
+
+class ConversationCache:
+    """Parsed conversations by the blob they were read from; the least used go first. Safe between threads."""
+
+    def __init__(self, limit: int = CACHE_BYTES) -> None:
+        self._limit = limit
+        self._held: OrderedDict[str, Conversation] = OrderedDict()
+        self._bytes = 0
+        self._lock = Lock()
+
+    def get(self, blob: str) -> Conversation | None:
+        """The conversation of a blob."""
+        with self._lock:
+            found = self._held.get(blob)
+            if found is not None:
+                self._held.move_to_end(blob)
+            return found
+
+    def put(self, blob: str, conversation: Conversation) -> None:
+        """Keep a conversation."""
+        with self._lock:
+            self._drop(blob)
+            self._held[blob] = conversation
+            self._bytes += len(conversation.text)
+            while self._bytes > self._limit and len(self._held) > 1:
+                self._drop(next(iter(self._held)))
+
+    def grown(self, old: str, new: str, added: list[Message], tail: bytes) -> None:
+        """The conversation of blob ``old`` got longer and is now blob ``new``."""
+        with self._lock:
+            conversation = self._drop(old)
+            if conversation is None:
+                return
+            conversation.grow(added, tail)
+            self._held[new] = conversation
+            self._bytes += len(conversation.text)
+
+    def _drop(self, blob: str) -> Conversation | None:
+        found = self._held.pop(blob, None)
+        if found is not None:
+            self._bytes -= len(found.text)
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendMessages(Wish):
+    """Append messages to a conversation, which begins if it does not exist."""
+
+    append: AppendConversation
+    cache: ConversationCache
+
+    @classmethod
+    def of(cls, append: AppendConversation, cache: ConversationCache) -> "AppendMessages":
+        """The wish behind a request. Raises Refusal ``invalid_path``."""
+        conversation_path(append.block, append.conversation)
+        scope = Scope(block=append.block, conversation=append.conversation, turn=append.turn)
+        return cls(actor=append.actor, scope=scope, append=append, cache=cache)
+
+    @property
+    def path(self) -> str:
+        """The conversation's file."""
+        return conversation_path(self.append.block, self.append.conversation)
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The file."""
+        return (self.path,)
+
+    def plan(self, view: View) -> Plan:
+        """The file with the new messages at its end; nothing when all of them are there."""
+        entry = view.entry(self.path)
+        if entry is None:
+            return self._begin()
+        known = self.cache.get(str(entry.blob)) or parse(self.path, view.blob(entry))
+        added = _unknown(self.append.messages, known.ids)
+        if self.append.title not in (None, known.header.title):
+            return self._rewrite(known, added)
+        if not added:
+            return Plan({}, count=len(known.messages))
+        return self._extend(entry, known, added)
+
+    def _begin(self) -> Plan:
+        added = _unknown(self.append.messages, set())
+        header = Header(
+            id=self.append.conversation,
+            block=self.append.block,
+            title=self.append.title or title_of(added),
+            created_at=added[0].created_at if added else now(),
+        )
+        text = _line(header) + b"".join(map(_line, added))
+
+        def keep(entries: Entries) -> None:
+            new = entries.get(self.path)
+            if new is not None:
+                self.cache.put(str(new.blob), Conversation.begun(header, added, text))
+
+        return self._plan(text, added, len(added), keep)
+
+    def _rewrite(self, known: Conversation, added: list[Message]) -> Plan:
+        header = msgspec.structs.replace(known.header, title=self.append.title)
+        messages = [*known.messages, *added]
+        text = _line(header) + b"".join(map(_line, messages))
+        return self._plan(text, added, len(messages), lambda entries: None)
+
+    def _extend(self, entry: Entry, known: Conversation, added: list[Message]) -> Plan:
+        tail = b"".join(map(_line, added))
+        if not known.text.endswith(b"\n"):
+            tail = b"\n" + tail
+
+        def keep(entries: Entries) -> None:
+            new = entries.get(self.path)
+            if new is not None:
+                self.cache.put(str(entry.blob), known)
+                self.cache.grown(str(entry.blob), str(new.blob), added, tail)
+
+        plan = self._plan(known.text + tail, added, len(known.messages) + len(added), keep)
+        plan.growth[self.path] = Growth(entry, len(known.text), tail)
+        return plan
+
+    def _plan(self, text: bytes, added: list[Message], count: int, done: Callable[[Entries], None]) -> Plan:
+        noun = "message" if len(added) == 1 else "messages"
+        reason = f"Conversation {self.append.conversation}: {len(added)} {noun}"
+        return Plan({self.path: text}, reason, count=count, done=done)
+
+
+def _unknown(messages: Iterable[Message], ids: set[str]) -> list[Message]:
+    seen: set[str] = set()
+    fresh: list[Message] = []
+    for message in messages:
+        if message.id not in ids and message.id not in seen:
+            seen.add(message.id)
+            fresh.append(message)
+    return fresh
+
+
+def _line(value: Header | Message) -> bytes:
+    return msgspec.json.encode(value) + b"\n"

@@ -1,0 +1,282 @@
+"""Git underneath: blobs, trees, commits and the branch. Knows nothing of the files that a person sees.
+
+Objects are written without waiting for the disk; ``advance`` moves the branch, and is the moment a change becomes
+history, so the caller syncs ``objects`` first. One thread at a time may use an instance; readers open their own.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pygit2
+from pygit2.enums import FileMode, RepositoryOpenFlag, SortMode
+
+from trunkline.errors import StorageError
+
+FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What a path holds: a blob, and whether it may be executed."""
+
+    blob: pygit2.Oid
+    executable: bool = False
+
+    @property
+    def mode(self) -> FileMode:
+        """The mode as git writes it."""
+        return FileMode.BLOB_EXECUTABLE if self.executable else FileMode.BLOB
+
+
+class HeadMoved(Exception):
+    """Somebody else moved the branch; what was planned must be planned again."""
+
+
+class Repository:
+    """The git repository of a memory root."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / ".git"
+        self._git = pygit2.Repository(str(root), RepositoryOpenFlag.NO_SEARCH)
+        self._written: dict[pygit2.Oid, None] = {}
+
+    @property
+    def git(self) -> pygit2.Repository:
+        """pygit2's view of it."""
+        return self._git
+
+    def close(self) -> None:
+        """Let go of file handles."""
+        self._git.free()
+
+    # Reading -------------------------------------------------------------------------------------------------
+
+    def branch(self) -> str:
+        """The full name of the branch that is checked out."""
+        target = self._git.lookup_reference("HEAD").target
+        if not isinstance(target, str):
+            raise StorageError("The memory's git repository is on no branch.", hint="Run: git switch main")
+        return target
+
+    def head(self) -> pygit2.Oid | None:
+        """The newest commit; None before the first."""
+        return None if self._git.head_is_unborn else self._commit_of(self.branch())
+
+    def _commit_of(self, reference: str) -> pygit2.Oid:
+        target = self._git.lookup_reference(reference).target
+        assert isinstance(target, pygit2.Oid)
+        return target
+
+    def commit(self, oid: pygit2.Oid) -> pygit2.Commit:
+        """A commit. Raises KeyError when it is unknown."""
+        found = self._git[oid]
+        if not isinstance(found, pygit2.Commit):
+            raise KeyError(str(oid))
+        return found
+
+    def tree(self, commit: pygit2.Oid | None) -> pygit2.Tree | None:
+        """A commit's tree; None for None."""
+        return None if commit is None else self.commit(commit).tree
+
+    def data(self, blob: pygit2.Oid) -> bytes:
+        """A blob's bytes."""
+        found = self._git[blob]
+        assert isinstance(found, pygit2.Blob)
+        return found.data
+
+    def version(self, text: str) -> pygit2.Commit | None:
+        """The commit that a full or shortened id names."""
+        try:
+            found = self._git[text]
+        except (KeyError, ValueError):
+            return None
+        return found if isinstance(found, pygit2.Commit) else None
+
+    def includes(self, head: pygit2.Oid | None, version: str) -> bool:
+        """Whether a version is ``head`` or one before it."""
+        found = self.version(version)
+        if head is None or found is None:
+            return False
+        return found.id == head or self._git.descendant_of(head, found.id)
+
+    # Writing -------------------------------------------------------------------------------------------------
+
+    def write_blob(self, data: bytes) -> pygit2.Oid:
+        """Store bytes."""
+        return self._noted(self._git.create_blob(data))
+
+    def write_tree(self, base: pygit2.Tree | None, changes: Mapping[str, Entry | None]) -> pygit2.Oid:
+        """The tree that ``changes`` make of ``base``; a path with None is taken out, and a folder left empty too."""
+        return self._build(base, {tuple(path.split("/")): entry for path, entry in changes.items()})
+
+    def write_commit(
+        self, parent: pygit2.Oid | None, tree: pygit2.Oid, author: str, message: str
+    ) -> pygit2.Oid:
+        """Store a commit; no branch moves."""
+        who = pygit2.Signature(author, f"{author.replace(' ', '-')}@localhost")
+        parents = [] if parent is None else [parent]
+        return self._noted(self._git.create_commit(None, who, who, message, tree, parents))
+
+    def objects(self) -> list[str]:
+        """The files of the objects written since this was last asked, for syncing them."""
+        written, self._written = self._written, {}
+        return [self.loose_path(str(oid)) for oid in written]
+
+    def loose_path(self, name: str) -> str:
+        """Where an object lies while it is not packed."""
+        return f"{self.folder}/objects/{name[:2]}/{name[2:]}"
+
+    def advance(self, old: pygit2.Oid | None, new: pygit2.Oid) -> None:
+        """Move the branch from ``old`` to ``new``; it is on disk when this returns.
+
+        Raises:
+            HeadMoved: the branch is not at ``old`` any more, or somebody else is moving it right now.
+        """
+        name = self.branch()
+        pygit2.settings.enable_fsync_gitdir(True)
+        try:
+            if old is None:
+                self._git.references.create(name, new)
+                return
+            reference = self._git.lookup_reference(name)
+            if reference.target != old:
+                raise HeadMoved
+            reference.set_target(new)
+        except pygit2.GitError as error:
+            if self.head() == old and "lock" not in str(error):
+                raise OSError(f"the branch could not be moved: {error}") from error
+            raise HeadMoved from error
+        finally:
+            pygit2.settings.enable_fsync_gitdir(False)
+
+    def retreat(self, new: pygit2.Oid, old: pygit2.Oid | None) -> None:
+        """Take back an ``advance`` whose files could not be placed; nobody was told of it. Raises as ``advance``."""
+        if old is None:
+            self._git.references.delete(self.branch())
+        else:
+            self.advance(new, old)
+
+    def _build(self, base: pygit2.Tree | None, changes: dict[tuple[str, ...], Entry | None]) -> pygit2.Oid:
+        builder = self._git.TreeBuilder(base) if base is not None else self._git.TreeBuilder()
+        here = {names[0]: entry for names, entry in changes.items() if len(names) == 1}
+        below: dict[str, dict[tuple[str, ...], Entry | None]] = {}
+        for names, entry in changes.items():
+            if len(names) > 1:
+                below.setdefault(names[0], {})[names[1:]] = entry
+        for name in here:
+            if builder.get(name) is not None:
+                builder.remove(name)
+        for name, inner in below.items():
+            self._build_below(builder, base, name, inner)
+        for name, entry in here.items():
+            if entry is not None:
+                builder.insert(name, entry.blob, entry.mode)
+        return self._noted(builder.write())
+
+    def _build_below(
+        self,
+        builder: pygit2.TreeBuilder,
+        base: pygit2.Tree | None,
+        name: str,
+        changes: dict[tuple[str, ...], Entry | None],
+    ) -> None:
+        there = base[name] if base is not None and name in base else None
+        folder = there if isinstance(there, pygit2.Tree) else None
+        if folder is None and all(entry is None for entry in changes.values()):
+            return
+        tree = self._build(folder, changes)
+        if len(self._tree(tree)):
+            builder.insert(name, tree, FileMode.TREE)
+        elif builder.get(name) is not None:
+            builder.remove(name)
+
+    def _tree(self, oid: pygit2.Oid) -> pygit2.Tree:
+        found = self._git[oid]
+        assert isinstance(found, pygit2.Tree)
+        return found
+
+    def _noted(self, oid: pygit2.Oid) -> pygit2.Oid:
+        self._written[oid] = None
+        return oid
+
+
+def entry_at(tree: pygit2.Tree | None, path: str) -> Entry | None:
+    """The file at a path of a tree; None when there is none."""
+    found = _object_at(tree, path)
+    if found is None or found.filemode not in FILE_MODES:
+        return None
+    return Entry(found.id, found.filemode == FileMode.BLOB_EXECUTABLE)
+
+
+def folder_at(tree: pygit2.Tree | None, path: str) -> pygit2.Tree | None:
+    """The folder at a path of a tree; None when there is none. "" is the tree itself."""
+    if not path:
+        return tree
+    found = _object_at(tree, path)
+    return found if isinstance(found, pygit2.Tree) else None
+
+
+def id_at(tree: pygit2.Tree | None, path: str) -> pygit2.Oid | None:
+    """What identifies the state of a file or folder; None when nothing is there."""
+    if not path:
+        return None if tree is None else tree.id
+    found = _object_at(tree, path)
+    return None if found is None else found.id
+
+
+def files_in(tree: pygit2.Tree | None, prefix: str = "") -> Iterator[tuple[str, Entry]]:
+    """All files of a tree with their paths, ``prefix`` put before them; links and submodules are left out."""
+    for item in tree or ():
+        path = f"{prefix}/{item.name}" if prefix else str(item.name)
+        if isinstance(item, pygit2.Tree):
+            yield from files_in(item, path)
+        elif item.filemode in FILE_MODES:
+            yield path, Entry(item.id, item.filemode == FileMode.BLOB_EXECUTABLE)
+
+
+def differences(
+    old: pygit2.Tree | None, new: pygit2.Tree | None, prefix: str = ""
+) -> Iterator[tuple[str, Entry | None]]:
+    """The paths that hold something else in ``new`` than in ``old``; None for those that are gone."""
+    if old is not None and new is not None and old.id == new.id:
+        return
+    before = {str(item.name): item for item in old or ()}
+    after = {str(item.name): item for item in new or ()}
+    for name in before.keys() | after.keys():
+        yield from _difference(before.get(name), after.get(name), f"{prefix}/{name}" if prefix else name)
+
+
+def _difference(
+    old: pygit2.Object | None, new: pygit2.Object | None, path: str
+) -> Iterator[tuple[str, Entry | None]]:
+    if old is not None and new is not None and (old.id, old.filemode) == (new.id, new.filemode):
+        return
+    old_tree = old if isinstance(old, pygit2.Tree) else None
+    new_tree = new if isinstance(new, pygit2.Tree) else None
+    if old_tree is not None or new_tree is not None:
+        yield from differences(old_tree, new_tree, path)
+    is_file = new is not None and new.filemode in FILE_MODES
+    if is_file and new is not None:
+        yield path, Entry(new.id, new.filemode == FileMode.BLOB_EXECUTABLE)
+    elif old is not None and old.filemode in FILE_MODES:
+        yield path, None
+
+
+def commit_time(commit: pygit2.Commit) -> datetime:
+    """When a commit was made, in UTC."""
+    return datetime.fromtimestamp(commit.commit_time, UTC)
+
+
+def walk_back(repository: Repository, start: pygit2.Oid) -> Iterator[pygit2.Commit]:
+    """A commit and those before it, newest first."""
+    return iter(repository.git.walk(start, SortMode.TOPOLOGICAL))
+
+
+def _object_at(tree: pygit2.Tree | None, path: str) -> pygit2.Object | None:
+    if tree is None:
+        return None
+    try:
+        return tree[path]
+    except KeyError:
+        return None

@@ -1,0 +1,78 @@
+"""What memory holds while a group of changes is planned: the last commit, and over it what the group did so far."""
+
+from collections.abc import Iterator
+
+import pygit2
+
+from trunkline.memory.paths import parents, under
+from trunkline.memory.repository import Entry, Repository, entry_at, files_in, folder_at
+from trunkline.memory.worktree import not_found
+
+
+class View:
+    """Paths and their content, as the next change in line finds them."""
+
+    def __init__(self, repository: Repository, head: pygit2.Oid | None) -> None:
+        self.head = head
+        self.base = repository.tree(head)
+        self.pending: dict[str, Entry | None] = {}
+        self._by_hand: dict[str, Entry | None] = {}
+        self._repository = repository
+
+    def entry(self, path: str) -> Entry | None:
+        """The file at a path; None when there is none."""
+        if path in self.pending:
+            return self.pending[path]
+        return entry_at(self.base, path)
+
+    def existing(self, path: str) -> Entry:
+        """The file at a path. Raises Refusal ``not_found``."""
+        found = self.entry(path)
+        if found is None:
+            raise not_found(path)
+        return found
+
+    def data(self, path: str) -> bytes:
+        """The bytes of the file at a path. Raises Refusal ``not_found``."""
+        return self._repository.data(self.existing(path).blob)
+
+    def blob(self, entry: Entry) -> bytes:
+        """The bytes of an entry."""
+        return self._repository.data(entry.blob)
+
+    def below(self, path: str) -> dict[str, Entry]:
+        """All files of a folder (not the folder's own path), "" being the root."""
+        found = dict(files_in(folder_at(self.base, path), path))
+        for changed, entry in self.pending.items():
+            if under(changed, path) and changed != path:
+                if entry is None:
+                    found.pop(changed, None)
+                else:
+                    found[changed] = entry
+        return found
+
+    def is_folder(self, path: str) -> bool:
+        """Whether files lie below a path."""
+        if not any(under(changed, path) for changed in self.pending):
+            return folder_at(self.base, path) is not None
+        return bool(self.below(path))
+
+    def file_above(self, path: str) -> str | None:
+        """A file that stands where a path needs a folder."""
+        return next((above for above in parents(path) if self.entry(above) is not None), None)
+
+    def apply(self, changes: dict[str, Entry | None]) -> None:
+        """Take changes in."""
+        self.pending.update(changes)
+
+    def apply_by_hand(self, changes: dict[str, Entry | None]) -> None:
+        """Take in changes that a person made: the files hold them already."""
+        self.pending.update(changes)
+        self._by_hand.update(changes)
+
+    def to_place(self) -> Iterator[tuple[str, Entry | None, Entry | None]]:
+        """The files that must change so that they hold what the group leaves: path, now, then."""
+        for path, entry in self.pending.items():
+            now = self._by_hand[path] if path in self._by_hand else entry_at(self.base, path)
+            if now != entry:
+                yield path, now, entry

@@ -1,0 +1,195 @@
+"""What a caller may wish for, and what each wish means for the files. Pure planning: no disk, no commit.
+
+A wish is planned inside the one writer, against what memory holds at that moment, so its conditions cannot be
+overtaken. Planning may happen more than once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from trunkline.abc.memory import NOWHERE
+from trunkline.memory.paths import refused, under
+from trunkline.memory.repository import Entry
+from trunkline.memory.view import View
+from trunkline.memory.worktree import not_found
+from trunkline_bus import Refusal, Scope
+
+Content = bytes | Entry | None
+"""New bytes, a blob that exists already, or None: no file."""
+
+Entries = dict[str, Entry | None]
+"""What paths hold once a wish is committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A file that only gets longer: it held ``base`` of ``size`` bytes, and ``tail`` is added."""
+
+    base: Entry
+    size: int
+    tail: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a wish means. ``reason`` is used when the caller gave none; ``done`` is called once it is committed."""
+
+    files: dict[str, Content]
+    reason: str = ""
+    growth: dict[str, Growth] = field(default_factory=dict)
+    count: int = 0
+    done: Callable[[Entries], None] = lambda entries: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish(ABC):
+    """A change that somebody asks for. ``touches`` are the paths it is about; folders stand for what is in them."""
+
+    actor: str
+    reason: str = ""
+    scope: Scope = NOWHERE
+
+    @property
+    @abstractmethod
+    def touches(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def plan(self, view: View) -> Plan:
+        """What to change. Raises Refusal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteFiles(Wish):
+    """Write whole files, or take them out with None.
+
+    ``expected`` maps a path to the blob id it must have now; "" means that it must be absent.
+    """
+
+    files: dict[str, bytes | None]
+    expected: dict[str, str | None] = field(default_factory=dict)
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The paths."""
+        return tuple(self.files.keys() | self.expected.keys())
+
+    def plan(self, view: View) -> Plan:
+        """All files or none."""
+        for path, wanted in self.expected.items():
+            _insist_on_hash(view, path, wanted)
+        for path, content in self.files.items():
+            if content is not None:
+                _insist_on_room(view, path)
+        names = sorted(self.files)
+        verb = "Delete" if all(content is None for content in self.files.values()) else "Write"
+        what = names[0] if len(names) == 1 else f"{len(names)} files"
+        return Plan(dict(self.files), f"{verb} {what}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditFile(Wish):
+    """Replace the first occurrence of ``old`` by ``new``."""
+
+    path: str
+    old: bytes
+    new: bytes
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The path."""
+        return (self.path,)
+
+    def plan(self, view: View) -> Plan:
+        """Refused when the old text is empty or absent."""
+        data = view.data(self.path)
+        if not self.old:
+            raise Refusal("write_conflict", "The text to replace is empty; say which text to replace.")
+        if self.old not in data:
+            raise Refusal(
+                "write_conflict", f"The text to replace is not in {self.path!r}. Read the file and try again."
+            )
+        return Plan({self.path: data.replace(self.old, self.new, 1)}, f"Edit {self.path}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePath(Wish):
+    """Take out a file, or a folder with all that is in it."""
+
+    path: str
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """The path."""
+        return (self.path,)
+
+    def plan(self, view: View) -> Plan:
+        """Refused when nothing is there."""
+        return Plan(dict.fromkeys(_files_at(view, self.path)), f"Delete {self.path}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovePath(Wish):
+    """Move a file or folder; nothing may be at the target."""
+
+    source: str
+    target: str
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """Both paths."""
+        return (self.source, self.target)
+
+    def plan(self, view: View) -> Plan:
+        """Refused when the source is absent, the target is taken, or it lies within the source."""
+        moved = _files_at(view, self.source)
+        if under(self.target, self.source):
+            raise refused(self.target, f"it lies within {self.source!r}, which is to be moved")
+        if view.entry(self.target) is not None:
+            raise Refusal("write_conflict", f"There is already a file {self.target!r}.")
+        _insist_on_room(view, self.target)
+        files: dict[str, Content] = dict.fromkeys(moved)
+        files.update({self.target + path.removeprefix(self.source): entry for path, entry in moved.items()})
+        return Plan(files, f"Move {self.source} to {self.target}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Absorb(Wish):
+    """Take in what a person changed by hand, anywhere. The committer looks at ``touches``; nothing else is changed."""
+
+    @property
+    def touches(self) -> tuple[str, ...]:
+        """Everything."""
+        return ("",)
+
+    def plan(self, view: View) -> Plan:
+        """Nothing more."""
+        return Plan({})
+
+
+def _files_at(view: View, path: str) -> dict[str, Entry]:
+    single = view.entry(path)
+    found = view.below(path) if single is None else {path: single}
+    if not found:
+        raise not_found(path)
+    return found
+
+
+def _insist_on_hash(view: View, path: str, wanted: str | None) -> None:
+    if wanted is None:
+        return
+    entry = view.entry(path)
+    if wanted == ("" if entry is None else str(entry.blob)):
+        return
+    said = (
+        "it exists already" if not wanted else "it was changed since it was read" if entry else "it is gone"
+    )
+    raise Refusal("write_conflict", f"{path!r} was not written: {said}. Read it again and decide.")
+
+
+def _insist_on_room(view: View, path: str) -> None:
+    above = view.file_above(path)
+    if above is not None:
+        raise refused(path, f"{above!r} is a file, not a folder")
+    if view.entry(path) is None and view.is_folder(path):
+        raise refused(path, "it is a folder")
