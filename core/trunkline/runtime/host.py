@@ -83,6 +83,7 @@ async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[Wo
         bus = await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
         if settings.prepare_bus:
             stack.callback(await keep_topology(bus, config))
+            await enter_tracing(stack, bus, config, f"trunkline-{kind}")
         await _enter_lifespans(stack, plugins, kind, bus)
         answering = await stack.enter_async_context(
             service(bus, name=f"trunkline-{kind}", version=trunkline.__version__)
@@ -107,6 +108,14 @@ async def keep_topology(bus: Bus, config: Config) -> Callable[[], None]:
 
     await apply(bus, wanted)
     return bus.on_reconnect(again)
+
+
+async def enter_tracing(stack: AsyncExitStack, bus: Bus, config: Config, service: str) -> None:
+    """Trace this process while the stack lasts, unless ``[telemetry] traces`` says no."""
+    if config.settings.telemetry.traces:
+        from trunkline.telemetry.setup import spans_to_bus
+
+        await stack.enter_async_context(spans_to_bus(bus, service))
 
 
 async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: WorkerKind, bus: Bus) -> None:

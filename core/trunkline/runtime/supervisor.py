@@ -17,7 +17,7 @@ from trunkline.errors import TrunklineError
 from trunkline.messages.workers import WorkerKind
 from trunkline.runtime.connecting import bus_settings
 from trunkline.runtime.home import Home
-from trunkline.runtime.host import HostSettings, WorkerLoader, host, keep_topology
+from trunkline.runtime.host import HostSettings, WorkerLoader, enter_tracing, host, keep_topology
 from trunkline.runtime.preferences import check_preferences
 from trunkline.runtime.runfile import AlreadyRunning, RunFile, instance_lock, remove_run_file, write_run_file
 from trunkline.runtime.worker import Worker
@@ -109,6 +109,7 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
     stack.callback(await keep_topology(bus, config))
+    await enter_tracing(stack, bus, config, "trunkline")
 
 
 async def _boot(crew: "_Crew", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:

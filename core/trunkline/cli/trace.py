@@ -1,0 +1,97 @@
+"""``trunkline trace last|TURN``: the tree of what happened in a turn, from the bus's span stream."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline.messages.workers import SpanRecord
+    from trunkline.telemetry.tree import Line
+    from trunkline_bus import Bus
+
+EXAMPLES = """
+trunkline trace last
+trunkline trace turn_01JD3V9Q8W7X6Y5Z4A3B2C1D0E
+trunkline trace last --json
+"""
+
+WAIT_SECONDS = 3.0
+"""How long to wait for the last spans of a turn that has just ended."""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("turn", metavar="last|TURN")
+@click.option("--json", "as_json", is_flag=True, help="Print the spans as JSON.")
+def command(turn: str, as_json: bool) -> None:
+    """Draw what happened in a TURN: who did what, when, for how long, with how many tokens, and what failed."""
+    from trunkline.cli.aio import run
+
+    run(_trace, turn, as_json)
+
+
+async def _trace(turn: str, as_json: bool) -> None:
+    import msgspec
+
+    from trunkline.config import load_config
+    from trunkline.runtime.attach import attached
+    from trunkline.telemetry.tree import lines
+    from trunkline.workers import load_worker
+
+    async with attached(load_config(), load_worker, kinds=()) as bus:
+        found, trace_id = await _find(bus, turn)
+        spans = await _spans(bus, trace_id)
+    if as_json:
+        click.echo(msgspec.json.encode(spans).decode())
+        return
+    click.echo(f"turn {found}  trace {trace_id}")
+    for line in lines(spans):
+        click.echo(_drawn(line))
+
+
+async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
+    """The turn's id and trace id, from its journal."""
+    from trunkline.errors import TrunklineError
+    from trunkline.messages.turn import Started
+    from trunkline.subjects import JOURNAL
+    from trunkline_bus import SubjectError
+
+    keys = {} if turn == "last" else {"turn": turn}
+    try:
+        last = await bus.last(JOURNAL, **keys)
+    except SubjectError:
+        last = None
+    if last is None:
+        wanted = "There is no turn yet" if turn == "last" else f"There is no turn {turn!r} in the journal"
+        raise TrunklineError(f"{wanted}.", hint='Say something first: trunkline say "hello".')
+    async for stored in bus.history(JOURNAL, after=0, **last.keys):
+        for entry in stored.data.entries:
+            if isinstance(entry, Started) and entry.request.traceparent:
+                return last.data.turn, entry.request.traceparent.split("-")[1]
+    raise TrunklineError(
+        f"Turn {last.data.turn} was not traced.", hint="Set [telemetry] traces = true and try another turn."
+    )
+
+
+async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
+    """The trace's spans; a turn that has just ended gets a moment to send its last ones."""
+    import anyio
+
+    from trunkline.subjects import SPANS
+
+    spans: list[SpanRecord] = []
+    with anyio.move_on_after(WAIT_SECONDS):
+        while not any(span.parent_id is None for span in spans):
+            spans = [
+                s async for batch in bus.history(SPANS, after=0, trace=trace_id) for s in batch.data.spans
+            ]
+            await anyio.sleep(0.1)
+    return spans
+
+
+def _drawn(line: "Line") -> str:
+    name = f"{line.branch}{line.span.name}"
+    worker = line.span.service.removeprefix("trunkline.")
+    times = f"{line.start:8.3f}s {line.length * 1000:9.1f} ms"
+    return f"{times}  {name:<52} {worker:<10} {line.notes}".rstrip()

@@ -1,0 +1,63 @@
+"""A trace as a tree of lines: times, tokens and errors. Pure; reads records, prints nothing."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from trunkline.messages.workers import SpanRecord
+from trunkline.telemetry import names
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A span in its place. ``depth`` counts from 0; ``start`` and ``length`` are seconds, from the trace's begin."""
+
+    span: SpanRecord
+    depth: int
+    branch: str
+    start: float
+    length: float
+    notes: str
+
+
+def lines(spans: Iterable[SpanRecord]) -> tuple[Line, ...]:
+    """The tree, oldest first. A span whose parent is missing (its worker was killed) stands at the top."""
+    known = {span.span_id: span for span in spans}
+    children: defaultdict[str | None, list[SpanRecord]] = defaultdict(list)
+    for span in sorted(known.values(), key=lambda s: (s.start, s.end)):
+        children[span.parent_id if span.parent_id in known else None].append(span)
+    begin = min((span.start for span in known.values()), default=0)
+    return tuple(_walk(children, children[None], begin, 0, ""))
+
+
+def _walk(
+    children: dict[str | None, list[SpanRecord]], spans: list[SpanRecord], begin: int, depth: int, before: str
+) -> Iterator[Line]:
+    for number, span in enumerate(spans):
+        last = number == len(spans) - 1
+        branch = before + ("└─ " if last else "├─ ") if depth else ""
+        yield Line(
+            span, depth, branch, (span.start - begin) / 1e9, (span.end - span.start) / 1e9, notes_of(span)
+        )
+        below = before + ("   " if last else "│  ") if depth else ""
+        yield from _walk(children, children.get(span.span_id, []), begin, depth + 1, below)
+
+
+def notes_of(span: SpanRecord) -> str:
+    """What a person wants to see of a span besides its name."""
+    found = span.attributes
+    notes = []
+    if names.GEN_AI_INPUT_TOKENS in found:
+        notes.append(
+            f"{found[names.GEN_AI_INPUT_TOKENS]} in / {found.get(names.GEN_AI_OUTPUT_TOKENS, 0)} out"
+        )
+    first = next((event["time"] for event in span.events if event["name"] == names.FIRST_TOKEN), None)
+    if first is not None:
+        notes.append(f"first token {(first - span.start) / 1e6:.0f} ms")
+    if found.get(names.EPOCH, 1) != 1:
+        notes.append(f"owner {found[names.EPOCH]}")
+    if found.get(names.REPEATED):
+        notes.append("from the ledger")
+    if span.status == "error":
+        notes.append(f"error: {span.message or found.get(names.ERROR_TYPE, '')}".rstrip(": "))
+    return ", ".join(notes)
