@@ -1,0 +1,1 @@
+"""File tools for a block's workspace."""
