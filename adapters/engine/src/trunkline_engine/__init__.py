@@ -1,0 +1,6 @@
+"""The adapter that lets another agent loop answer, over the contract ``POST /engine/chat``."""
+
+from trunkline_engine.adapter import EngineAdapter
+from trunkline_engine.settings import EngineSettings
+
+__all__ = ["EngineAdapter", "EngineSettings"]

@@ -1,0 +1,173 @@
+"""PA's internal contract: the request as it is put, and the events as they are read. No I/O in here."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from trunkline import (
+    ErrorCode,
+    Finish,
+    ModelError,
+    ModelEvent,
+    ModelFault,
+    ModelRequest,
+    Text,
+    ToolCall,
+    ToolRan,
+    Usage,
+)
+
+MAX_DETAIL = 500
+REASONS = {"tool_calls": "stop", "length": "max_tokens"}
+"""Finish reasons that mean another one here: a loop that has run all its tools has stopped."""
+
+_FAULTS: dict[int, ModelFault] = {
+    401: "authentication",
+    403: "authentication",
+    408: "timeout",
+    429: "rate_limited",
+    504: "timeout",
+}
+
+
+class Event(msgspec.Struct):
+    """One server-sent event."""
+
+    kind: str
+    data: str
+
+
+class _TextDelta(msgspec.Struct):
+    content: str
+
+
+class _ToolResult(msgspec.Struct):
+    id: str
+    output: str | None = None
+    error: str | None = None
+
+
+class _Usage(msgspec.Struct):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class _Done(msgspec.Struct):
+    finish_reason: str = "stop"
+    usage: _Usage | None = None
+
+
+class _Fault(msgspec.Struct):
+    code: str
+    message: str = ""
+
+
+def failure(fault: ModelFault, detail: str) -> ModelError:
+    """A model error with the general code."""
+    return ModelError(ErrorCode.PROVIDER_ERROR, fault, detail[:MAX_DETAIL])
+
+
+def body_of(request: ModelRequest) -> dict[str, Any]:
+    """The request (PA-F31). The conversation's id goes along: the other loop is a part of the platform, no vendor."""
+    metadata = {"correlation_id": request.turn or f"req_{uuid.uuid4().hex}", "trigger": "message"}
+    if request.conversation:
+        metadata["conversation_id"] = request.conversation
+    messages = [
+        {"role": message.role, "content": message.content}
+        for message in request.messages
+        if message.content or message.role != "assistant"
+    ]
+    return {"messages": messages, "metadata": metadata}
+
+
+def from_status(status: int, content: bytes) -> ModelError:
+    """The error of an answer that is no stream."""
+    try:
+        said = msgspec.json.decode(content, type=_Fault)
+    except msgspec.MsgspecError:
+        said = _Fault(code="", message="the body is not the contract's")
+    detail = f"HTTP {status} {said.code}: {said.message}"
+    if said.code == ErrorCode.CONTEXT_OVERFLOW:
+        return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", detail[:MAX_DETAIL])
+    if status < 400:
+        return failure("bad_response", detail)
+    return failure(_FAULTS.get(status, "unavailable" if status >= 500 else "refused"), detail)
+
+
+class EventReader:
+    """Reads the events of one answer."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, ToolCall] = {}
+        self._seen = False
+        self._done = False
+
+    def feed(self, event: Event) -> Iterator[ModelEvent]:
+        """What one event means. Kinds that the contract does not know are passed over.
+
+        Raises:
+            ModelError: the event reports a failure, or cannot be read.
+        """
+        self._seen = True
+        try:
+            yield from self._read(event)
+        except msgspec.MsgspecError as error:
+            raise failure("bad_response", f"a {event.kind} event cannot be read: {error}") from None
+
+    def finish(self) -> None:
+        """Look whether the answer is complete.
+
+        Raises:
+            ModelError: it is not.
+        """
+        if not self._done and self._seen:
+            raise failure("interrupted", "the stream ended before the answer did")
+        if not self._done:
+            raise failure("bad_response", "the stream holds no event")
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer is complete."""
+        return self._done
+
+    def _read(self, event: Event) -> Iterator[ModelEvent]:
+        match event.kind:
+            case "text-delta":
+                yield Text(msgspec.json.decode(event.data, type=_TextDelta).content)
+            case "tool-call":
+                call = msgspec.json.decode(event.data, type=ToolCall)
+                self._open[call.id] = call
+            case "tool-result":
+                yield self._ran(msgspec.json.decode(event.data, type=_ToolResult))
+            case "done":
+                yield from self._end(msgspec.json.decode(event.data, type=_Done))
+            case "error":
+                raise _from_event(msgspec.json.decode(event.data, type=_Fault))
+
+    def _ran(self, result: _ToolResult) -> ToolRan:
+        call = self._open.pop(result.id, None)
+        if call is None:
+            raise failure("bad_response", "a tool-result has no tool-call")
+        failed = result.error is not None
+        return ToolRan(call, (result.error if failed else result.output) or "", error=failed)
+
+    def _end(self, done: _Done) -> Iterator[ModelEvent]:
+        for call in self._open.values():
+            yield ToolRan(call, "The loop reported no result.", error=True)
+        self._done = True
+        usage = done.usage or _Usage()
+        yield Finish(
+            reason=REASONS.get(done.finish_reason, done.finish_reason),
+            usage=Usage(input_tokens=usage.prompt_tokens, output_tokens=usage.completion_tokens),
+            model="engine",
+        )
+
+
+def _from_event(said: _Fault) -> ModelError:
+    """The codes that the contract knows go on as they are; every other is the provider's failure."""
+    detail = f"{said.code}: {said.message}"[:MAX_DETAIL]
+    if said.code in (ErrorCode.CONTEXT_OVERFLOW, ErrorCode.TOOL_ERROR):
+        return ModelError(ErrorCode(said.code), "refused", detail)
+    return failure("unavailable", detail)

@@ -1,0 +1,18 @@
+"""The plugin: declares the section, and the adapter when an address is configured."""
+
+from collections.abc import Iterable
+
+from trunkline import ConfigSection, ModelAdapter, PluginSettings, hookimpl
+from trunkline_engine.adapter import EngineAdapter
+from trunkline_engine.settings import EngineSettings
+
+
+@hookimpl
+def trunkline_config() -> Iterable[ConfigSection]:
+    return [ConfigSection("adapters", "engine", EngineSettings)]
+
+
+@hookimpl
+def trunkline_models(settings: PluginSettings) -> Iterable[ModelAdapter]:
+    section = settings.section(EngineSettings)
+    return [EngineAdapter(section)] if section.url else []

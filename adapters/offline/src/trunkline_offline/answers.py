@@ -1,0 +1,102 @@
+"""What the offline adapter answers: a pure function of the request. The same request always gets the same answer."""
+
+from trunkline import Message, ModelRequest, ToolCall
+from trunkline_offline.commands import BadCommand, command_of, listing
+from trunkline_offline.passages import Passage, passages_of, rank
+from trunkline_offline.questions import is_greeting, keywords
+
+SEARCH = "memory_search"
+MAX_PASSAGES = 5
+MAX_SINGLE = 5
+"""How many words are looked for one by one when all of them together are not found."""
+
+HOW_TO = (
+    "No model is configured. To talk to one, set OPENAI_API_KEY, or base_url in [adapters.openai] of trunkline.toml "
+    '(such as "http://127.0.0.1:11434/v1" for Ollama), and start again; `trunkline init` asks for both.'
+)
+HELP = """I answer without a model: I look for the words of your question in memory and quote what I find.
+
+- `trunkline memory add FILE` (in a shell) brings text into memory.
+- `/tool` lists the tools, `/tool NAME key=value key="two words"` runs one."""
+
+Answer = tuple[str, tuple[ToolCall, ...]]
+
+
+def answer(request: ModelRequest) -> Answer:
+    """The text to say and the tools to call."""
+    question, since = _since_question(request)
+    if question is None:
+        return _with_how_to(HELP), ()
+    text = question.content.strip()
+    if text == "/tool" or text.startswith("/tool "):
+        return _command(request, text, since)
+    if is_greeting(text):
+        return _with_how_to(HELP), ()
+    return _search(request, text, since)
+
+
+def _since_question(request: ModelRequest) -> tuple[Message | None, tuple[Message, ...]]:
+    for number in range(len(request.messages) - 1, -1, -1):
+        if request.messages[number].role == "user":
+            return request.messages[number], request.messages[number + 1 :]
+    return None, ()
+
+
+def _command(request: ModelRequest, text: str, since: tuple[Message, ...]) -> Answer:
+    results = [message for message in since if message.role == "tool"]
+    if results:
+        return "\n\n".join(_shown(message) for message in results), ()
+    try:
+        command = command_of(text, request.tools)
+    except BadCommand as error:
+        return str(error), ()
+    if command is None:
+        return listing(request.tools), ()
+    name, arguments = command
+    return "", (ToolCall(id=_call_id(request, 0), name=name, arguments=arguments),)
+
+
+def _shown(message: Message) -> str:
+    what = "failed" if message.error else "says"
+    return f"{message.name or 'The tool'} {what}:\n\n```\n{message.content}\n```"
+
+
+def _search(request: ModelRequest, text: str, since: tuple[Message, ...]) -> Answer:
+    words = keywords(text)
+    if SEARCH not in {tool.name for tool in request.tools}:
+        return _with_how_to("I cannot search memory: no search tool is offered to me here."), ()
+    if not words:
+        return _with_how_to(HELP), ()
+    rounds = sum(1 for message in since if message.tool_calls)
+    results = [message for message in since if message.role == "tool"]
+    if not rounds:
+        return _calls(request, [" ".join(words)])
+    found = rank([passages_of(message.content) for message in results if not message.error], words)
+    if not found and rounds == 1 and len(words) > 1 and not any(message.error for message in results):
+        return _calls(request, sorted(words, key=len, reverse=True)[:MAX_SINGLE])
+    return _with_how_to(_report(found, results, words)), ()
+
+
+def _calls(request: ModelRequest, queries: list[str]) -> Answer:
+    return "", tuple(
+        ToolCall(id=_call_id(request, number), name=SEARCH, arguments={"query": query})
+        for number, query in enumerate(queries)
+    )
+
+
+def _call_id(request: ModelRequest, number: int) -> str:
+    """Unique within the conversation, and the same when the same request is made again."""
+    return f"offline_{len(request.messages)}_{number}"
+
+
+def _report(found: list[Passage], results: list[Message], words: list[str]) -> str:
+    if found:
+        return "In memory I found:\n\n" + "\n\n".join(passage.quoted() for passage in found[:MAX_PASSAGES])
+    failed = next((message.content for message in results if message.error), None)
+    if failed is not None:
+        return f"Memory could not be searched: {failed}"
+    return f"Memory holds nothing about {', '.join(words)}. `trunkline memory add FILE` brings text in."
+
+
+def _with_how_to(text: str) -> str:
+    return f"{text}\n\n{HOW_TO}"

@@ -1,0 +1,174 @@
+"""The adapter: one client of the official SDK, one request a call. What it sends and reads is in the protocols.
+
+The SDK is imported in a thread, on first use: that takes a good part of a second, in which the worker must live on.
+Its typed resources are not used, only its transport (address, headers, errors, event stream): servers that speak the
+protocol nearly right are the rule, and the protocols read what comes by their own small types.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import msgspec
+
+from trunkline import ConfigError, ModelAdapter, ModelEvent, ModelInfo, ModelRequest
+from trunkline_openai.chat import Chat
+from trunkline_openai.faults import failure, from_exception
+from trunkline_openai.protocol import Protocol
+from trunkline_openai.responses import Responses
+from trunkline_openai.settings import DEFAULT_MODEL, OpenAISettings
+
+if TYPE_CHECKING:
+    import openai
+
+PROTOCOLS: dict[str, type[Protocol]] = {"chat": Chat, "responses": Responses}
+LIST_TIMEOUT = 10.0
+"""Seconds within which a server must have listed its models."""
+
+NO_ANSWERS = ("embed", "rerank", "whisper", "tts", "moderation")
+"""Parts of the names of models that cannot hold a conversation."""
+
+
+class _Listed(msgspec.Struct):
+    """A model as servers list it; each calls the size of the window by another name."""
+
+    id: str
+    max_model_len: int | None = None
+    context_length: int | None = None
+    context_window: int | None = None
+    max_context_length: int | None = None
+
+    @property
+    def info(self) -> ModelInfo:
+        window = self.max_model_len or self.context_length or self.context_window or self.max_context_length
+        return ModelInfo(id=self.id, context_window=window or 0)
+
+
+class _Listing(msgspec.Struct):
+    data: list[_Listed] | None = None
+
+
+class OpenAIAdapter(ModelAdapter):
+    """OpenAI, or a server that speaks its protocol (``settings.base_url``)."""
+
+    name = "openai"
+    vendor = "openai"
+
+    def __init__(self, settings: OpenAISettings) -> None:
+        self.continues = settings.continues
+        self._settings = settings
+        self._protocol = PROTOCOLS[settings.protocol]
+        self._client: openai.AsyncOpenAI | None = None
+        self._opening = anyio.Lock()
+        self._first_model = ""
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Ask the model (see ``ModelAdapter.stream``)."""
+        key = self._key()
+        model = request.model or self._settings.model or await self._default_model()
+        body = {**self._protocol.body(request, model, self._settings), **self._settings.extra_body}
+        reader = self._protocol.reader(request, model, key)
+        async with aclosing(self._events(self._protocol.path, body, key)) as events:
+            async for event in events:
+                try:
+                    read = list(reader.feed(event))
+                except msgspec.ValidationError as error:
+                    raise failure("bad_response", f"an event has the wrong shape: {error}") from None
+                for item in read:
+                    yield item
+        for item in reader.finish():
+            yield item
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        """The models that the server lists."""
+        key = self._key()
+        client = await self._open(key)
+        try:
+            with anyio.fail_after(LIST_TIMEOUT):
+                listing = await client.get("/models", cast_to=object)
+            listed = msgspec.convert(listing, _Listing).data or []
+        except TimeoutError:
+            raise failure("timeout", "the server did not list its models in time") from None
+        except Exception as error:
+            raise from_exception(error, began=False, key=key) from None
+        return tuple(model.info for model in listed)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _events(self, path: str, body: dict[str, Any], key: str) -> AsyncGenerator[Any]:
+        """The events of one answer, as plain data. Closes the connection when it is closed; raises ModelError only."""
+        client = await self._open(key)
+        stream: openai.AsyncStream[object] | None = None
+        try:
+            stream = await client.post(
+                path, cast_to=object, body=body, stream=True, stream_cls=_stream_type()
+            )
+            async for event in stream:
+                yield event
+        except Exception as error:
+            raise from_exception(error, began=stream is not None, key=key) from None
+        finally:
+            if stream is not None:
+                with anyio.CancelScope(shield=True):
+                    await stream.close()
+
+    def _key(self) -> str:
+        try:
+            return self._settings.key()
+        except ConfigError as error:
+            raise failure("authentication", error.sentence) from None
+
+    async def _open(self, key: str) -> "openai.AsyncOpenAI":
+        async with self._opening:
+            if self._client is None:
+                try:
+                    self._client = await anyio.to_thread.run_sync(_new_client, self._settings, key)
+                except Exception as error:
+                    raise failure(
+                        "unavailable", f"no client for this address: {type(error).__name__}"
+                    ) from None
+            return self._client
+
+    async def _default_model(self) -> str:
+        if self._settings.base_url is None:
+            return DEFAULT_MODEL
+        if not self._first_model:
+            self._first_model = _first([model.id for model in await self.models()])
+        return self._first_model
+
+
+def _first(ids: Sequence[str]) -> str:
+    """The first model that can hold a conversation, else the first."""
+    able = [name for name in ids if not any(part in name.lower() for part in NO_ANSWERS)]
+    for name in (*able, *ids):
+        return name
+    raise failure("refused", "the server lists no model; set model in [adapters.openai]")
+
+
+def _stream_type() -> "type[openai.AsyncStream[object]]":
+    import openai
+
+    return openai.AsyncStream[object]
+
+
+def _new_client(settings: OpenAISettings, key: str) -> "openai.AsyncOpenAI":
+    """A client without retries that follows no redirect: a key goes to the configured address and nowhere else."""
+    import httpx2
+    import openai
+
+    # What the environment says of organisations concerns OpenAI only.
+    elsewhere = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
+    timeout = httpx2.Timeout(None, connect=settings.timeout_connect)
+    return openai.AsyncOpenAI(
+        api_key=key,
+        base_url=settings.url,
+        max_retries=0,
+        timeout=timeout,
+        default_headers={} if settings.base_url is None else elsewhere,  # type: ignore[arg-type]
+        http_client=openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False),
+    )

@@ -1,0 +1,81 @@
+"""Puts tool calls together from their pieces. No I/O in here."""
+
+import json
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from trunkline import ModelRequest, ToolCall
+
+
+def arguments_of(text: str) -> dict[str, Any]:
+    """The arguments of a call.
+
+    Text that is no JSON object is kept under the key ``""``, so that the tools worker sees what the model wrote and
+    can mend or refuse it; no tool has a parameter of that name.
+    """
+    if not text.strip():
+        return {}
+    try:
+        arguments = json.loads(text)
+    except ValueError:
+        return {"": text}
+    return arguments if isinstance(arguments, dict) else {"": text}
+
+
+def is_whole(call: ToolCall) -> bool:
+    """Whether the arguments were a JSON object; a call that was cut off is not."""
+    return "" not in call.arguments
+
+
+class Ids:
+    """Sees to it that every call of a turn has an id of its own. Some servers give none, or the tool's name."""
+
+    def __init__(self, request: ModelRequest) -> None:
+        self._taken = {call.id for message in request.messages for call in message.tool_calls}
+
+    def own(self, given: str | None) -> str:
+        """The given id, or a new one when it is empty or taken."""
+        chosen = given if given and given not in self._taken else f"call_{uuid.uuid4().hex[:24]}"
+        self._taken.add(chosen)
+        return chosen
+
+
+@dataclass(slots=True)
+class _Open:
+    id: str | None
+    name: str
+    pieces: list[str] = field(default_factory=list)
+
+
+class CallAssembler:
+    """Collects the deltas of Chat Completions.
+
+    Pieces belong together by ``index``. A piece with another id at the same index begins a new call, and so does a
+    piece without an index that names a tool: there are servers that number all calls 0, or not at all.
+    """
+
+    def __init__(self) -> None:
+        self._open: list[_Open] = []
+        self._at: dict[int, _Open] = {}
+
+    def add(self, index: int | None, call_id: str | None, name: str | None, arguments: str | None) -> None:
+        """Take one piece."""
+        call = self._at.get(index) if index is not None else (self._open[-1] if self._open else None)
+        other = call is not None and bool(call_id) and bool(call.id) and call_id != call.id
+        if call is None or other or (index is None and name):
+            call = _Open(call_id, "")
+            self._open.append(call)
+            if index is not None:
+                self._at[index] = call
+        call.id = call.id or call_id
+        call.name = call.name or name or ""
+        if arguments:
+            call.pieces.append(arguments)
+
+    def calls(self, ids: Ids) -> list[ToolCall]:
+        """The calls, in the order in which they began."""
+        return [
+            ToolCall(id=ids.own(call.id), name=call.name, arguments=arguments_of("".join(call.pieces)))
+            for call in self._open
+        ]

@@ -1,0 +1,51 @@
+"""The plugin: declares the section, the adapter when it is usable, and a health check that says why it is not."""
+
+from collections.abc import Iterable
+
+from trunkline import (
+    ConfigSection,
+    HealthCheck,
+    HealthResult,
+    ModelAdapter,
+    ModelError,
+    PluginSettings,
+    hookimpl,
+)
+from trunkline_openai.adapter import OpenAIAdapter
+from trunkline_openai.settings import OpenAISettings
+
+HINT = 'export OPENAI_API_KEY=..., or set base_url in [adapters.openai], such as "http://127.0.0.1:11434/v1".'
+
+
+@hookimpl
+def trunkline_config() -> Iterable[ConfigSection]:
+    return [ConfigSection("adapters", "openai", OpenAISettings)]
+
+
+@hookimpl
+def trunkline_models(settings: PluginSettings) -> Iterable[ModelAdapter]:
+    section = settings.section(OpenAISettings)
+    return [OpenAIAdapter(section)] if section.usable else []
+
+
+@hookimpl
+def trunkline_health_checks(settings: PluginSettings) -> Iterable[HealthCheck]:
+    section = settings.section(OpenAISettings)
+
+    async def check() -> HealthResult:
+        return await _check(section)
+
+    return [HealthCheck("adapters.openai", check)]
+
+
+async def _check(section: OpenAISettings) -> HealthResult:
+    if not section.usable:
+        return HealthResult("ok", "OpenAI is not configured; the offline adapter answers.", HINT)
+    adapter = OpenAIAdapter(section)
+    try:
+        models = await adapter.models()
+    except ModelError as error:
+        return HealthResult("warning", f"{section.url} does not answer ({error.fault}).", HINT)
+    finally:
+        await adapter.aclose()
+    return HealthResult("ok", f"{section.url} answers and lists {len(models)} models.")

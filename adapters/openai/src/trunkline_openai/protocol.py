@@ -1,0 +1,69 @@
+"""What the two protocols have in common for the adapter: a path, a body, and a reader of events. No I/O in here."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+from trunkline import Call, Finish, ModelEvent, ModelRequest, ToolCall, Usage
+from trunkline_openai.calls import Ids, is_whole
+from trunkline_openai.faults import failure
+from trunkline_openai.settings import OpenAISettings
+
+
+class Reader(ABC):
+    """Reads the events of one answer. ``key`` is taken out of every text that an error would carry."""
+
+    def __init__(self, request: ModelRequest, model: str, key: str) -> None:
+        self._ids = Ids(request)
+        self._model = model
+        self._key = key
+        self._seen = False
+        self._reason: str | None = None
+        self._usage = Usage()
+
+    def feed(self, event: Any) -> Iterator[ModelEvent]:
+        """What one event of the vendor means.
+
+        Raises:
+            ModelError: the event reports a failure.
+            msgspec.ValidationError: it does not have the shape it must have.
+        """
+        self._seen = True
+        return self._read(event)
+
+    def finish(self) -> Iterator[ModelEvent]:
+        """The calls and the finish, at the end of the stream.
+
+        Raises:
+            ModelError: the stream ended before the answer did.
+        """
+        if self._reason is None:
+            raise failure(
+                "interrupted" if self._seen else "bad_response",
+                "the stream ended before the answer did" if self._seen else "the stream holds no event",
+            )
+        calls = self._calls()
+        if self._reason in ("max_tokens", "content_filter"):
+            calls = [call for call in calls if is_whole(call)]  # a call that was cut off must not be run
+        elif calls:
+            self._reason = "tool_calls"  # some servers say stop
+        yield from (Call(call) for call in calls)
+        yield Finish(reason=self._reason, usage=self._usage, model=self._model)
+
+    @abstractmethod
+    def _read(self, event: Any) -> Iterator[ModelEvent]: ...
+
+    @abstractmethod
+    def _calls(self) -> list[ToolCall]: ...
+
+
+class Protocol(ABC):
+    """One of OpenAI's two ways to ask for an answer."""
+
+    path: ClassVar[str]
+    reader: ClassVar[type[Reader]]
+
+    @staticmethod
+    @abstractmethod
+    def body(request: ModelRequest, model: str, settings: OpenAISettings) -> dict[str, Any]:
+        """The request as this protocol puts it, without ``extra_body``."""

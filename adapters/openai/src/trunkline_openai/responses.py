@@ -1,0 +1,163 @@
+"""Responses: how a request is put and how its events are read. No I/O in here.
+
+Nothing is stored on the server (``store`` is false): the conversation lives in memory, and every request carries it.
+A reasoning summary comes only when it is asked for: ``extra_body = { reasoning = { summary = "auto" } }``.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from trunkline import Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
+from trunkline_openai.calls import arguments_of
+from trunkline_openai.chat import parameters_of
+from trunkline_openai.faults import in_stream
+from trunkline_openai.protocol import Protocol, Reader
+from trunkline_openai.settings import OpenAISettings
+
+TEXTS = ("response.output_text.delta", "response.refusal.delta")
+THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+CUTS = {"max_output_tokens": "max_tokens", "content_filter": "content_filter"}
+
+
+class _Item(msgspec.Struct):
+    type: str = ""
+    id: str | None = None
+    call_id: str | None = None
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _InputDetails(msgspec.Struct):
+    cached_tokens: int | None = None
+
+
+class _OutputDetails(msgspec.Struct):
+    reasoning_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct):
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    input_tokens_details: _InputDetails | None = None
+    output_tokens_details: _OutputDetails | None = None
+
+
+class _Incomplete(msgspec.Struct):
+    reason: str | None = None
+
+
+class _Response(msgspec.Struct):
+    model: str | None = None
+    output: list[_Item] | None = None
+    usage: _Usage | None = None
+    incomplete_details: _Incomplete | None = None
+    error: Any = None
+
+
+class _Event(msgspec.Struct):
+    """The part of an event that is read."""
+
+    type: str
+    delta: Any = None
+    summary_index: int = 0
+    output_index: int = 0
+    item: _Item | None = None
+    response: _Response | None = None
+
+
+class ResponsesReader(Reader):
+    """Reads the typed events of a response."""
+
+    def __init__(self, request: ModelRequest, model: str, key: str) -> None:
+        super().__init__(request, model, key)
+        self._items: dict[int, _Item] = {}
+
+    def _read(self, event: Any) -> Iterator[ModelEvent]:
+        read = msgspec.convert(event, _Event)
+        if read.type in TEXTS:
+            yield Text(msgspec.convert(read.delta, str))
+        elif read.type in THOUGHTS:
+            yield Reasoning(msgspec.convert(read.delta, str))
+        elif read.type == "response.reasoning_summary_part.added" and read.summary_index:
+            yield Reasoning("\n\n")
+        elif read.type == "response.output_item.done" and read.item:
+            self._items[read.output_index] = read.item
+        elif read.type in ENDS:
+            self._end(read.type, read.response or _Response())
+        elif read.type == "error":
+            raise in_stream(event, self._key)
+
+    def _end(self, kind: str, response: _Response) -> None:
+        if kind in ("response.failed", "response.cancelled"):
+            raise in_stream(response.error or {"message": "the response failed"}, self._key)
+        cut = response.incomplete_details.reason if response.incomplete_details else None
+        self._reason = CUTS.get(cut or "", "stop") if kind == "response.incomplete" else "stop"
+        self._model = response.model or self._model
+        if response.usage:
+            self._usage = _usage(response.usage)
+        for index, item in enumerate(response.output or ()):
+            self._items.setdefault(index, item)
+
+    def _calls(self) -> list[ToolCall]:
+        items = [self._items[index] for index in sorted(self._items)]
+        return [self._call(item) for item in items if item.type == "function_call"]
+
+    def _call(self, item: _Item) -> ToolCall:
+        given = item.arguments
+        arguments = given if isinstance(given, dict) else arguments_of(given or "")
+        return ToolCall(id=self._ids.own(item.call_id or item.id), name=item.name or "", arguments=arguments)
+
+
+class Responses(Protocol):
+    """``POST /responses``."""
+
+    path = "/responses"
+    reader = ResponsesReader
+
+    @staticmethod
+    def body(request: ModelRequest, model: str, settings: OpenAISettings) -> dict[str, Any]:
+        items = [item for message in request.messages for item in _items(message)]
+        if request.partial:
+            items.append({"role": "assistant", "content": request.partial})
+        body: dict[str, Any] = {"model": model, "input": items, "stream": True, "store": False}
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.max_tokens is not None:
+            body["max_output_tokens"] = request.max_tokens
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        return body
+
+
+def _usage(usage: _Usage) -> Usage:
+    return Usage(
+        input_tokens=usage.input_tokens or 0,
+        output_tokens=usage.output_tokens or 0,
+        cached_tokens=(usage.input_tokens_details or _InputDetails()).cached_tokens or 0,
+        reasoning_tokens=(usage.output_tokens_details or _OutputDetails()).reasoning_tokens or 0,
+    )
+
+
+def _items(message: Message) -> Iterator[dict[str, Any]]:
+    """An assistant message with calls is several items: its text, then each call."""
+    if message.role == "tool":
+        yield {
+            "type": "function_call_output",
+            "call_id": message.tool_call_id or "",
+            "output": message.content,
+        }
+        return
+    if message.content or message.role != "assistant":
+        yield {"role": message.role, "content": message.content}
+    for call in message.tool_calls:
+        arguments = json.dumps(call.arguments)
+        yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+
+
+def _tool(tool: ToolSchema) -> dict[str, Any]:
+    described = {"name": tool.name, "description": tool.description, "parameters": parameters_of(tool)}
+    return {"type": "function", **described, "strict": False}

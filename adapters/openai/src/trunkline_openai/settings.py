@@ -1,0 +1,68 @@
+"""The section ``[adapters.openai]``, and what follows from it."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from trunkline import ConfigError, Secret
+
+OPENAI_URL = "https://api.openai.com/v1"
+DEFAULT_KEY = Secret(env="OPENAI_API_KEY")
+DEFAULT_MODEL = "gpt-5"
+"""The model when none is configured and requests go to OpenAI itself. Elsewhere it is the first the server offers."""
+
+PLACEHOLDER_KEY = "no-key-needed"
+"""What is sent where a key must be sent and none is needed: to a server of one's own."""
+
+Api = Literal["chat", "responses"]
+
+
+class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[adapters.openai]``.
+
+    ``base_url`` None means OpenAI itself. ``api_key`` None means ``OPENAI_API_KEY`` if that is set; a server with a
+    ``base_url`` gets a placeholder if it is not. ``api`` None means ``responses`` for OpenAI and ``chat`` for every
+    other server, since Chat Completions is what all of them speak. ``timeout_connect`` is in seconds; how long a model
+    may be silent is ``monitor.model_silence``. ``extra_body`` is added to every request and wins over what is in it.
+    ``continues`` says that the server goes on from an assistant message that stands last.
+    """
+
+    base_url: str | None = None
+    api_key: Secret | None = None
+    model: str = ""
+    api: Api | None = None
+    timeout_connect: float = 10.0
+    extra_body: dict[str, Any] = {}
+    continues: bool = False
+
+    def __post_init__(self) -> None:
+        if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
+            raise ConfigError(
+                f"adapters.openai.base_url is {self.base_url!r}, which is no web address.",
+                hint='Write the address up to and with /v1, such as "http://127.0.0.1:11434/v1".',
+            )
+
+    @property
+    def url(self) -> str:
+        """Where requests go."""
+        return self.base_url or OPENAI_URL
+
+    @property
+    def protocol(self) -> Api:
+        """Which of the two protocols is spoken."""
+        return self.api or ("responses" if self.base_url is None else "chat")
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is a server to ask and, if it is needed, a key."""
+        return self.base_url is not None or (self.api_key or DEFAULT_KEY).is_set()
+
+    def key(self) -> str:
+        """The key to send.
+
+        Raises:
+            ConfigError: a key is needed or was named, and its variable is not set.
+        """
+        if self.api_key is None and self.base_url is not None and not DEFAULT_KEY.is_set():
+            return PLACEHOLDER_KEY
+        return (self.api_key or DEFAULT_KEY).reveal()

@@ -1,0 +1,30 @@
+"""The adapter contract, over both of OpenAI's protocols."""
+
+import pytest
+
+from trunkline import ModelAdapter, Secret
+from trunkline.testing.adapter_suite import ScriptedProviderContract
+from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline_openai import OpenAIAdapter, OpenAISettings
+from trunkline_openai.settings import Api
+
+
+class OpenAIContract(ScriptedProviderContract):
+    api: Api
+
+    @pytest.fixture(autouse=True)
+    def _environment(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.monkeypatch = monkeypatch
+
+    def adapter(self, provider: ScriptedProvider, key: str) -> ModelAdapter:
+        self.monkeypatch.setenv("CANARY_KEY", key)
+        secret = Secret(env="CANARY_KEY")
+        return OpenAIAdapter(OpenAISettings(base_url=provider.url, api_key=secret, api=self.api))
+
+
+class TestChat(OpenAIContract):
+    api: Api = "chat"
+
+
+class TestResponses(OpenAIContract):
+    api: Api = "responses"

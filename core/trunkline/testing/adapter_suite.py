@@ -1,0 +1,369 @@
+"""The contract of a model adapter as tests that anybody can run against their own.
+
+Subclass ``AdapterContract`` and say how each situation is brought about; or, when the adapter speaks OpenAI's protocol
+or the agent loop's, subclass ``ScriptedProviderContract``, which brings them all about with a real HTTP server::
+
+    class TestMine(ScriptedProviderContract):
+        def adapter(self, provider, key):
+            return MyAdapter(base_url=provider.url, key=key)
+
+What a protocol cannot have goes into ``lacks``, with the reason.
+"""
+
+import socket
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeVar
+
+import anyio
+import pytest
+
+from trunkline.abc.models import Call, Finish, ModelAdapter, ModelEvent, ModelRequest, Reasoning, Text
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.messages.conversation import Message, ToolCall
+from trunkline.messages.tools import ToolSchema
+from trunkline.testing.scripted_provider import ScriptedProvider
+
+T = TypeVar("T")
+
+SituationName = Literal[
+    "text",
+    "reasoning",
+    "calls",
+    "text_and_calls",
+    "bad_arguments",
+    "limit",
+    "endless",
+    "silent",
+    "unauthorized",
+    "rate_limited",
+    "server_error",
+    "unreachable",
+    "malformed",
+    "garbage",
+    "empty",
+    "cut",
+    "quit",
+    "overflow",
+]
+
+SENTENCE = "The harbour is calm tonight."
+THOUGHT = "Boats do not move."
+CALLS: tuple[tuple[str, dict[str, str]], ...] = (("look", {"at": "sea"}), ("listen", {"to": "wind"}))
+KEY = "sk-canary-0123456789abcdef"
+"""The key that the adapter is given; it must not be in any error."""
+
+WITHIN = 10.0
+"""Seconds within which what must happen at once has happened, however loaded the machine."""
+
+FAULTS: dict[SituationName, tuple[ErrorCode, frozenset[str]]] = {
+    "unauthorized": (ErrorCode.PROVIDER_ERROR, frozenset({"authentication"})),
+    "rate_limited": (ErrorCode.PROVIDER_ERROR, frozenset({"rate_limited"})),
+    "server_error": (ErrorCode.PROVIDER_ERROR, frozenset({"unavailable"})),
+    "unreachable": (ErrorCode.PROVIDER_ERROR, frozenset({"unavailable"})),
+    "malformed": (ErrorCode.PROVIDER_ERROR, frozenset({"bad_response"})),
+    "garbage": (ErrorCode.PROVIDER_ERROR, frozenset({"bad_response"})),
+    "empty": (ErrorCode.PROVIDER_ERROR, frozenset({"bad_response", "interrupted"})),
+    "cut": (ErrorCode.PROVIDER_ERROR, frozenset({"interrupted"})),
+    "quit": (ErrorCode.PROVIDER_ERROR, frozenset({"interrupted"})),
+    "overflow": (ErrorCode.CONTEXT_OVERFLOW, frozenset({"refused"})),
+}
+"""Every situation that must end in a ModelError, with its code and the faults that are right for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """An adapter, and a request whose answer is known.
+
+    ``arrived`` counts the requests that the other side got; ``left`` says whether it saw the connection close before
+    the answer was complete. None where there is no other side.
+    """
+
+    adapter: ModelAdapter
+    request: ModelRequest
+    arrived: Callable[[], int] | None = None
+    left: Callable[[], bool] | None = None
+
+
+class AdapterContract(ABC):
+    """What holds for every adapter."""
+
+    lacks: ClassVar[Mapping[SituationName, str]] = {}
+    """Situations that cannot be, each with the reason."""
+
+    counts: ClassVar[bool] = True
+    """Whether the other side counts tokens."""
+
+    @abstractmethod
+    def situation(self, name: SituationName) -> AbstractAsyncContextManager[Situation]:
+        """Bring a situation about.
+
+        ``text`` answers SENTENCE; ``reasoning`` thinks THOUGHT and answers SENTENCE; ``calls`` makes CALLS;
+        ``text_and_calls`` says SENTENCE and makes CALLS; ``bad_arguments`` calls ``look`` with arguments that are no
+        JSON; ``limit`` is stopped by the limit of tokens; ``endless`` begins to answer and does not end;
+        ``silent`` never begins. ``malformed``, ``cut`` and ``quit`` (no finish reason) come after some text.
+        """
+
+    @pytest.fixture
+    def anyio_backend(self) -> str:
+        """Adapters run on asyncio."""
+        return "asyncio"
+
+    @pytest.mark.anyio
+    async def test_text_comes_in_pieces_and_then_one_finish(self) -> None:
+        """The pieces make up the text, several arrive, and exactly one Finish comes last."""
+        events = await self._events("text")
+        assert "".join(event.text for event in events if isinstance(event, Text)) == SENTENCE
+        assert len([event for event in events if isinstance(event, Text)]) > 1
+        assert [event for event in events if isinstance(event, Finish)] == [events[-1]]
+        assert _finish(events).reason == "stop"
+
+    @pytest.mark.anyio
+    async def test_usage_is_told(self) -> None:
+        """The Finish carries the provider's count of tokens."""
+        if not self.counts:
+            pytest.skip("there are no tokens to count")
+        usage = _finish(await self._events("text")).usage
+        assert usage.input_tokens > 0
+        assert usage.output_tokens > 0
+
+    @pytest.mark.anyio
+    async def test_reasoning_is_kept_apart_from_text(self) -> None:
+        """What the vendor shows of its reasoning comes as Reasoning, and is no part of the text."""
+        events = await self._events("reasoning")
+        assert "".join(event.text for event in events if isinstance(event, Reasoning)) == THOUGHT
+        assert "".join(event.text for event in events if isinstance(event, Text)) == SENTENCE
+
+    @pytest.mark.anyio
+    async def test_parallel_calls_come_whole_and_in_order(self) -> None:
+        """Calls come in the model's order, with parsed arguments and ids of their own, right before the Finish."""
+        events = await self._events("calls")
+        self._are_the_calls(events)
+        assert _finish(events).reason == "tool_calls"
+
+    @pytest.mark.anyio
+    async def test_text_that_comes_with_calls_is_kept(self) -> None:
+        """Text and calls of one answer both arrive, the text first (PA-F14)."""
+        events = await self._events("text_and_calls")
+        assert "".join(event.text for event in events if isinstance(event, Text)) == SENTENCE
+        self._are_the_calls(events)
+
+    @pytest.mark.anyio
+    async def test_arguments_that_are_no_json_are_passed_on(self) -> None:
+        """What the model wrote instead of JSON is kept under the key ``""``, for whoever runs the tool to judge."""
+        calls = [event.call for event in await self._events("bad_arguments") if isinstance(event, Call)]
+        assert [call.name for call in calls] == ["look"]
+        assert list(calls[0].arguments) == [""]
+
+    @pytest.mark.anyio
+    async def test_an_answer_stopped_by_the_limit_says_so(self) -> None:
+        """The finish reason is max_tokens."""
+        assert _finish(await self._events("limit")).reason == "max_tokens"
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("name", list(FAULTS))
+    async def test_every_failure_is_a_model_error_with_its_code(self, name: SituationName) -> None:
+        """Whatever fails, a ModelError with the fixed code and the right fault comes, without the key."""
+        error = await self._error(name)
+        code, faults = FAULTS[name]
+        assert (error.code, error.fault in faults) == (code, True), error
+        shown = "".join(traceback.format_exception(error)) + repr(vars(error))
+        assert KEY not in shown
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("name", ["malformed", "cut", "quit"])
+    async def test_text_before_a_failure_is_given(self, name: SituationName) -> None:
+        """What had been said before the answer broke has been yielded, and no Finish follows."""
+        async with self._arranged(name) as situation:
+            events: list[ModelEvent] = []
+            with pytest.raises(ModelError):
+                async for event in situation.adapter.stream(situation.request):
+                    events.append(event)
+        assert "".join(event.text for event in events if isinstance(event, Text)).split()
+        assert not [event for event in events if isinstance(event, Finish)]
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize(
+        "name", ["text", "unauthorized", "rate_limited", "server_error", "malformed", "cut"]
+    )
+    async def test_nothing_is_asked_twice(self, name: SituationName) -> None:
+        """Retrying is not the adapter's business: one call is one request, whatever comes back."""
+        async with self._arranged(name) as situation:
+            arrived = self._or_skip(situation.arrived)
+            with suppress(ModelError):
+                await _all(situation)
+            assert arrived() == 1
+
+    @pytest.mark.anyio
+    async def test_closing_the_iterator_closes_the_connection(self) -> None:
+        """The other side sees the connection close when the iterator is closed in mid-answer."""
+        async with self._arranged("endless") as situation:
+            left = self._or_skip(situation.left)
+            async with aclosing(situation.adapter.stream(situation.request)) as events:  # type: ignore[type-var]
+                async for _ in events:
+                    break
+            await _until(left)
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("name", ["endless", "silent"])
+    async def test_cancelling_ends_at_once_and_closes_the_connection(self, name: SituationName) -> None:
+        """A cancelled call ends without an error of its own, even while the other side is silent."""
+        async with self._arranged(name) as situation:
+            left, arrived = self._or_skip(situation.left), self._or_skip(situation.arrived)
+            with anyio.fail_after(WITHIN):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_all, situation)
+                    await _until(lambda: arrived() == 1)
+                    tasks.cancel_scope.cancel()
+            await _until(left)
+
+    @pytest.mark.anyio
+    async def test_calls_at_the_same_time_do_not_mix(self) -> None:
+        """Ten answers at once are ten whole answers."""
+        async with self._arranged("text") as situation:
+            answers: list[str] = []
+
+            async def ask() -> None:
+                events = await _all(situation)
+                answers.append("".join(event.text for event in events if isinstance(event, Text)))
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(10):
+                    tasks.start_soon(ask)
+        assert answers == [SENTENCE] * 10
+
+    @pytest.mark.anyio
+    async def test_it_has_a_name_and_can_be_closed_unused(self) -> None:
+        """The name can stand in ``provider_adapter`` and ``adapter/model``; closing needs no call before it."""
+        async with self._arranged("text") as situation:
+            assert situation.adapter.name
+            assert "/" not in situation.adapter.name
+
+    def _are_the_calls(self, events: Sequence[ModelEvent]) -> None:
+        calls = [event.call for event in events if isinstance(event, Call)]
+        assert [(call.name, call.arguments) for call in calls] == list(CALLS)
+        assert len({call.id for call in calls}) == len(calls)
+        assert all(isinstance(event, Call) for event in events[-1 - len(calls) : -1])
+
+    async def _events(self, name: SituationName) -> list[ModelEvent]:
+        async with self._arranged(name) as situation:
+            return await _all(situation)
+
+    async def _error(self, name: SituationName) -> ModelError:
+        async with self._arranged(name) as situation:
+            with pytest.raises(ModelError) as caught:
+                await _all(situation)
+            return caught.value
+
+    @asynccontextmanager
+    async def _arranged(self, name: SituationName) -> AsyncIterator[Situation]:
+        if name in self.lacks:
+            pytest.skip(self.lacks[name])
+        async with self.situation(name) as situation:
+            try:
+                yield situation
+            finally:
+                await situation.adapter.aclose()
+
+    def _or_skip(self, probe: Callable[[], T] | None) -> Callable[[], T]:
+        if probe is None:
+            pytest.skip("there is no other side to ask")
+        return probe
+
+
+PROGRAMS: dict[SituationName, str] = {
+    "text": f"say:{SENTENCE}",
+    "reasoning": f"think:{THOUGHT} ;; say:{SENTENCE}",
+    "calls": 'parallel:look {"at": "sea"} listen {"to": "wind"}',
+    "text_and_calls": f'say:{SENTENCE} ;; parallel:look {{"at": "sea"}} listen {{"to": "wind"}}',
+    "bad_arguments": "badcall:look at the sea",
+    "limit": "limit:3",
+    "endless": "stall:3",
+    "silent": "hang",
+    "unauthorized": "status:401",
+    "rate_limited": "status:429",
+    "server_error": "status:500",
+    "unreachable": "",
+    "malformed": "malformed:3",
+    "garbage": "garbage",
+    "empty": "empty",
+    "cut": "cut:3",
+    "quit": "quit:3",
+    "overflow": "overflow",
+}
+"""The program (see ``trunkline.testing.script``) that brings each situation about."""
+
+
+def request_for(program: str) -> ModelRequest:
+    """A request that says the program, offers two tools and names a model."""
+    tools = tuple(
+        ToolSchema(
+            name=name,
+            description=f"{name.capitalize()} around.",
+            parameters={"type": "object", "properties": {key: {"type": "string"} for key in arguments}},
+        )
+        for name, arguments in CALLS
+    )
+    messages = (
+        Message(id="msg_1", role="system", content="Be brief."),
+        Message(id="msg_2", role="user", content=program),
+    )
+    return ModelRequest(messages=messages, tools=tools, model="scripted")
+
+
+def conversation_after_calls() -> tuple[Message, ...]:
+    """A conversation in which the model spoke, called two tools and got their results; the program quotes them."""
+    calls = tuple(ToolCall(id=f"call_{name}", name=name, arguments=dict(args)) for name, args in CALLS)
+    return (
+        Message(id="msg_1", role="user", content=PROGRAMS["text_and_calls"]),
+        Message(id="msg_2", role="assistant", content=SENTENCE, tool_calls=calls),
+        Message(id="msg_3", role="tool", content="waves", tool_call_id="call_look", name="look"),
+        Message(id="msg_4", role="tool", content="a breeze", tool_call_id="call_listen", name="listen"),
+    )
+
+
+class ScriptedProviderContract(AdapterContract):
+    """The contract for adapters that speak to an HTTP server which ``ScriptedProvider`` can stand in for."""
+
+    @abstractmethod
+    def adapter(self, provider: ScriptedProvider, key: str) -> ModelAdapter:
+        """An adapter for this server, which sends this key if its protocol has one."""
+
+    @asynccontextmanager
+    async def situation(self, name: SituationName) -> AsyncIterator[Situation]:
+        """Bring a situation about by a program."""
+        async with ScriptedProvider().serving() as provider:
+            adapter = self.adapter(provider, KEY)
+            if name == "unreachable":
+                adapter = self.adapter(ScriptedProvider(port=_free_port()), KEY)
+            yield Situation(
+                adapter=adapter,
+                request=request_for(PROGRAMS[name]),
+                arrived=lambda: len(provider.asked),
+                left=lambda: any(request.outcome == "abandoned" for request in provider.asked),
+            )
+
+
+def _finish(events: Sequence[ModelEvent]) -> Finish:
+    last = events[-1]
+    assert isinstance(last, Finish)
+    return last
+
+
+async def _all(situation: Situation) -> list[ModelEvent]:
+    return [event async for event in situation.adapter.stream(situation.request)]
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    with anyio.fail_after(WITHIN):
+        while not condition():  # noqa: ASYNC110 - the condition lies on the other side of a connection
+            await anyio.sleep(0.005)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
