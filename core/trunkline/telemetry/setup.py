@@ -20,7 +20,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerPro
 from trunkline.messages.workers import SpanBatch, SpanRecord
 from trunkline.subjects import SPANS
 from trunkline.telemetry import names
-from trunkline_bus import Bus, BusError
+from trunkline_bus import Bus, BusError, background_tasks
 
 log = logging.getLogger(__name__)
 
@@ -38,10 +38,9 @@ async def spans_to_bus(bus: Bus, service: str) -> AsyncIterator[None]:
     exits = _exits(service)
     exits.outlets.add(outlet)
     try:
-        async with anyio.create_task_group() as tasks:
+        async with background_tasks() as tasks:
             tasks.start_soon(_send_for_ever, bus, outlet)
             yield
-            tasks.cancel_scope.cancel()
     finally:
         exits.outlets.discard(outlet)
         with anyio.move_on_after(1.0, shield=True):
