@@ -1,0 +1,275 @@
+"""Asking hooks: each implementation apart, items checked, names unique, order known."""
+
+import pytest
+
+import trunkline
+
+HEAD = "import trunkline\n"
+
+
+def plugin(hook, function, **options):
+    """An object with one hook."""
+
+    class Plugin:
+        pass
+
+    found = Plugin()
+    setattr(found, hook, trunkline.hookimpl(**options)(function))
+    return found
+
+
+def tool(name, **more):
+    @trunkline.tool(effect="read", name=name, **more)
+    def function() -> str:
+        """Do nothing."""
+        return ""
+
+    return function
+
+
+def names(plugins):
+    return [owned.item.spec.name for owned in plugins.tools() if owned.item.spec.name.startswith("t_")]
+
+
+def troubles(plugins, hook="trunkline_tools"):
+    return [trouble.reason for trouble in plugins.report.troubles if trouble.hook == hook]
+
+
+def raising(error):
+    def trunkline_tools():
+        raise error
+
+    return trunkline_tools
+
+
+@pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3), RecursionError("deep")])
+def test_an_exception_in_a_hook_costs_its_own_items(load, error):
+    """The other implementations' items arrive, and the report names plugin, hook and error."""
+    plugins = load(
+        extra=(
+            plugin("trunkline_tools", raising(error)),
+            plugin("trunkline_tools", lambda: [tool("t_good")]),
+        )
+    )
+    assert names(plugins) == ["t_good"]
+    assert [type(error).__name__ in reason for reason in troubles(plugins)] == [True]
+    assert plugins.report.troubles[0].owner == "Plugin"
+
+
+def test_an_exception_in_the_middle_of_a_generator(load):
+    """A hook that fails half-way yields nothing at all: half a plugin is worse than none."""
+
+    def half():
+        yield tool("t_first")
+        raise ValueError("odd")
+
+    assert names(load(extra=(plugin("trunkline_tools", half),))) == []
+
+
+def test_items_may_come_from_a_generator_or_not_at_all(load):
+    """Lists, tuples and generators are alike, and None means nothing."""
+
+    def generator():
+        yield tool("t_a")
+
+    extra = [
+        plugin("trunkline_tools", function) for function in (generator, lambda: (tool("t_b"),), lambda: None)
+    ]
+    plugins = load(extra=tuple(extra))
+    assert names(plugins) == ["t_a", "t_b"]
+    assert troubles(plugins) == []
+
+
+@pytest.mark.parametrize(
+    ("hook", "result", "said"),
+    [
+        ("trunkline_tools", lambda: tool("t_x"), "return a list of Tool objects"),
+        ("trunkline_tools", lambda: "t_x", "return a list of Tool objects"),
+        ("trunkline_tools", lambda: [print], "is not a trunkline.Tool"),
+        ("trunkline_tools", lambda: [trunkline.Tool], "is a class; yield an instance: Tool()"),
+        ("trunkline_tools", lambda: iter(int, 1), "more than 10000"),
+        ("trunkline_models", lambda: [object()], "is not a trunkline.ModelAdapter"),
+        ("trunkline_context_sources", lambda: [lambda turn: []], "must be `async def __call__`"),
+        ("trunkline_messages", lambda: [dict], "is not a subclass of trunkline.Payload"),
+        ("trunkline_commands", lambda: [print], "is not a click.Command"),
+        ("trunkline_http_routes", lambda: [trunkline.HttpRoute("x", ("GET",), print)], "must begin with /"),
+    ],
+)
+def test_a_wrong_result_is_refused_with_the_cure(load, hook, result, said):
+    """What a hook yields is looked at before anybody uses it."""
+    plugins = load(extra=(plugin(hook, result),))
+    assert [owned for owned in plugins.collect(hook) if owned.owner == "Plugin"] == []
+    (reason,) = troubles(plugins, hook)
+    assert said in reason
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"name": "a b"}, "has a name with other characters"),
+        ({"effect": "delete"}, "has the effect 'delete'"),
+        ({"parameters": {"type": "string"}}, "not a JSON schema"),
+        ({"timeout": 0.0}, "timeout that is not above 0"),
+    ],
+)
+def test_a_tool_that_nobody_could_call_is_refused(load, changes, said):
+    """A tool's spec is checked at the door."""
+    import msgspec
+
+    bad = tool("t_bad")
+    bad.spec = msgspec.structs.replace(bad.spec, **changes)
+    plugins = load(extra=(plugin("trunkline_tools", lambda: [bad]),))
+    assert names(plugins) == []
+    assert said in troubles(plugins)[0]
+
+
+def test_the_first_keeps_a_name_that_two_want(install, load):
+    """Distributions load by name, so the first of the alphabet keeps the name; the report names both owners."""
+    source = """
+        import trunkline
+        @trunkline.tool(effect="read")
+        def {name}() -> str:
+            "Do nothing."
+        @trunkline.tool(effect="read")
+        def t_{own}() -> str:
+            "Do nothing."
+        @trunkline.hookimpl(tryfirst={pushy})
+        def trunkline_tools():
+            return [{name}, t_{own}]
+    """
+    install("zeta", source.format(name="t_same", own="zeta", pushy=True))
+    install("alpha", source.format(name="t_same", own="alpha", pushy=False))
+    plugins = load()
+    owners = {
+        owned.item.spec.name: owned.owner for owned in plugins.tools() if owned.owner in ("alpha", "zeta")
+    }
+    assert owners == {"t_same": "alpha", "t_alpha": "alpha", "t_zeta": "zeta"}
+    (reason,) = (trouble.reason for trouble in plugins.report.troubles if trouble.owner == "zeta")
+    assert "'t_same' of zeta" in reason and "alpha, which keeps it" in reason
+
+
+def test_the_same_objects_come_each_time(load):
+    """A hook is asked once; an adapter's connections are not opened anew with every question."""
+    asked = []
+
+    def trunkline_tools():
+        asked.append(1)
+        return [tool("t_a")]
+
+    plugins = load(extra=(plugin("trunkline_tools", trunkline_tools),))
+    assert plugins.tools() is plugins.tools()
+    assert len(asked) == 1
+
+
+def test_middleware_heeds_tryfirst_and_trylast(load):
+    """Those marked tryfirst come before all others and those marked trylast behind; else load order holds."""
+
+    class Layer:
+        stage = "policy"
+
+        def __init__(self, name):
+            self.name = name
+
+        async def __call__(self, invocation, proceed):
+            return await proceed(invocation)
+
+    def layered(name, **options):
+        return plugin("trunkline_tool_middleware", lambda: [Layer(name)], **options)
+
+    plugins = load(
+        extra=(layered("last", trylast=True), layered("a"), layered("b"), layered("first", tryfirst=True))
+    )
+    found = [owned.item.name for owned in plugins.tool_middleware() if isinstance(owned.item, Layer)]
+    assert found == ["first", "a", "b", "last"]
+
+
+def test_the_first_answer_decides(load):
+    """None passes the question on; a failing or ill-typed answer is noted and passed over."""
+    message = trunkline.SendMessage(content="hi")
+    plugins = load(
+        extra=(
+            plugin("trunkline_route", lambda message: None),
+            plugin("trunkline_route", lambda message: 1 / 0),
+            plugin("trunkline_route", lambda message: 7),
+            plugin("trunkline_route", lambda: "garden"),
+            plugin("trunkline_route", lambda: "kitchen"),
+        )
+    )
+    assert plugins.route(message) == "garden"
+    assert plugins.route(message) == "garden"
+    reasons = troubles(plugins, "trunkline_route")
+    assert len(reasons) == 2
+    assert "ZeroDivisionError" in reasons[0] and "answered with int" in reasons[1]
+
+
+def test_ranking_cannot_invent_hits(load):
+    """A ranker may reorder and drop what was found, and nothing else."""
+    hit = trunkline.MemoryHit(path="a.md", line=1, content="x", context="x", score=1.0)
+    other = trunkline.MemoryHit(path="b.md", line=1, content="x", context="x", score=0.5)
+    query = trunkline.SearchMemory(query="x")
+    inventing = load(extra=(plugin("trunkline_rank", lambda query, hits: [other]),))
+    assert inventing.rank(query, [hit]) == [hit]
+    reversing = load(extra=(plugin("trunkline_rank", lambda query, hits: hits[::-1]),))
+    assert reversing.rank(query, [hit, other]) == [other, hit]
+
+
+def test_a_plugin_reads_its_own_section(install, load):
+    """``settings.section`` gives the declared section, [plugins.<entry point>] otherwise, and the platform's own."""
+    install(
+        "acme-weather",
+        """
+        import msgspec
+        import trunkline
+
+        class Weather(msgspec.Struct, frozen=True):
+            city: str = "Lisbon"
+
+        class Other(msgspec.Struct, frozen=True):
+            n: int = 0
+
+        @trunkline.hookimpl
+        def trunkline_config():
+            return [trunkline.ConfigSection("channels", "sky", Weather)]
+
+        @trunkline.hookimpl
+        def trunkline_health_checks(settings):
+            city = settings.section(Weather).city
+            seconds = settings.section(trunkline.ToolsSettings).timeout
+            n = settings.section(Other).n
+            yield trunkline.HealthCheck(f"{city}.{seconds}.{n}.{settings.home.name}", None)
+        """,
+        name="weather",
+    )
+    plugins = load('[channels.sky]\ncity = "Faro"\n[tools]\ntimeout = 7\n[plugins.weather]\nn = 3\n')
+    assert [owned.item.id for owned in plugins.health_checks() if owned.owner == "acme-weather"] == [
+        "Faro.7.0.3.home"
+    ]
+    assert [str(problem) for problem in plugins.config_problems()] == []
+
+
+def test_a_wrong_section_costs_only_its_plugin(install, load):
+    """A plugin whose section is wrong yields nothing, and the reason names the key, file and line."""
+    install(
+        "acme-weather",
+        """
+        import msgspec
+        import trunkline
+
+        class Weather(msgspec.Struct, frozen=True):
+            city: str = "Lisbon"
+
+        @trunkline.hookimpl
+        def trunkline_config():
+            return [trunkline.ConfigSection("plugins", "weather", Weather)]
+
+        @trunkline.hookimpl
+        def trunkline_health_checks(settings):
+            settings.section(Weather)
+            return []
+        """,
+    )
+    plugins = load("[plugins.weather]\ncity = 3\n")
+    plugins.health_checks()
+    (reason,) = troubles(plugins, "trunkline_health_checks")
+    assert "plugins.weather.city must be text" in reason and "line 4" in reason
+    assert any("plugins.weather.city must be text" in str(problem) for problem in plugins.config_problems())

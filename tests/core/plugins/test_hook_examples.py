@@ -1,0 +1,93 @@
+"""Every hook has an example in its docstring, and every example is a plugin that works."""
+
+import inspect
+import re
+from textwrap import dedent
+
+import pytest
+
+import trunkline
+from trunkline import hookspecs
+from trunkline.abc.context import TurnInfo
+from trunkline.messages.blocks import BlockConfig
+from trunkline.plugins.items import RULES
+
+HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("trunkline_")}
+
+MESSAGE = trunkline.Message(id="msg_1", role="user", content="The tomato is red.")
+REQUEST = trunkline.TurnRequested(
+    turn="t", block="main", conversation="c", message=MESSAGE, actor="owner", channel="terminal"
+)
+TURN = TurnInfo(request=REQUEST, block=BlockConfig(), memory=None, step=100)  # type: ignore[arg-type]
+HITS = [
+    trunkline.MemoryHit(path=path, line=1, content="", context="", score=1.0) for path in ("b.md", "a.md")
+]
+
+DECISIONS = {
+    "trunkline_stop_turn": ({"turn": TURN}, "a hundred steps are enough"),
+    "trunkline_select_model": ({"turn": TURN, "preference": "x"}, "parrot/small"),
+    "trunkline_route": ({"message": trunkline.SendMessage(content="a tomato")}, "garden"),
+    "trunkline_render": (
+        {"event": trunkline.ReasoningDelta(step=0, offset=0, text="hm"), "channel": "terminal"},
+        "(thinking)",
+    ),
+    "trunkline_rank": ({"query": trunkline.SearchMemory(query="x"), "hits": HITS}, HITS[::-1]),
+}
+
+
+def example(hook):
+    (code,) = re.findall(r"```python\n(.*?)```", inspect.getdoc(hook), re.DOTALL)
+    return dedent(code)
+
+
+def test_every_hook_of_the_design_is_there():
+    """The hooks are those of the design's table, and each is either declaring or deciding."""
+    assert set(HOOKS) == {
+        f"trunkline_{name}"
+        for name in (
+            "config messages lifespan bus_middleware health_checks commands "
+            "context_sources turn_middleware stop_turn models select_model model_middleware "
+            "authenticators admission_rules route http_routes tools tool_middleware sandboxes "
+            "channels render memory_stores memory_rules rank"
+        ).split()
+    }
+    assert set(RULES) | set(DECISIONS) == set(HOOKS)
+    firsts = {name for name, hook in HOOKS.items() if hook.trunkline_spec["firstresult"]}
+    assert firsts == set(DECISIONS)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_declaring_hooks_example_works(load, sources, name):
+    """The example, saved as a file in ``tool_sources``, is loaded and what it yields arrives."""
+    (sources / "example.py").write_text(example(HOOKS[name]))
+    plugins = load()
+    given = {"worker": "monitor"} if name == "trunkline_lifespan" else {}
+    found = [owned.item for owned in plugins.collect(name, **given) if owned.owner == "file:example"]
+    assert len(found) == 1
+    assert plugins.report.troubles == []
+
+
+@pytest.mark.parametrize("name", DECISIONS)
+def test_a_deciding_hooks_example_works(load, sources, name):
+    """The example's answer is the one that counts."""
+    (sources / "example.py").write_text(example(HOOKS[name]))
+    given, answer = DECISIONS[name]
+    assert load().first(name, **given) == answer
+
+
+def test_the_typed_face_asks_every_hook(load):
+    """Each hook has a method of its own on Plugins."""
+    plugins = load()
+    for ask in (
+        plugins.config_sections, plugins.message_types, plugins.bus_middleware, plugins.health_checks,
+        plugins.commands, plugins.context_sources, plugins.turn_middleware, plugins.models,
+        plugins.model_middleware, plugins.authenticators, plugins.admission_rules, plugins.http_routes,
+        plugins.tools, plugins.tool_middleware, plugins.sandboxes, plugins.channels, plugins.memory_stores,
+        plugins.memory_rules,
+    ):  # fmt: skip
+        assert isinstance(ask(), tuple)
+    assert isinstance(plugins.lifespans("tools"), tuple)
+    assert plugins.stop_turn(TURN) is None
+    assert plugins.select_model(TURN, "x") is None
+    assert plugins.render(trunkline.TextReset(step=0), "terminal") is None
+    assert plugins.rank(trunkline.SearchMemory(query="x"), HITS) == HITS

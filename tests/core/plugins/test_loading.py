@@ -1,0 +1,208 @@
+"""Finding and loading: what is broken is told and hurts nobody else."""
+
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import trunkline
+from trunkline.errors import PluginError
+
+GOOD = """
+    import trunkline
+
+    @trunkline.tool(effect="read")
+    def greet(name: str) -> str:
+        "Greet somebody."
+        return f"Hello {name}"
+
+    @trunkline.hookimpl
+    def trunkline_tools():
+        return [greet]
+"""
+
+
+def tools(plugins):
+    return {owned.item.spec.name: owned.owner for owned in plugins.tools()}
+
+
+def test_an_installed_plugin_takes_part(install, load, state):
+    """A distribution with an entry point in the group ``trunkline`` is found, and its items know their owner."""
+    module = install("acme-greeter", GOOD, name="greeter")
+    plugins = load()
+    assert tools(plugins)["greet"] == "acme-greeter"
+    found = state(plugins, "acme-greeter")
+    assert (found.status, found.name, found.version, found.where) == ("loaded", "greeter", "1.2.3", module)
+    assert found.hooks == ("trunkline_tools",)
+
+
+BROKEN = {
+    "import": ("raise RuntimeError('no such device')", "failed", "RuntimeError: no such device"),
+    "exit": ("import sys; sys.exit('bye')", "failed", "SystemExit: bye"),
+    "syntax": ("def (", "failed", "SyntaxError"),
+    "missing": ("import nonexistent_vendor_sdk", "failed", "No module named 'nonexistent_vendor_sdk'"),
+    "async": (
+        "import trunkline\n@trunkline.hookimpl\nasync def trunkline_tools():\n    return []",
+        "refused",
+        "trunkline_tools is `async def`, but hooks are synchronous declarations.",
+    ),
+    "unknown": (
+        "import trunkline\n@trunkline.hookimpl\ndef trunkline_tool():\n    return []",
+        "refused",
+        "There is no hook trunkline_tool.",
+    ),
+    "unmarked": ("def trunkline_tools():\n    return []", "refused", "trunkline_tools is not marked."),
+    "arguments": (
+        "import trunkline\n@trunkline.hookimpl\ndef trunkline_tools(config):\n    return []",
+        "refused",
+        "trunkline_tools cannot be given the argument config.",
+    ),
+    "wrapper": (
+        "import trunkline\n@trunkline.hookimpl(wrapper=True)\ndef trunkline_tools():\n    return (yield)",
+        "refused",
+        "trunkline_tools is a wrapper",
+    ),
+    "empty": ("x = 1", "refused", "It implements no hook."),
+    "class": ("class Plugin: ...", "refused", "It implements no hook."),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_plugin_costs_only_itself(install, load, state, kind):
+    """Whatever is wrong with a plugin, the others work and the report says what and how to mend it."""
+    source, status, reason = BROKEN[kind]
+    install("acme-broken", source)
+    install("acme-good", GOOD)
+    plugins = load(worker="tools")
+    found = state(plugins, "acme-broken")
+    assert found.status == status
+    assert reason in found.reason
+    assert found.hint
+    assert tools(plugins)["greet"] == "acme-good"
+
+
+def test_the_refusals_teach(install, load, state):
+    """The hints say what to write instead."""
+    for kind, hint in {
+        "async": "Write `def`",
+        "unknown": "Did you mean trunkline_tools?",
+        "unmarked": "Write @trunkline.hookimpl above it.",
+        "arguments": "It may take: settings.",
+        "wrapper": "yield a middleware",
+    }.items():
+        install(f"acme-{kind}", BROKEN[kind][0])
+        assert hint in state(load(), f"acme-{kind}").hint
+
+
+def test_an_interrupt_during_an_import_is_not_swallowed(install, load):
+    """Ctrl-C while plugins load ends the program; it is no fault of the plugin."""
+    install("acme-slow", "raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        load()
+
+
+def test_a_disabled_plugin_is_not_imported(install, load, state):
+    """``[plugins] disabled`` takes the distribution's or the entry point's name, in any spelling."""
+    for dist, written in (("acme-one", "Acme_One"), ("acme-two", "two")):
+        module = install(dist, "raise RuntimeError", name=dist.removeprefix("acme-"))
+        plugins = load(f'[plugins]\ndisabled = ["{written}"]\n')
+        assert state(plugins, dist).status == "disabled"
+        assert module not in sys.modules
+
+
+def test_a_disabled_name_that_nobody_has_is_told(install, load):
+    """A typo in ``disabled`` would leave a plugin on: it is a problem of the configuration."""
+    install("acme-good", GOOD)
+    problems = load('[plugins]\ndisabled = ["acme-god"]\n').config_problems()
+    assert any(
+        "'acme-god'" in str(problem) and "Did you mean acme-good?" in str(problem) for problem in problems
+    )
+
+
+@pytest.mark.parametrize("reason", ["it is not installed.", "RuntimeError: no such device", "disabled"])
+def test_a_required_plugin_must_be_there(install, load, reason):
+    """A worker refuses to start without it and says why; without a worker the report does."""
+    text = '[plugins]\nrequired = ["acme-guard"]\n'
+    if "device" in reason:
+        install("acme-guard", BROKEN["import"][0])
+    elif reason == "disabled":
+        install("acme-guard", GOOD)
+        text += 'disabled = ["acme-guard"]\n'
+    with pytest.raises(PluginError, match=reason) as caught:
+        load(text, worker="tools")
+    assert "acme-guard" in caught.value.sentence
+    assert load(text).report.missing == ("acme-guard",)
+
+
+def test_a_required_plugin_that_is_there_is_no_matter(install, load):
+    """Nothing is said when all is well."""
+    install("acme-guard", GOOD)
+    assert load('[plugins]\nrequired = ["Acme.Guard"]\n', worker="tools").report.missing == ()
+
+
+def test_objects_handed_in_are_plugins_too(load):
+    """Tests and hosts hand in modules or objects; two of a kind get owners of their own; a class is refused."""
+
+    class Models:
+        @trunkline.hookimpl
+        def trunkline_route(self, message):
+            return None
+
+    plugins = load(extra=(Models(), Models(), Models))
+    states = [state for state in plugins.report.plugins if state.owner.startswith("Models")]
+    assert [(state.owner, state.status) for state in states] == [
+        ("Models", "loaded"),
+        ("Models-2", "loaded"),
+        ("Models-3", "refused"),
+    ]
+
+
+def test_managers_share_nothing(load):
+    """Each worker makes its own: what one loads, another does not see."""
+
+    @trunkline.hookimpl
+    def trunkline_route(message):
+        return "garden"
+
+    message = trunkline.SendMessage(content="hi")
+    assert load(extra=(SimpleNamespace(trunkline_route=trunkline_route),)).route(message) == "garden"
+    assert load().route(message) is None
+
+
+def test_two_entry_points_of_one_distribution(install, load, tmp_path):
+    """Each has an owner of its own, so that neither hides the other."""
+    module = install("acme-pair", GOOD)
+    info = tmp_path / "site-packages" / "acme_pair-1.2.3.dist-info"
+    (tmp_path / "site-packages" / f"{module}_b.py").write_text("raise RuntimeError")
+    (info / "entry_points.txt").write_text(f"[trunkline]\na = {module}\nb = {module}_b\n")
+    found = {state.owner: state.status for state in load().report.plugins if "pair" in state.owner}
+    assert found == {"acme-pair:a": "loaded", "acme-pair:b": "failed"}
+
+
+def test_the_example_package_works_as_a_third_party_would_install_it(load, tmp_path, monkeypatch):
+    """docs/examples/trunkline-dice, with the entry point that its pyproject states, brings its tool; its own test passes."""
+    import tomllib
+
+    example = Path(__file__).parents[3] / "docs/examples/trunkline-dice"
+    project = tomllib.loads((example / "pyproject.toml").read_text())["project"]
+    info = tmp_path / "trunkline_dice-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    )
+    points = "".join(f"{name} = {value}\n" for name, value in project["entry-points"]["trunkline"].items())
+    (info / "entry_points.txt").write_text(f"[trunkline]\n{points}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.syspath_prepend(str(example / "src"))
+    assert tools(load())["roll_dice"] == "trunkline-dice"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:trunkline", str(example)],
+        env={"PYTHONPATH": str(example / "src"), "PATH": "/usr/bin:/bin"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
