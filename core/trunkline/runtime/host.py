@@ -29,6 +29,7 @@ WorkerLoader = Callable[[WorkerKind], type[Worker]]
 """Finds a kind's class. ``trunkline.workers.load_worker`` is passed in, because nothing here knows a worker."""
 
 BEAT_SECONDS = 1.0
+CLOSE_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +61,17 @@ async def host(
         TrunklineError, BusError: it could not open.
         Exception: whatever its ``serve()`` raised; it has been closed.
     """
-    async with _context(worker_type.kind, settings) as context, AsyncExitStack() as stack:
+    async with _context(worker_type.kind, settings) as context:
         worker = worker_type(context)
-        stack.push_async_callback(_close, worker)
-        await worker.open()
-        log.debug("worker %s is open", context.kind, extra={"worker": context.id})
-        async with background_tasks() as tasks:
-            beat = _Beat(context)
-            tasks.start_soon(beat.run)
-            task_status.started(worker)
-            await _serve(worker, beat, stop)
-        await beat.remove()
+        async with _closing(worker):
+            await worker.open()
+            log.debug("worker %s is open", context.kind, extra={"worker": context.id})
+            async with background_tasks() as tasks:
+                beat = _Beat(context)
+                tasks.start_soon(beat.run)
+                task_status.started(worker)
+                await _serve(worker, beat, stop)
+            await beat.remove()
 
 
 @asynccontextmanager
@@ -149,11 +150,18 @@ async def _drain(worker: Worker) -> None:
         log.warning("worker %s did not drain in %g s and is closed", worker.kind, worker.drain_seconds)
 
 
-async def _close(worker: Worker) -> None:
-    with anyio.CancelScope(shield=True, deadline=anyio.current_time() + 10.0) as scope:
-        await worker.close()
-    if scope.cancelled_caught:
-        log.warning("worker %s did not close in 10 s", worker.kind)
+@asynccontextmanager
+async def _closing(worker: Worker) -> AsyncIterator[None]:
+    """Closes the worker at the end, also when cancelled. One scope around its whole life, because what ``open()``
+    entered must be left within the scope in which it was entered."""
+    with anyio.CancelScope() as life:
+        try:
+            yield
+        finally:
+            life.shield, life.deadline = True, anyio.current_time() + CLOSE_SECONDS
+            await worker.close()
+    if life.cancelled_caught:
+        log.warning("worker %s did not close in %g s", worker.kind, CLOSE_SECONDS)
 
 
 class _Beat:

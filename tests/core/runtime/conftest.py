@@ -1,0 +1,15 @@
+"""What the tests of the runtime share."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from workers_for_tests import Crew
+
+
+@pytest.fixture
+def crew() -> Crew:
+    return Crew()

@@ -1,0 +1,80 @@
+"""How commands reach a platform."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from workers_for_tests import Crew, config_at, until
+
+from trunkline.runtime.attach import attached
+from trunkline.runtime.home import Home
+from trunkline.runtime.runfile import instance_lock, read_run_file
+from trunkline.runtime.supervisor import supervised
+from trunkline_bus import EmbeddedServer
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_command_uses_the_instance_that_runs(tmp_path: Path, crew: Crew) -> None:
+    """No second server and no second worker are started."""
+    others = Crew()
+    async with (
+        supervised(config_at(tmp_path), crew.load, kinds=("tools",)) as instance,
+        attached(config_at(tmp_path), others.load) as bus,
+    ):
+        assert bus.link.settings.url == instance.bus.url
+    assert others.diary == []
+
+
+async def test_a_command_alone_brings_its_own_platform(tmp_path: Path, crew: Crew) -> None:
+    """Without an instance the workers run in the command's process and end with it."""
+    async with attached(config_at(tmp_path), crew.load, kinds=("gateway", "memory")):
+        assert crew.did("open") == ["memory", "gateway"]
+        gateway = crew.types["gateway"].alive[0].context.config.settings.gateway
+        assert gateway.port == 0, "a command must not fail because the port is taken"
+    assert crew.did("close") == ["gateway", "memory"]
+
+
+async def test_two_commands_at_once_share_one_platform(tmp_path: Path, crew: Crew) -> None:
+    """The quicker one starts it, the other one waits until it can be reached."""
+    others, together = Crew(), anyio.Event()
+
+    async def first() -> None:
+        async with attached(config_at(tmp_path), crew.load, kinds=("memory",)):
+            await together.wait()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(first)
+        await until(lambda: bool(crew.did("open")))
+        async with attached(config_at(tmp_path), others.load, kinds=("memory",)):
+            assert others.diary == []
+        together.set()
+
+
+async def test_a_command_waits_for_an_instance_that_is_still_starting(tmp_path: Path, crew: Crew) -> None:
+    """A held lock without a run file is an instance on its way; when it gives up, the command goes on alone."""
+    home = Home.at(tmp_path)
+    home.prepare()
+    opened = anyio.Event()
+
+    async def command() -> None:
+        async with attached(config_at(tmp_path), crew.load, kinds=("memory",)):
+            opened.set()
+
+    async with anyio.create_task_group() as tasks:
+        with instance_lock(home):
+            tasks.start_soon(command)
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
+            assert not opened.is_set()
+        with anyio.fail_after(20):
+            await opened.wait()
+
+
+async def test_a_configured_server_comes_first(tmp_path: Path, nats_server: EmbeddedServer) -> None:
+    """bus.url is used as it is, and nothing is started."""
+    none = Crew()
+    url = nats_server.url.replace("//", f"//{nats_server.user}:{nats_server.password}@")
+    async with attached(config_at(tmp_path, bus__url=url), none.load) as bus:
+        assert bus.connected
+    assert none.diary == [] and read_run_file(Home.at(tmp_path)) is None

@@ -1,0 +1,51 @@
+"""The home folder and what can be wrong with it."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from workers_for_tests import config_at
+
+from trunkline.errors import StorageError
+from trunkline.runtime.home import Home, storage_errors
+
+
+def test_folders_are_made_for_their_owner_only(tmp_path: Path) -> None:
+    """Everything below the home is private from the start."""
+    home = Home.at(tmp_path / "home")
+    home.prepare()
+    made = [home.path, home.memory, home.workspaces, home.cache, home.bus, home.run, home.logs]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * len(made)
+
+
+def test_memory_may_lie_elsewhere(tmp_path: Path) -> None:
+    """runtime.memory_root and tools.workspaces are followed; relative ones are below the home."""
+    config = config_at(
+        tmp_path / "home", runtime__memory_root=str(tmp_path / "mine"), tools__workspaces="work"
+    )
+    home = Home.of(config)
+    assert (home.memory, home.workspaces) == (tmp_path / "mine", tmp_path / "home" / "work")
+
+
+def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
+    """The sentence says which path, the hint what to do."""
+    (tmp_path / "home").write_text("")
+    with pytest.raises(StorageError, match=f"Cannot write to {tmp_path / 'home'}") as caught:
+        Home.at(tmp_path / "home").prepare()
+    assert "TRUNKLINE_HOME" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk is full"),
+        (errno.EROFS, "the file system is read-only"),
+        (errno.EACCES, "permission denied"),
+    ],
+)
+def test_the_system_says_why_and_we_say_it_in_words(tmp_path: Path, number: int, words: str) -> None:
+    """A full disk, a read-only one and a forbidden one each have their words."""
+    with pytest.raises(StorageError, match=words), storage_errors(tmp_path):
+        raise OSError(number, os.strerror(number))

@@ -1,0 +1,131 @@
+"""One worker: opened, served, drained and closed."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+from workers_for_tests import Crew, config_at, until
+
+from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.host import HostSettings, host
+from trunkline.runtime.worker import Worker
+from trunkline_bus import EmbeddedServer
+
+pytestmark = pytest.mark.anyio
+
+
+def settings_for(home: Path, server: EmbeddedServer) -> HostSettings:
+    config = config_at(home)
+    return HostSettings(
+        config, bus_settings(config, url=server.url, user=server.user, password=server.password)
+    )
+
+
+async def test_serve_still_runs_while_the_worker_drains(tmp_path: Path, nats_server: EmbeddedServer) -> None:
+    """What is under way can be finished: serve() is cancelled only after drain()."""
+    seen: list[str] = []
+
+    class Busy(Worker):
+        kind: WorkerKind = "monitor"  # type: ignore[misc]
+
+        async def open(self) -> None:
+            self.finished = anyio.Event()
+
+        async def serve(self) -> None:
+            try:
+                await stop.wait()
+                seen.append("finished")
+                self.finished.set()
+                await anyio.sleep_forever()
+            finally:
+                seen.append("serve ended")
+
+        async def drain(self) -> None:
+            await self.finished.wait()
+            seen.append("drained")
+
+        async def close(self) -> None:
+            seen.append("closed")
+            await super().close()
+
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(host, Busy, settings_for(tmp_path, nats_server), stop)
+        stop.set()
+    assert seen == ["finished", "drained", "serve ended", "closed"]
+
+
+async def test_a_worker_that_does_not_drain_is_closed_all_the_same(
+    tmp_path: Path, nats_server: EmbeddedServer
+) -> None:
+    """The deadline holds for a worker that hangs."""
+    seen: list[str] = []
+
+    class Stuck(Worker):
+        kind: WorkerKind = "tools"  # type: ignore[misc]
+        drain_seconds = 0.1
+
+        async def open(self) -> None:
+            stop.set()
+
+        async def drain(self) -> None:
+            await anyio.sleep_forever()
+
+        async def close(self) -> None:
+            seen.append("closed")
+            await super().close()
+
+    stop = anyio.Event()
+    with anyio.fail_after(10):
+        await host(Stuck, settings_for(tmp_path, nats_server), stop)
+    assert seen == ["closed"]
+
+
+async def test_a_crash_leaves_as_it_is_after_the_worker_was_closed(
+    tmp_path: Path, nats_server: EmbeddedServer, crew: Crew
+) -> None:
+    """The host raises what serve() raised, not a group around it."""
+    crew.types["tools"].crash.set()
+    with pytest.raises(RuntimeError, match="boom"):
+        await host(crew.types["tools"], settings_for(tmp_path, nats_server), anyio.Event())
+    assert crew.diary[-1] == ("tools", "close")
+
+
+async def test_a_worker_with_nothing_left_to_do_ends_its_host(
+    tmp_path: Path, nats_server: EmbeddedServer
+) -> None:
+    """Returning from serve() is an end in good order."""
+
+    class Brief(Worker):
+        kind: WorkerKind = "channels"  # type: ignore[misc]
+
+        async def open(self) -> None: ...
+
+        async def serve(self) -> None: ...
+
+    with anyio.fail_after(10):
+        await host(Brief, settings_for(tmp_path, nats_server), anyio.Event())
+
+
+async def test_resources_are_left_in_reverse_order(tmp_path: Path, nats_server: EmbeddedServer) -> None:
+    """What open() entered into resources ends with the worker, a task group included."""
+    seen: list[str] = []
+
+    class Holding(Worker):
+        kind: WorkerKind = "gateway"  # type: ignore[misc]
+
+        async def open(self) -> None:
+            self.resources.callback(seen.append, "first in, last out")
+            group = await self.resources.enter_async_context(anyio.create_task_group())
+            self.resources.callback(group.cancel_scope.cancel)
+            group.start_soon(anyio.sleep_forever)
+            self.resources.callback(seen.append, "last in, first out")
+
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        worker = await tasks.start(host, Holding, settings_for(tmp_path, nats_server), stop)
+        assert isinstance(worker, Holding)
+        stop.set()
+    await until(lambda: len(seen) == 2)
+    assert seen == ["last in, first out", "first in, last out"]

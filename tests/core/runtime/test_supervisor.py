@@ -1,0 +1,176 @@
+"""All workers in one process: started in order, kept alive each by itself, drained in the opposite order."""
+
+import os
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+from workers_for_tests import Crew, config_at, until
+
+from trunkline.messages.workers import WorkerBeat
+from trunkline.runtime.home import Home
+from trunkline.runtime.runfile import AlreadyRunning, read_run_file, run_file_path
+from trunkline.runtime.supervisor import BootError, supervised
+from trunkline.subjects import WORKER_BUCKET
+from trunkline.workers import KINDS
+from trunkline_bus import Bus, connect
+
+pytestmark = pytest.mark.anyio
+
+
+async def beats(bus: Bus) -> list[WorkerBeat]:
+    bucket = bus.kv(WORKER_BUCKET)
+    entries = [await bucket.get(key) for key in await bucket.keys()]
+    return [entry.value for entry in entries if entry is not None and entry.value is not None]
+
+
+async def test_starts_tools_before_memory_before_the_rest(tmp_path: Path, crew: Crew) -> None:
+    """PA-F44: tools are discovered, then memory is mounted, and only then anybody is let in."""
+    async with supervised(config_at(tmp_path), crew.load, kinds=KINDS):
+        assert crew.did("open") == ["tools", "memory", "gateway", "monitor", "channels"]
+
+
+async def test_drains_who_asks_before_who_answers(tmp_path: Path, crew: Crew) -> None:
+    """Each worker drains and closes before the ones it needs do."""
+    async with supervised(config_at(tmp_path), crew.load, kinds=KINDS):
+        pass
+    assert crew.did("drain") == crew.did("close") == ["channels", "monitor", "tools", "gateway", "memory"]
+
+
+async def test_a_crashed_worker_comes_back_and_the_others_never_notice(tmp_path: Path, crew: Crew) -> None:
+    """One worker's crash closes and restarts that worker alone."""
+    async with supervised(config_at(tmp_path), crew.load, kinds=KINDS) as instance:
+        first = instance.workers["tools"]
+        crew.types["tools"].crash.set()
+        await until(lambda: instance.workers.get("tools", first) is not first)
+        assert crew.diary.count(("tools", "close")) == 1
+        assert [kind for kind in crew.did("close") if kind != "tools"] == []
+        assert instance.restarts == {"tools": 1}
+
+
+async def test_a_worker_that_cannot_open_stops_the_start_with_its_sentence(
+    tmp_path: Path, crew: Crew
+) -> None:
+    """The error names the phase and says what the worker said; what was open is closed again."""
+    crew.types["memory"].refuse = True
+    with pytest.raises(BootError, match=r"'memory and its history': The cupboard is locked\.") as caught:
+        async with supervised(config_at(tmp_path), crew.load, kinds=KINDS):
+            pass
+    assert caught.value.hint == "Find the key."
+    assert crew.did("close") == ["memory", "tools"]
+    assert crew.did("open") == ["tools", "memory"]
+
+
+async def test_a_worker_that_cannot_open_after_a_crash_is_tried_again(tmp_path: Path, crew: Crew) -> None:
+    """Once the platform runs, a worker that does not come back at once does not end it."""
+    async with supervised(config_at(tmp_path), crew.load, kinds=("tools", "memory")) as instance:
+        crew.types["tools"].refuse = True
+        crew.types["tools"].crash.set()
+        await until(lambda: instance.restarts.get("tools", 0) >= 2)
+        crew.types["tools"].refuse = False
+        await until(lambda: bool(crew.types["tools"].alive))
+        assert crew.types["memory"].alive
+
+
+async def test_a_second_instance_on_the_same_home_is_told_the_first_ones_pid(
+    tmp_path: Path, crew: Crew
+) -> None:
+    """Two instances never share a home."""
+    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",)):
+        with pytest.raises(AlreadyRunning, match=rf"already runs on .* \(pid {os.getpid()}\)"):
+            async with supervised(config_at(tmp_path), Crew().load, kinds=("tools",)):
+                pass
+
+
+async def test_the_run_file_is_private_and_goes_with_the_instance(tmp_path: Path, crew: Crew) -> None:
+    """The file that holds the bus password has mode 0600 and is removed at the end."""
+    home = Home.at(tmp_path)
+    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",)) as instance:
+        run = read_run_file(home)
+        assert run is not None and (run.pid, run.url) == (os.getpid(), instance.bus.url)
+        assert stat.S_IMODE(run_file_path(home).stat().st_mode) == 0o600
+    assert read_run_file(home) is None
+    assert not run_file_path(home).exists()
+
+
+async def test_a_run_file_of_a_dead_instance_does_not_count(tmp_path: Path, crew: Crew) -> None:
+    """After kill -9 the file is there and the lock is not: nobody is sent to a server that is gone."""
+    home = Home.at(tmp_path)
+    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",)):
+        left = run_file_path(home).read_bytes()
+    run_file_path(home).write_bytes(left)
+    assert read_run_file(home) is None
+
+
+async def test_every_worker_beats_and_answers_nats_micro(tmp_path: Path, crew: Crew) -> None:
+    """The worker bucket and $SRV.PING name each worker."""
+    async with (
+        supervised(config_at(tmp_path), crew.load, kinds=KINDS) as instance,
+        connect(instance.bus) as bus,
+    ):
+        found: list[WorkerBeat] = []
+        while len(found) < len(KINDS):
+            found = await beats(bus)
+        assert {beat.kind for beat in found} == set(KINDS)
+        assert {beat.id for beat in found} == {worker.context.id for worker in instance.workers.values()}
+        assert instance.workers["tools"].context.service.name == "trunkline-tools"
+
+
+async def test_a_killed_server_comes_back_with_its_streams_and_buckets(tmp_path: Path, crew: Crew) -> None:
+    """After SIGKILL of nats-server the workers go on, and what it kept in memory is made again."""
+    async with (
+        supervised(config_at(tmp_path), crew.load, kinds=("tools",)) as instance,
+        connect(instance.bus) as bus,
+    ):
+        server = instance.server
+        assert server is not None
+        os.kill(server.pid, signal.SIGKILL)
+        await until(lambda: server.restarts == 1 and bus.connected)
+        found: list[WorkerBeat] = []
+        while not found:
+            try:
+                found = await beats(bus)
+            except Exception as error:  # the bucket is on its way
+                assert "bucket" in str(error).lower() or "stream" in str(error).lower(), error
+        assert crew.did("close") == []
+
+
+async def test_a_plugin_whose_lifespan_fails_is_left_out(tmp_path: Path, crew: Crew) -> None:
+    """A broken plugin never takes a worker down."""
+    from contextlib import asynccontextmanager
+
+    import trunkline
+
+    @asynccontextmanager
+    async def broken(worker, bus):  # type: ignore[no-untyped-def]
+        raise RuntimeError("no")
+        yield
+
+    class Plugin:
+        @trunkline.hookimpl
+        def trunkline_lifespan(self):  # type: ignore[no-untyped-def]
+            return [broken]
+
+    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",), extra=(Plugin(),)):
+        assert crew.types["tools"].alive
+
+
+async def test_unreadable_preferences_are_a_gap_and_not_an_error(
+    tmp_path: Path, crew: Crew, caplog: pytest.LogCaptureFixture
+) -> None:
+    """PA-F43: preferences that cannot be read are reported and the platform starts."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "preferences.toml").write_text("model = ")
+    async with supervised(config_at(tmp_path), crew.load, kinds=("tools",)):
+        pass
+    assert "preferences.toml cannot be read" in caplog.text
+
+
+async def test_nats_out_of_reach_is_said_with_its_address(tmp_path: Path, crew: Crew) -> None:
+    """A configured server that is not there stops the start, and nothing was opened."""
+    config = config_at(tmp_path, bus__url="nats://127.0.0.1:4")
+    with pytest.raises(BootError, match=r"'bus': .*127\.0\.0\.1:4"):
+        async with supervised(config, crew.load, kinds=KINDS):
+            pass
+    assert crew.diary == []

@@ -1,0 +1,80 @@
+"""Workers that do nothing but tell what is done with them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, cast
+
+import anyio
+
+from trunkline.config import Config, load_config
+from trunkline.errors import StorageError
+from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.worker import Worker
+from trunkline.workers import KINDS
+
+
+class Told(Worker):
+    """Writes down its life in ``diary``. ``crash`` makes ``serve`` raise, ``refuse`` makes ``open`` raise."""
+
+    diary: ClassVar[list[tuple[str, str]]]
+    crash: ClassVar[anyio.Event]
+    refuse: ClassVar[bool]
+    alive: ClassVar[list["Told"]]
+
+    def tell(self, what: str) -> None:
+        self.diary.append((self.kind, what))
+
+    async def open(self) -> None:
+        self.tell("open")
+        if type(self).refuse:
+            raise StorageError("The cupboard is locked.", hint="Find the key.")
+        self.alive.append(self)
+
+    async def serve(self) -> None:
+        self.tell("serve")
+        await type(self).crash.wait()
+        type(self).crash = anyio.Event()
+        raise RuntimeError("boom")
+
+    async def drain(self) -> None:
+        self.tell("drain")
+
+    async def close(self) -> None:
+        self.tell("close")
+        if self in self.alive:
+            self.alive.remove(self)
+        await super().close()
+
+
+class Crew:
+    """One class a kind, with a diary for all of them."""
+
+    def __init__(self) -> None:
+        self.diary: list[tuple[str, str]] = []
+        self.types: dict[WorkerKind, type[Told]] = {kind: self._made(kind) for kind in KINDS}
+
+    def _made(self, kind: WorkerKind) -> type[Told]:
+        body: dict[str, Any] = {
+            "kind": kind, "diary": self.diary, "crash": anyio.Event(), "refuse": False, "alive": [],
+        }  # fmt: skip
+        return cast(type[Told], type(f"{kind.title()}Told", (Told,), body))
+
+    def load(self, kind: WorkerKind) -> type[Worker]:
+        return self.types[kind]
+
+    def did(self, what: str) -> list[str]:
+        return [kind for kind, done in self.diary if done == what]
+
+
+def config_at(home: Path, **flags: Any) -> Config:
+    """A configuration that takes nothing from this machine's environment."""
+    return load_config(
+        home, flags={name.replace("__", "."): value for name, value in flags.items()}, environ={}
+    )
+
+
+async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+    """Wait until something is so. Raises TimeoutError."""
+    with anyio.fail_after(seconds):
+        while not condition():  # noqa: ASYNC110
+            await anyio.sleep(0.01)
