@@ -1,0 +1,169 @@
+"""The section [adapters.openai], and what the plugin declares for it."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from trunkline import ConfigError, ErrorCode, Message, ModelError, ModelRequest, Secret
+from trunkline_openai import OpenAIAdapter, OpenAISettings, plugin
+from trunkline_openai.faults import from_status
+
+
+class Given:
+    """Settings as the plugin loader gives them."""
+
+    home = Path("/nowhere")
+
+    def __init__(self, section: OpenAISettings) -> None:
+        self._section = section
+
+    def section(self, kind: type[Any]) -> Any:
+        assert kind is OpenAISettings
+        return self._section
+
+
+@pytest.fixture(autouse=True)
+def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("settings", "protocol"),
+    [
+        (OpenAISettings(), "responses"),
+        (OpenAISettings(base_url="http://127.0.0.1:11434/v1"), "chat"),
+        (OpenAISettings(api="chat"), "chat"),
+        (OpenAISettings(base_url="http://127.0.0.1:11434/v1", api="responses"), "responses"),
+    ],
+)
+def test_openai_is_asked_by_responses_and_others_by_chat(settings: OpenAISettings, protocol: str) -> None:
+    """Unless it is configured otherwise."""
+    assert settings.protocol == protocol
+
+
+def test_a_section_of_the_file_is_read() -> None:
+    """All keys, the secret as a reference."""
+    section = msgspec.convert(
+        {
+            "base_url": "https://openrouter.ai/api/v1",
+            "api_key": {"env": "ROUTER_KEY"},
+            "extra_body": {"seed": 1},
+        },
+        OpenAISettings,
+    )
+    assert section.api_key == Secret(env="ROUTER_KEY")
+    assert section.extra_body == {"seed": 1}
+
+
+def test_an_address_that_is_none_is_refused_with_a_hint() -> None:
+    """A base_url without http is told apart at once."""
+    with pytest.raises(ConfigError, match="no web address"):
+        OpenAISettings(base_url="localhost:11434")
+
+
+def test_the_adapter_is_declared_only_when_it_is_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without key and address there is no adapter; either of them makes one."""
+    assert list(plugin.trunkline_models(settings=Given(OpenAISettings()))) == []
+    assert (
+        len(list(plugin.trunkline_models(settings=Given(OpenAISettings(base_url="http://127.0.0.1:1"))))) == 1
+    )
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-x")
+    assert len(list(plugin.trunkline_models(settings=Given(OpenAISettings())))) == 1
+
+
+@pytest.mark.anyio
+async def test_a_key_that_is_named_and_not_set_is_told() -> None:
+    """The error names the variable; nothing is sent."""
+    adapter = OpenAIAdapter(OpenAISettings(base_url="http://127.0.0.1:9", api_key=Secret(env="NO_SUCH_KEY")))
+    request = ModelRequest(messages=(Message(id="msg_1", role="user", content="x"),))
+    with pytest.raises(ModelError, match="NO_SUCH_KEY") as caught:
+        [event async for event in adapter.stream(request)]
+    assert caught.value.fault == "authentication"
+
+
+@pytest.mark.anyio
+async def test_the_health_check_says_what_to_do() -> None:
+    """A server that does not answer is a warning with a hint; nothing configured is fine."""
+    [check] = plugin.trunkline_health_checks(settings=Given(OpenAISettings(base_url="http://127.0.0.1:9/v1")))
+    result = await check.check()
+    assert (check.id, result.status) == ("adapters.openai", "warning")
+    assert "base_url" in result.hint
+    [unused] = plugin.trunkline_health_checks(settings=Given(OpenAISettings()))
+    assert (await unused.check()).status == "ok"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens",
+        "Your input exceeds the context window of this model. Please adjust your input and try again.",
+        "the request exceeds the available context size, try increasing it",
+        "request (4476 tokens) exceeds the available context size (4096 tokens)",
+        "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+        "The input (5000 tokens) is longer than the model's context length (4096 tokens).",
+        "the input length exceeds context length",
+        "prompt too long; exceeded max context length by 12 tokens",
+        "The number of tokens to keep from the initial prompt is greater than the context length.",
+        "Trying to keep the first 5000 tokens when context the overflows. However, the model is loaded with 4096",
+        "The input token count (9) exceeds the maximum number of tokens allowed (8).",
+        "prompt is too long: 215000 tokens > 200000 maximum",
+    ],
+)
+def test_the_wordings_of_servers_for_a_full_context_are_known(message: str) -> None:
+    """Each becomes context_overflow."""
+    assert (
+        from_status(400, {"error": {"message": message, "code": 400}}, "k").code == ErrorCode.CONTEXT_OVERFLOW
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "fault"),
+    [
+        (400, "refused"),
+        (401, "authentication"),
+        (403, "authentication"),
+        (404, "refused"),
+        (408, "timeout"),
+        (413, "refused"),
+        (422, "refused"),
+        (429, "rate_limited"),
+        (500, "unavailable"),
+        (502, "unavailable"),
+        (503, "unavailable"),
+        (504, "timeout"),
+        (302, "bad_response"),
+    ],
+)
+def test_every_status_has_its_fault(status: int, fault: str) -> None:
+    """With the code provider_error, whatever the body is."""
+    for body in ({"error": {"message": "No."}}, {"detail": "No."}, "No.", None, ["No."]):
+        error = from_status(status, body, "k")
+        assert (error.code, error.fault) == (ErrorCode.PROVIDER_ERROR, fault)
+
+
+def test_a_limit_on_tokens_a_minute_is_no_full_context() -> None:
+    """Groq answers 413 for it, and speaks of tokens."""
+    body = {
+        "error": {"message": "Request too large on tokens per minute (TPM)", "code": "rate_limit_exceeded"}
+    }
+    assert from_status(413, body, "k").fault == "rate_limited"
+
+
+def test_a_key_that_a_server_repeats_is_taken_out() -> None:
+    """Nothing of it is in the detail."""
+    error = from_status(401, {"error": {"message": "Bad key sk-secret-1."}}, "sk-secret-1")
+    assert "sk-secret-1" not in str(error) + error.detail
+
+
+def test_the_sdk_is_not_imported_before_it_is_used() -> None:
+    """Loading the plugin and making the adapter costs no heavy import."""
+    code = (
+        "import sys, trunkline_openai.plugin as p; from trunkline_openai import *;"
+        "OpenAIAdapter(OpenAISettings(base_url='http://x'));"
+        "sys.exit(any(name in sys.modules for name in ('openai', 'httpx2', 'pydantic')))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
