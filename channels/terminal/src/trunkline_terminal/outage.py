@@ -21,14 +21,15 @@ PATIENCE = 3.0
 class Outage:
     """Whether the gateway answers, as the person has been told."""
 
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
+    def __init__(self, screen: Screen, changed: Callable[[], None]) -> None:
+        self._screen, self._changed = screen, changed
         self.now = False
 
     def began(self) -> None:
         """It does not answer."""
         if not self.now:
             self.now = True
+            self._changed()
             self._screen.note(
                 "The platform does not answer. Waiting for it; what was accepted is safe.", "warning"
             )
@@ -37,6 +38,7 @@ class Outage:
         """It answers."""
         if self.now:
             self.now = False
+            self._changed()
             self._screen.note("The platform is back.")
 
     async def through(self, ask: Callable[[], Awaitable[T]]) -> T:

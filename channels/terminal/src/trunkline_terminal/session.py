@@ -42,7 +42,7 @@ class Session:
 
     def __init__(self, gateway: Gateway, screen: Screen, sitting: Sitting, render: Render = None) -> None:
         self.gateway, self.screen, self.sitting = gateway, screen, sitting
-        self.outage = Outage(screen)
+        self.outage = Outage(screen, self.show_status)
         self.turns = Turns(gateway, screen, self.outage, render)
         self.place = Place(sitting.block)
         self.blocks: tuple[Block, ...] = ()

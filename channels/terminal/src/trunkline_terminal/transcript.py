@@ -132,7 +132,7 @@ def decode(document: dict[str, Any]) -> Iterable[Message]:
         role, content = entry["role"], entry["content"]
         if role not in ("system", "user", "assistant"):
             raise ValueError(f"unknown role {role!r}")
-        parts = [{"text": content}] if isinstance(content, str) else content
+        parts: list[dict[str, Any]] = [{"text": content}] if isinstance(content, str) else content
         yield from (_result(part["toolResult"]) for part in parts if "toolResult" in part)
         text = "".join(_text(part["text"]) for part in parts if "text" in part)
         calls = tuple(_call(part["toolUse"]) for part in parts if "toolUse" in part)

@@ -1,0 +1,149 @@
+"""A program for the tests: the terminal channel on a scripted gateway, so that a test can sit at a real terminal.
+
+Run as ``python sitting.py HOME``. What the agent does depends on the message; ``ANSWERS`` is the list.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import anyio
+
+from trunkline.abc.foreground import Sitting
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.messages.conversation import ToolCall, Usage
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.turn import (
+    ApprovalRequested,
+    ApprovalSettled,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo
+from trunkline_terminal.channel import TerminalChannel
+from trunkline_terminal.settings import TerminalSettings
+
+DONE = TurnEnded(reason="stop", usage=Usage(input_tokens=123, output_tokens=45))
+
+
+def pieces(text: str, step: int = 0, size: int = 7) -> Iterator[Step]:
+    """A text as a model sends it."""
+    for offset in range(0, len(text), size):
+        yield TextDelta(step=step, offset=offset, text=text[offset : offset + size])
+
+
+def markdown(message: SendMessage) -> Iterator[Step]:
+    yield from pieces(
+        "# Heading\n\nSome **bold** text.\n\n```python\ndef f():\n    return 1\n```\n\n- one\n- two\n\nThe end."
+    )
+    yield DONE
+
+
+def long_answer(message: SendMessage) -> Iterator[Step]:
+    yield from pieces("\n\n".join(f"Paragraph {number}." for number in range(1, 81)), size=40)
+    yield DONE
+
+
+def tools(message: SendMessage) -> Iterator[Step]:
+    good = ToolCall(id="c1", name="read_file", arguments={"path": "notes/a.md"})
+    bad = ToolCall(id="c2", name="write_file", arguments={"path": "b.md", "content": "x" * 200})
+    yield from pieces("I look.")
+    yield ToolStarted(step=0, call=good)
+    yield ToolStarted(step=0, call=bad)
+    yield ToolEnded(step=0, call_id="c1", name="read_file", output="text")
+    yield ToolEnded(
+        step=0, call_id="c2", name="write_file", output="permission\x1b]0;evil\x07 denied", error=True
+    )
+    yield from pieces("Done.", step=1)
+    yield DONE
+
+
+def reset(message: SendMessage) -> Iterator[Step]:
+    yield from pieces("A false start.\n\nand more")
+    yield TextReset(step=0)
+    yield from pieces("The true answer.")
+    yield DONE
+
+
+def forever(message: SendMessage) -> Iterator[Step]:
+    yield from pieces("I begin and do not end")
+    yield anyio.Event()
+
+
+def approval(message: SendMessage) -> Iterator[Step]:
+    call = ToolCall(id="c1", name="send_mail", arguments={"to": "a@example.org"})
+    settled = anyio.Event()
+    GATEWAY[0].on_decision = settled.set
+    yield ApprovalRequested(call=call, call_hash="h", question="May I send this mail?")
+    yield settled
+    allow = GATEWAY[0].decided[-1][2]
+    yield ApprovalSettled(call_id="c1", allow=allow, by="terminal")
+    yield from pieces("Sent." if allow else "Then not.", step=1)
+    yield DONE
+
+
+def failing(message: SendMessage) -> Iterator[Step]:
+    yield from pieces("Half of an ans")
+    yield TurnEnded(
+        reason="error", code=ErrorCode.PROVIDER_ERROR, sentence=FIXED_SENTENCES[ErrorCode.PROVIDER_ERROR]
+    )
+
+
+def hostile(message: SendMessage) -> Iterator[Step]:
+    yield from pieces("\x1b]0;owned\x07\x1b[2J\x1b[31mred\x1b[0m \x9b31m and \u202eback")
+    yield DONE
+
+
+def outage(message: SendMessage) -> Iterator[Step]:
+    yield from pieces("Before the break. ")
+    gateway = GATEWAY[0]
+    gateway.away_for(6.0)
+    yield gateway.back
+    yield TextDelta(step=0, offset=18, text="After the break.")
+    yield DONE
+
+
+ANSWERS: dict[str, Callable[[SendMessage], Iterator[Step]]] = {
+    function.__name__: function
+    for function in (markdown, long_answer, tools, reset, forever, approval, failing, hostile, outage)
+}
+
+
+class Gateway(ScriptedGateway):
+    """A scripted gateway that goes away, and tells of decisions."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda message: ANSWERS.get(message.content, echo)(message), blocks=("main", "work"))
+        self.back = anyio.Event()
+        self.on_decision: Callable[[], None] = lambda: None
+
+    def away_for(self, seconds: float) -> None:
+        """No gateway answers for a while."""
+        self.away, self.back = True, anyio.Event()
+        self._tasks.start_soon(self._return, seconds)
+
+    async def _return(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+        self.away = False
+        self.back.set()
+
+    async def decide(self, turn: str, call: str, call_hash: str, *, allow: bool) -> None:
+        await super().decide(turn, call, call_hash, allow=allow)
+        self.on_decision()
+
+
+GATEWAY: list[Gateway] = []
+
+
+async def main(home: str) -> int:
+    """Sit until the person leaves."""
+    async with Gateway() as gateway:
+        GATEWAY.append(gateway)
+        return await TerminalChannel(TerminalSettings(), Path(home)).attend(gateway, Sitting())
+
+
+if __name__ == "__main__":
+    sys.exit(anyio.run(main, sys.argv[1]))

@@ -1,0 +1,99 @@
+"""``trunkline chat``: a platform to talk to, and the channel that sits at this terminal."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    import anyio
+
+    from trunkline.abc.foreground import ForegroundChannel, Sitting
+    from trunkline.config import Config
+
+EXAMPLES = """
+trunkline chat
+trunkline chat --block garden
+trunkline chat --conversation conv_01J9ZQ6T4M3W5N8R2K7V0XYB1D
+echo "What did I plan for today?" | trunkline chat
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--block", help="The block in which a new conversation begins.")
+@click.option("--conversation", help="A conversation to go on with.")
+@click.option(
+    "--channel", default="terminal", show_default=True, help="The channel that takes this terminal."
+)
+def command(block: str | None, conversation: str | None, channel: str) -> int:
+    """Talk with an agent in this terminal.
+
+    Uses the platform that runs on this home, or starts one in this process for as long as you talk. Through a pipe,
+    each line is one message. Leaves with 1 when a turn failed, 3 when one waits for a decision, 130 after Ctrl-C.
+    """
+    from trunkline.abc.foreground import Sitting
+    from trunkline.cli.aio import run
+
+    return run(_chat, Sitting(block, conversation), channel)
+
+
+async def _chat(sitting: "Sitting", name: str) -> int:
+    import anyio
+
+    from trunkline.cli.logfile import log_to_file
+    from trunkline.config import load_config
+    from trunkline.runtime.attach import attached
+    from trunkline.runtime.gateway_client import GatewayClient
+    from trunkline.workers import KINDS, load_worker
+
+    config = load_config()
+    status = 128 + 15
+    with log_to_file(config, "chat"):
+        channel = _foreground(config, name)
+        async with (
+            attached(config, load_worker, name="chat", kinds=KINDS) as bus,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
+            status = await channel.attend(GatewayClient(bus, channel.name), sitting)
+            tasks.cancel_scope.cancel()
+    return status
+
+
+def _foreground(config: "Config", name: str) -> "ForegroundChannel":
+    """The channel for this terminal. Raises PluginError when no plugin offers it."""
+    from functools import partial
+
+    from trunkline.abc.foreground import ForegroundChannel
+    from trunkline.errors import PluginError
+    from trunkline.plugins import Plugins
+
+    plugins = Plugins.load(config)
+    found = {
+        owned.item.name: owned.item
+        for owned in plugins.channels()
+        if isinstance(owned.item, ForegroundChannel)
+    }
+    if name not in found:
+        raise PluginError(
+            f"There is no channel {name!r} that can sit at a terminal.",
+            hint=f"There are: {', '.join(found)}."
+            if found
+            else "Install trunkline-terminal; see `trunkline doctor`.",
+        )
+    channel = found[name]
+    channel.render = partial(plugins.render, channel=name)
+    return channel
+
+
+async def _leave_on_signal(sitting: "anyio.CancelScope") -> None:
+    """End the sitting in good order when the terminal closes or the process is told to end."""
+    import signal
+
+    import anyio
+
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as received:
+        async for _ in received:
+            sitting.cancel()
+            return

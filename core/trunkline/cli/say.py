@@ -1,0 +1,97 @@
+"""``trunkline say``: one message, one answer, an exit status."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline.abc.channels import Gateway
+    from trunkline.cli.saying import Saying
+    from trunkline.messages.gateway import MessageAccepted, SendMessage
+
+EXAMPLES = """
+trunkline say "What is on my list?"
+trunkline say "And tomorrow?" --conversation conv_01J9ZQ6T4M3W5N8R2K7V0XYB1D
+cat notes.md | trunkline say -
+trunkline say "Count to three" --json | jq -r .answer
+"""
+
+CHANNEL = "cli"
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("text")
+@click.option("--block", help="The block in which a new conversation begins.")
+@click.option("--conversation", help="A conversation to go on with.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object when the turn has ended.")
+@click.option(
+    "--stream/--no-stream", default=None, help="Print text as it comes. Default: on a terminal only."
+)
+def command(
+    text: str, block: str | None, conversation: str | None, as_json: bool, stream: bool | None
+) -> int:
+    """Say one thing and print the answer. TEXT "-" reads standard input.
+
+    The answer goes to standard output, everything else to standard error, the conversation's id last. Without
+    --stream a pipe gets text only when it is final. Leaves with 1 when the turn failed, 3 when it waits for a decision
+    (the answer then comes later, into the conversation), 130 after Ctrl-C, which ends the turn.
+    """
+    from trunkline.cli.aio import run
+    from trunkline.cli.saying import JsonSaying, Saying
+    from trunkline.messages.gateway import SendMessage
+    from trunkline_bus import new_id
+
+    content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
+    if not content.strip():
+        raise click.UsageError("There is nothing to say: TEXT is empty.")
+    message = SendMessage(content=content, block=block, conversation=conversation, client_id=new_id("say"))
+    streams = sys.stdout.isatty() if stream is None else stream
+    return run(_say, message, JsonSaying() if as_json else Saying(stream=streams))
+
+
+async def _say(message: "SendMessage", saying: "Saying") -> int:
+    from trunkline.cli.logfile import log_to_file
+    from trunkline.config import load_config
+    from trunkline.runtime.attach import attached
+    from trunkline.runtime.gateway_client import GatewayClient
+    from trunkline.workers import load_worker
+
+    config = load_config()
+    with log_to_file(config, "say"):
+        async with attached(config, load_worker, name="say") as bus:
+            return await converse(GatewayClient(bus, CHANNEL), message, saying)
+
+
+async def converse(gateway: "Gateway", message: "SendMessage", saying: "Saying") -> int:
+    """Hand the message in and print what its turn shows. Returns the exit status.
+
+    Raises:
+        RemoteFault: the message was refused.
+        Unavailable: no gateway answers.
+    """
+    accepted = await gateway.send(message)
+    try:
+        async for event in gateway.watch(accepted.conversation, accepted.turn):
+            if saying.take(event):
+                break
+    except BaseException:
+        await _give_up(gateway, accepted)
+        raise
+    return saying.finish(accepted)
+
+
+async def _give_up(gateway: "Gateway", accepted: "MessageAccepted") -> None:
+    """End the turn of somebody who does not wait for it."""
+    import anyio
+
+    from trunkline.errors import Unavailable
+    from trunkline_bus import RemoteFault
+
+    with anyio.move_on_after(3.0, shield=True):
+        try:
+            await gateway.cancel(accepted.turn)
+        except (Unavailable, RemoteFault) as error:
+            click.echo(f"The turn {accepted.turn} may still run: {error}", err=True)

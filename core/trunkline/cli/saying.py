@@ -1,0 +1,139 @@
+"""How ``trunkline say`` prints a turn: as text, or as one JSON object. No bus, no gateway."""
+
+from time import monotonic
+from typing import Any
+
+import click
+import msgspec
+
+from trunkline.channels.text import printable
+from trunkline.messages.gateway import MessageAccepted
+from trunkline.messages.turn import (
+    ApprovalRequested,
+    FeedEvent,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+
+FAILED, UNDECIDED = 1, 3
+"""Exit statuses: the turn failed, or it waits for somebody to decide."""
+
+
+class Saying:
+    """Prints one turn as text. Without ``stream`` a step's text is printed when it is final."""
+
+    def __init__(self, *, stream: bool) -> None:
+        self._stream = stream
+        self._texts: dict[int, str] = {}
+        self._printed: dict[int, int] = {}
+        self._open_line = False
+        self._tools: dict[str, dict[str, Any]] = {}
+        self._ended: TurnEnded | None = None
+        self._began = monotonic()
+
+    def take(self, event: FeedEvent) -> bool:
+        """Take in one event. Returns whether there is nothing left to wait for."""
+        match event:
+            case TextDelta():
+                self._grow(event)
+            case TextReset():
+                self._reset(event.step)
+            case ToolStarted():
+                self.settle()
+                self._tools[event.call.id] = {"name": event.call.name, "arguments": event.call.arguments}
+            case ToolEnded():
+                self._tools.setdefault(event.call_id, {"name": event.name})["error"] = event.error
+                self._note(f"[{'failed' if event.error else 'ok'}] {event.name}")
+            case ApprovalRequested():
+                self._note(f"{event.question}\nSomebody has to decide about this in an interactive channel.")
+                return True
+            case TurnEnded():
+                self._ended = event
+                return True
+        return False
+
+    def finish(self, accepted: MessageAccepted) -> int:
+        """Print what is left. Returns the exit status."""
+        self.settle()
+        if self._ended is not None and self._status():
+            self._note(f"Error: {self._ended.sentence or f'The turn was {self._ended.reason}.'}")
+        elif self._ended is not None and self._ended.reason in ("max_tokens", "content_filter"):
+            self._note(f"The answer was cut ({self._ended.reason}).")
+        self._note(f"conversation {accepted.conversation}")
+        return self._status()
+
+    def settle(self) -> None:
+        """Print the text that was held, and end the line."""
+        for step, text in self._texts.items():
+            self._print(step, text)
+        if self._open_line:
+            self._write("\n")
+
+    def _grow(self, event: TextDelta) -> None:
+        if event.step not in self._texts:
+            self.settle()
+        known = self._texts.get(event.step, "")
+        self._texts[event.step] = known + event.text[max(len(known) - event.offset, 0) :]
+        if self._stream:
+            self._print(event.step, self._texts[event.step])
+
+    def _reset(self, step: int) -> None:
+        self._texts.pop(step, None)
+        if self._printed.pop(step, 0):
+            self._note("(The answer begins again; what stands above is void.)")
+
+    def _print(self, step: int, text: str) -> None:
+        self._write(text[self._printed.get(step, 0) :])
+        self._printed[step] = len(text)
+
+    def _write(self, text: str) -> None:
+        if text:
+            click.echo(printable(text), nl=False)
+            self._open_line = not text.endswith("\n")
+
+    def _note(self, text: str) -> None:
+        if self._open_line:
+            self._write("\n")
+        click.echo(printable(text), err=True)
+
+    def _status(self) -> int:
+        if self._ended is None:
+            return UNDECIDED
+        good = self._ended.code is None and self._ended.reason not in ("error", "cancelled")
+        return 0 if good else FAILED
+
+
+class JsonSaying(Saying):
+    """Prints one JSON object when the turn has ended."""
+
+    def __init__(self) -> None:
+        super().__init__(stream=False)
+
+    def settle(self) -> None:
+        """Nothing is printed before the end."""
+
+    def _note(self, text: str) -> None:
+        return
+
+    def finish(self, accepted: MessageAccepted) -> int:
+        """Print the object."""
+        ended = self._ended
+        said = {
+            "block": accepted.block,
+            "conversation": accepted.conversation,
+            "turn": accepted.turn,
+            "message_id": ended.message_id if ended else None,
+            "answer": "\n\n".join(text for text in self._texts.values() if text),
+            "reason": ended.reason if ended else "undecided",
+            "code": ended.code if ended else None,
+            "sentence": ended.sentence if ended else None,
+            "tools": list(self._tools.values()),
+            "input_tokens": ended.usage.input_tokens if ended else 0,
+            "output_tokens": ended.usage.output_tokens if ended else 0,
+            "seconds": round(monotonic() - self._began, 3),
+        }
+        click.echo(msgspec.json.encode(said).decode())
+        return self._status()

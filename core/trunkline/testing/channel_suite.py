@@ -1,0 +1,183 @@
+"""The contract of a channel as tests that anybody can run on theirs.
+
+::
+
+    class TestDoorbell(ChannelSuite):
+        @asynccontextmanager
+        async def person(self, gateway):
+            bell = Doorbell(...)
+            yield Person(bell, say=bell.press, seen=lambda: bell.display)
+
+The suite runs the channel on a ``ScriptedGateway`` and plays the person.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+import anyio
+import pytest
+
+from trunkline.abc.channels import Channel
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.messages.conversation import ToolCall
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.turn import ApprovalRequested, TextDelta, TextReset, TurnEnded
+from trunkline.testing.scripted_gateway import ScriptedGateway, Step
+
+PATIENCE = 20.0
+"""Seconds within which a channel must do what it should."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person at the other end of a channel: what they say, and all they have been shown so far."""
+
+    channel: Channel
+    say: Callable[[str], Awaitable[None]]
+    seen: Callable[[], str]
+
+
+class ChannelSuite(ABC):
+    """Inherit, give ``person``, and pytest runs the rest."""
+
+    @abstractmethod
+    def person(self) -> AbstractAsyncContextManager[Person]:
+        """A new channel that does not run yet, with a person at it."""
+
+    async def _talk(self, gateway: ScriptedGateway, act: Callable[[Person], Awaitable[None]]) -> None:
+        """Run the channel while the person acts."""
+        async with self.person() as person, anyio.create_task_group() as tasks:
+            tasks.start_soon(person.channel.run, gateway)
+            with anyio.fail_after(PATIENCE):
+                await act(person)
+            tasks.cancel_scope.cancel()
+
+    @pytest.mark.anyio
+    async def test_the_name_is_a_subject_key(self) -> None:
+        """A channel's name is lower-case and fits into a subject."""
+        async with self.person() as person:
+            assert re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", person.channel.name)
+
+    @pytest.mark.anyio
+    async def test_a_message_is_handed_in_once_and_can_be_repeated(self) -> None:
+        """What a person says is sent once, as it was said, with a client id that makes a repeat harmless."""
+        async with ScriptedGateway() as gateway:
+
+            async def act(person: Person) -> None:
+                await person.say("good morning")
+                await _until(lambda: "You said: good morning" in person.seen())
+
+            await self._talk(gateway, act)
+            assert [message.content for message in gateway.sent] == ["good morning"]
+            assert gateway.sent[0].client_id
+
+    @pytest.mark.anyio
+    async def test_a_conversation_goes_on(self) -> None:
+        """The second message goes into the conversation of the first."""
+        async with ScriptedGateway() as gateway:
+
+            async def act(person: Person) -> None:
+                for word in ("one", "two"):
+                    await person.say(word)
+                    await _until(lambda word=word: f"You said: {word}" in person.seen())  # type: ignore[misc]
+
+            await self._talk(gateway, act)
+            assert gateway.sent[0].conversation is None
+            assert gateway.sent[1].conversation is not None
+
+    @pytest.mark.anyio
+    async def test_the_gateway_may_be_away(self) -> None:
+        """A message said while no gateway answers is sent when one does, once."""
+        async with ScriptedGateway() as gateway:
+
+            async def act(person: Person) -> None:
+                await person.say("first")
+                await _until(lambda: "You said: first" in person.seen())
+                gateway.away = True
+                await person.say("second")
+                await anyio.sleep(0.5)
+                assert "You said: second" not in person.seen()
+                gateway.away = False
+                await _until(lambda: "You said: second" in person.seen())
+
+            await self._talk(gateway, act)
+            assert [message.content for message in gateway.sent] == ["first", "second"]
+
+    @pytest.mark.anyio
+    async def test_a_failed_turn_says_so(self) -> None:
+        """The fixed sentence of a failure is shown, after what had been answered."""
+        sentence = FIXED_SENTENCES[ErrorCode.PROVIDER_ERROR]
+
+        def answer(message: SendMessage) -> Iterable[Step]:
+            yield TextDelta(step=0, offset=0, text="Half of an ans")
+            yield TurnEnded(reason="error", code=ErrorCode.PROVIDER_ERROR, sentence=sentence)
+
+        async with ScriptedGateway(answer) as gateway:
+
+            async def act(person: Person) -> None:
+                await person.say("hello")
+                await _until(lambda: sentence in " ".join(person.seen().split()))
+                assert "Half of an ans" in person.seen()
+
+            await self._talk(gateway, act)
+
+    @pytest.mark.anyio
+    async def test_a_repeated_answer_is_shown_to_its_end(self) -> None:
+        """Text that is reset and comes again is shown whole."""
+
+        def answer(message: SendMessage) -> Iterable[Step]:
+            yield TextDelta(step=0, offset=0, text="The answer i")
+            yield TextReset(step=0)
+            yield TextDelta(step=0, offset=0, text="It is forty-two.")
+            yield TurnEnded(reason="stop")
+
+        async with ScriptedGateway(answer) as gateway:
+
+            async def act(person: Person) -> None:
+                await person.say("what is it")
+                await _until(lambda: "It is forty-two." in person.seen())
+
+            await self._talk(gateway, act)
+
+    @pytest.mark.anyio
+    async def test_nothing_is_allowed_unless_somebody_says_so(self) -> None:
+        """A request for approval is never answered by the channel itself."""
+
+        def answer(message: SendMessage) -> Iterable[Step]:
+            call = ToolCall(id="c1", name="send_mail")
+            yield ApprovalRequested(call=call, call_hash="h", question="Send the mail?")
+            yield anyio.Event()
+
+        async with ScriptedGateway(answer) as gateway:
+
+            async def act(person: Person) -> None:
+                await person.say("write to them")
+                await _until(lambda: "Send the mail?" in person.seen())
+                await anyio.sleep(0.5)
+
+            await self._talk(gateway, act)
+            assert gateway.decided == []
+
+    @pytest.mark.anyio
+    async def test_it_ends_when_cancelled(self) -> None:
+        """A channel lets go within seconds, in the middle of an answer too."""
+
+        def answer(message: SendMessage) -> Iterable[Step]:
+            yield TextDelta(step=0, offset=0, text="I begin")
+            yield anyio.Event()
+
+        async with ScriptedGateway(answer) as gateway, self.person() as person:
+            with anyio.fail_after(PATIENCE):
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(person.channel.run, gateway)
+                    await person.say("go")
+                    await _until(lambda: bool(gateway.sent))
+                    tasks.cancel_scope.cancel()
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    while not true():  # noqa: ASYNC110 - what is awaited happens on a screen
+        await anyio.sleep(0.01)

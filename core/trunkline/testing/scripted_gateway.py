@@ -1,0 +1,225 @@
+"""A gateway in memory that answers as a test says: for trying a channel without a platform. Keeps nothing on disk."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Literal, Self
+
+import anyio
+import anyio.abc
+
+from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
+from trunkline.messages.blocks import Block, BlockConfig
+from trunkline.messages.conversation import (
+    ConversationPage,
+    ConversationSummary,
+    ListConversations,
+    Message,
+    now,
+)
+from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
+from trunkline.messages.turn import FeedEvent, TextDelta, TurnEnded
+from trunkline_bus import RemoteFault, new_id
+
+Step = FeedEvent | anyio.Event
+"""What a turn does next: show an event, or wait until something is set."""
+
+
+def echo(message: SendMessage) -> Iterable[Step]:
+    """The answer "You said: …"."""
+    yield TextDelta(step=0, offset=0, text=f"You said: {message.content}")
+    yield TurnEnded(reason="stop")
+
+
+@dataclass
+class _Turn:
+    id: str
+    message: SendMessage
+    conversation: str
+    events: list[FeedEvent] = field(default_factory=list)
+    grown: anyio.Event = field(default_factory=anyio.Event)
+    cancelled: anyio.Event = field(default_factory=anyio.Event)
+
+    def add(self, event: FeedEvent) -> None:
+        self.events.append(event)
+        self.grown.set()
+        self.grown = anyio.Event()
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.events) and isinstance(self.events[-1], TurnEnded)
+
+
+class _Watch:
+    def __init__(self, gateway: "ScriptedGateway", turn: _Turn, after: str) -> None:
+        self._gateway, self._turn = gateway, turn
+        self._next = int(after.partition(".")[2]) + 1 if after else 0
+        self.position = after
+
+    def __aiter__(self) -> AsyncIterator[FeedEvent]:
+        return self._events()
+
+    async def _events(self) -> AsyncIterator[FeedEvent]:
+        while True:
+            while self._next < len(self._turn.events):
+                self._gateway.check()
+                event = self._turn.events[self._next]
+                self.position = f"0.{self._next}"
+                self._next += 1
+                yield event
+                if isinstance(event, TurnEnded):
+                    return
+            await self._turn.grown.wait()
+
+
+class ScriptedGateway:
+    """A ``Gateway``. Use it as an asynchronous context manager.
+
+    ``answer`` gives what the turn of a message does. ``sent`` are the messages in order, ``cancelled`` the turns that
+    somebody ended, ``decided`` the decisions as (turn, call, allow). While ``away`` is true every method raises
+    Unavailable and watches break off.
+    """
+
+    def __init__(
+        self, answer: Callable[[SendMessage], Iterable[Step]] = echo, *, blocks: Iterable[str] = ("main",)
+    ) -> None:
+        self._answer = answer
+        self._blocks = tuple(Block(name=name, config=BlockConfig(), created_at=now()) for name in blocks)
+        self._turns: dict[str, _Turn] = {}
+        self._by_client: dict[str, MessageAccepted] = {}
+        self._conversations: dict[str, tuple[ConversationSummary, list[Message]]] = {}
+        self._tasks = anyio.create_task_group()
+        self.sent: list[SendMessage] = []
+        self.cancelled: list[str] = []
+        self.decided: list[tuple[str, str, bool]] = []
+        self.refuses: RemoteFault | None = None
+        self.away = False
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._tasks.cancel_scope.cancel()
+        return await self._tasks.__aexit__(kind, error, trace)
+
+    def check(self) -> None:
+        """Raises Unavailable while the gateway is away."""
+        if self.away:
+            raise Unavailable("No gateway answers.")
+
+    def add_conversation(self, block: str, messages: Iterable[Message], title: str | None = None) -> str:
+        """Put a conversation in; returns its id."""
+        conversation, kept = new_id("conv"), list(messages)
+        summary = ConversationSummary(
+            id=conversation,
+            block=block,
+            title=title,
+            created_at=now(),
+            updated_at=now(),
+            message_count=len(kept),
+        )
+        self._conversations[conversation] = (summary, kept)
+        return conversation
+
+    # The protocol --------------------------------------------------------------------------------------------
+
+    async def send(self, message: SendMessage) -> MessageAccepted:
+        await self._answering()
+        if self.refuses is not None:
+            raise self.refuses
+        known = self._by_client.get(message.client_id or "")
+        if known is not None:
+            return known
+        self.sent.append(message)
+        block = message.block or self._blocks[0].name
+        conversation = message.conversation or self.add_conversation(block, message.history or ())
+        if conversation not in self._conversations:
+            raise _not_found()
+        turn = _Turn(new_id("turn"), message, conversation)
+        accepted = MessageAccepted(
+            block=block, conversation=conversation, turn=turn.id, message_id=new_id("msg")
+        )
+        self._turns[turn.id] = turn
+        self._by_client[message.client_id or turn.id] = accepted
+        self._tasks.start_soon(self._play, turn, accepted)
+        return accepted
+
+    def watch(self, conversation: str, turn: str, *, after: str = "") -> _Watch:
+        return _Watch(self, self._turn(turn), after)
+
+    async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
+        await self._answering()
+        self._turn(turn).cancelled.set()
+        self.cancelled.append(turn)
+
+    async def decide(self, turn: str, call: str, call_hash: str, *, allow: bool) -> None:
+        await self._answering()
+        self.decided.append((turn, call, allow))
+
+    async def turn(self, turn: str) -> TurnView:
+        await self._answering()
+        found = self._turn(turn)
+        status: Literal["finished", "running"] = "finished" if found.ended else "running"
+        return TurnView(turn=turn, block="main", conversation=found.conversation, status=status)
+
+    async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView:
+        await self._answering()
+        if conversation not in self._conversations:
+            raise _not_found()
+        summary, messages = self._conversations[conversation]
+        shown = [message for message in messages if include_tools or message.role != "tool"]
+        return ConversationView(summary=summary, messages=tuple(shown))
+
+    async def conversations(self, query: ListConversations) -> ConversationPage:
+        await self._answering()
+        found = tuple(summary for summary, _ in self._conversations.values())
+        return ConversationPage(conversations=found, total=len(found))
+
+    async def blocks(self) -> tuple[Block, ...]:
+        await self._answering()
+        return self._blocks
+
+    # Behind it -----------------------------------------------------------------------------------------------
+
+    async def _answering(self) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.check()
+
+    def _turn(self, turn: str) -> _Turn:
+        if turn not in self._turns:
+            raise _not_found()
+        return self._turns[turn]
+
+    async def _play(self, turn: _Turn, accepted: MessageAccepted) -> None:
+        _, messages = self._conversations[turn.conversation]
+        messages.append(
+            Message(id=accepted.message_id, role="user", content=turn.message.content, turn=turn.id)
+        )
+        for step in self._answer(turn.message):
+            if isinstance(step, anyio.Event):
+                await _either(step, turn.cancelled)
+            else:
+                turn.add(step)
+            if turn.cancelled.is_set() and not turn.ended:
+                turn.add(TurnEnded(reason="cancelled"))
+            if turn.ended:
+                break
+        text = "".join(event.text for event in turn.events if isinstance(event, TextDelta))
+        messages.append(Message(id=new_id("msg"), role="assistant", content=text, turn=turn.id))
+
+
+async def _either(first: anyio.Event, second: anyio.Event) -> None:
+    async def wait(event: anyio.Event) -> None:
+        await event.wait()
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait, first)
+        tasks.start_soon(wait, second)
+
+
+def _not_found() -> RemoteFault:
+    return RemoteFault(ErrorCode.NOT_FOUND, FIXED_SENTENCES[ErrorCode.NOT_FOUND])
