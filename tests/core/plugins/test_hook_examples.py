@@ -14,6 +14,33 @@ from trunkline.plugins.items import RULES
 
 HOOKS = {name: hook for name, hook in vars(hookspecs).items() if name.startswith("trunkline_")}
 
+DESIGN = {
+    "config",
+    "messages",
+    "lifespan",
+    "bus_middleware",
+    "health_checks",
+    "commands",
+    "context_sources",
+    "turn_middleware",
+    "stop_turn",
+    "models",
+    "select_model",
+    "model_middleware",
+    "authenticators",
+    "admission_rules",
+    "route",
+    "http_routes",
+    "tools",
+    "tool_middleware",
+    "sandboxes",
+    "channels",
+    "render",
+    "memory_stores",
+    "memory_rules",
+    "rank",
+}
+
 MESSAGE = trunkline.Message(id="msg_1", role="user", content="The tomato is red.")
 REQUEST = trunkline.TurnRequested(
     turn="t", block="main", conversation="c", message=MESSAGE, actor="owner", channel="terminal"
@@ -42,15 +69,7 @@ def example(hook):
 
 def test_every_hook_of_the_design_is_there():
     """The hooks are those of the design's table, and each is either declaring or deciding."""
-    assert set(HOOKS) == {
-        f"trunkline_{name}"
-        for name in (
-            "config messages lifespan bus_middleware health_checks commands "
-            "context_sources turn_middleware stop_turn models select_model model_middleware "
-            "authenticators admission_rules route http_routes tools tool_middleware sandboxes "
-            "channels render memory_stores memory_rules rank"
-        ).split()
-    }
+    assert {name.removeprefix("trunkline_") for name in HOOKS} == DESIGN
     assert set(RULES) | set(DECISIONS) == set(HOOKS)
     firsts = {name for name, hook in HOOKS.items() if hook.trunkline_spec["firstresult"]}
     assert firsts == set(DECISIONS)

@@ -182,7 +182,7 @@ def test_two_entry_points_of_one_distribution(install, load, tmp_path):
 
 
 def test_the_example_package_works_as_a_third_party_would_install_it(load, tmp_path, monkeypatch):
-    """docs/examples/trunkline-dice, with the entry point that its pyproject states, brings its tool; its own test passes."""
+    """docs/examples/trunkline-dice brings its tool by the entry point in its pyproject, and its own test passes."""
     import tomllib
 
     example = Path(__file__).parents[3] / "docs/examples/trunkline-dice"
