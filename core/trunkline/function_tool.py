@@ -68,7 +68,7 @@ class FunctionTool(Tool):
 
 
 def tool(
-    *bare: object,
+    *,
     effect: Effect,
     name: str | None = None,
     idempotent: bool = False,
