@@ -86,11 +86,6 @@ def tool(
     Raises:
         PluginError: the function cannot be a tool; the sentence says why.
     """
-    if bare:
-        raise PluginError(
-            "@trunkline.tool needs to know the effect.", hint='Write @trunkline.tool(effect="read").'
-        )
-
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         return _made(function, name or function.__name__, effect, idempotent, timeout, paths)
 
