@@ -62,8 +62,9 @@ def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: s
 
 
 def _make_way(folder: Folder, path: str) -> None:
-    parent = parent_of(path)
-    if parent:
+    """Make the folders on the way to a file, once its whole path is known to be allowed."""
+    folder.exists(path)
+    if parent := parent_of(path):
         folder.mkdir(parent)
 
 

@@ -66,6 +66,8 @@ def file_info(context: ToolContext, path: BlockPath) -> str:
     """
     with opened(context) as folder:
         entry = folder.stat(path)
+        if entry.kind == "link":
+            raise ToolError(f"{path!r} is a symbolic link, which is not followed. Name the file itself.")
         lines = [f"path: {entry.path or '.'}", f"kind: {entry.kind}"]
         if entry.kind == "folder":
             lines.append(f"holds: {counted(len(folder.listdir(path)), 'entry').replace('entrys', 'entries')}")

@@ -1,0 +1,191 @@
+"""The contract of a tool as tests that anybody can run on theirs.
+
+::
+
+    class TestRoll(ToolSuite):
+        def tool(self):
+            return roll
+
+        def arguments(self, workspace):
+            return {"sides": 6}
+
+The suite calls the tool by itself, in a workspace of its own, the way the tools worker would.
+"""
+
+import json
+import math
+from abc import ABC, abstractmethod
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline.abc.tools import Tool, ToolContext
+from trunkline.errors import ToolError
+from trunkline.testing.contexts import tool_context
+from trunkline.tools.arguments import prepared
+from trunkline.tools.checks import problems
+
+HOSTILE_PATHS = (
+    "/etc/passwd", "../outside.txt", "a/../../outside.txt", "~/outside.txt", "~root/x", ".env", "x/id_rsa",
+    ".ssh/config", ".aws/credentials", "auth.json", "link.txt", "linked/outside.txt", "nul\0.txt", "x" * 5000,
+)  # fmt: skip
+"""Paths that no tool may follow (MB-T6, MB-T7). The suite puts the links and their targets there."""
+
+PATH_WORDS = frozenset({"path", "file", "filepath", "filename", "directory", "dir", "folder"})
+SECRET = "outside the workspace"
+
+
+class ToolSuite(ABC):
+    """Inherit, give ``tool`` and ``arguments``, and pytest runs the rest.
+
+    ``other_paths`` names parameters that are called like a path but hold none of the workspace (a path in memory, a
+    URL). ``memory`` is what the tool is given as memory.
+    """
+
+    other_paths: tuple[str, ...] = ()
+
+    @abstractmethod
+    def tool(self) -> Tool:
+        """The tool."""
+
+    @abstractmethod
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        """Arguments with which the tool does its work. Put into the workspace what it needs there."""
+
+    def context(self, workspace: Path) -> ToolContext:
+        """What the tool is given; overwrite it to give a memory."""
+        return tool_context(workspace)
+
+    @pytest.fixture
+    def workspace(self, tmp_path: Path) -> Path:
+        """An empty workspace, with links that lead out of it and something outside to lead to."""
+        inside = tmp_path / "workspace"
+        inside.mkdir()
+        (tmp_path / "outside.txt").write_text(SECRET)
+        (inside / "link.txt").symlink_to(tmp_path / "outside.txt")
+        (inside / "linked").symlink_to(tmp_path)
+        return inside
+
+    def test_the_definition_can_be_used(self) -> None:
+        """Name, description, effect, timeout and schema are what the catalogue takes."""
+        assert problems(self.tool().spec) == []
+
+    def test_every_parameter_is_described_by_a_type(self) -> None:
+        """The model is told what each parameter is."""
+        properties = self.tool().spec.parameters.get("properties", {})
+        assert [name for name, part in properties.items() if not part] == []
+
+    def test_paths_are_declared(self) -> None:
+        """What is called a path is among the spec's ``paths``, so that the path stage looks at it."""
+        spec = self.tool().spec
+        called = {name for name in spec.parameters.get("properties", {}) if _last_word(name) in PATH_WORDS}
+        assert called - set(spec.paths) - set(self.other_paths) == set()
+
+    @pytest.mark.anyio
+    async def test_good_arguments_give_text(self, workspace: Path) -> None:
+        """The result is text that can be sent."""
+        assert isinstance(await self._called(workspace, self.arguments(workspace)), str)
+
+    @pytest.mark.anyio
+    async def test_arguments_may_come_as_text(self, workspace: Path) -> None:
+        """Numbers and truth values sent as text, and the whole as JSON in text, mean the same."""
+        good = self.arguments(workspace)
+        loose = {name: value if isinstance(value, str) else json.dumps(value) for name, value in good.items()}
+        spec = self.tool().spec
+        assert prepared(spec, loose) == prepared(spec, good)
+        assert prepared(spec, {"": json.dumps(good)}) == prepared(spec, good)
+
+    @pytest.mark.anyio
+    async def test_missing_arguments_are_refused_with_their_name(self, workspace: Path) -> None:
+        """Each required parameter that is missing is named."""
+        for name in self.tool().spec.parameters.get("required", ()):
+            given = {one: value for one, value in self.arguments(workspace).items() if one != name}
+            with pytest.raises(ToolError, match=name):
+                await self._called(workspace, given)
+
+    @pytest.mark.anyio
+    async def test_wrong_arguments_are_a_tool_error(self, workspace: Path) -> None:
+        """A value that fits no type of the schema is refused by name, and never crashes the tool."""
+        spec = self.tool().spec
+        for name, part in spec.parameters.get("properties", {}).items():
+            if "type" not in part or part["type"] == "object":
+                continue
+            with pytest.raises(ToolError, match=name):
+                await self._called(workspace, {**self.arguments(workspace), name: {"no": ["such", "thing"]}})
+
+    @pytest.mark.anyio
+    async def test_unknown_arguments_are_a_tool_error(self, workspace: Path) -> None:
+        """A parameter that does not exist is refused, unless the schema allows more."""
+        spec = self.tool().spec
+        if spec.parameters.get("additionalProperties", "properties" not in spec.parameters):
+            pytest.skip("the schema allows further parameters")
+        with pytest.raises(ToolError, match="no_such_parameter"):
+            await self._called(workspace, {**self.arguments(workspace), "no_such_parameter": 1})
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("path", HOSTILE_PATHS, ids=lambda path: repr(path)[:20])
+    async def test_hostile_paths_are_refused_by_the_tool_itself(self, workspace: Path, path: str) -> None:
+        """Even past the path stage: the tool opens beneath the workspace, and nothing outside is read or changed."""
+        spec = self.tool().spec
+        if not spec.paths:
+            pytest.skip("the tool takes no path")
+        for name in spec.paths:
+            given = {**self.arguments(workspace), name: path}
+            before = _picture(workspace.parent)
+            with pytest.raises(ToolError):
+                await self.tool()(self.context(workspace), given)
+            assert _picture(workspace.parent) == before
+
+    @pytest.mark.anyio
+    async def test_a_read_changes_nothing(self, workspace: Path) -> None:
+        """A tool with the effect ``read`` leaves the workspace as it was, so running it again does no harm."""
+        if self.tool().spec.effect != "read":
+            pytest.skip("the tool is not a read")
+        given = self.arguments(workspace)
+        before = _picture(workspace)
+        await self._called(workspace, given)
+        await self._called(workspace, given)
+        assert _picture(workspace) == before
+
+    @pytest.mark.anyio
+    async def test_a_cancel_is_heeded_and_harms_nothing(self, workspace: Path) -> None:
+        """A cancelled call ends soon, without an error of its own, and the next call works."""
+        given = self.arguments(workspace)
+        with anyio.fail_after(10.0), anyio.move_on_after(-math.inf):
+            await self.tool()(self.context(workspace), dict(given))
+        await self._called(workspace, self.arguments(workspace))
+
+    @pytest.mark.anyio
+    async def test_reads_may_run_at_the_same_time(self, workspace: Path) -> None:
+        """Calls of a reading tool do not get into each other's way."""
+        if self.tool().spec.effect != "read":
+            pytest.skip("the tool is not a read")
+        given = self.arguments(workspace)
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(partial(self._called, workspace, given))
+
+    async def _called(self, workspace: Path, given: dict[str, Any]) -> str:
+        tool = self.tool()
+        output = await tool(self.context(workspace), prepared(tool.spec, given))
+        assert output.encode() is not None
+        return output
+
+
+def _last_word(name: str) -> str:
+    return name.lower().rpartition("_")[2]
+
+
+def _picture(folder: Path) -> dict[str, str]:
+    """Everything below a folder as it is: links by where they lead, files by what they hold."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            found[name] = f"-> {path.readlink()}"
+        else:
+            found[name] = path.read_bytes().hex() if path.is_file() else "folder"
+    return found

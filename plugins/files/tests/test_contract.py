@@ -1,0 +1,118 @@
+"""Each file tool keeps the contract of tools."""
+
+from pathlib import Path
+from typing import Any
+
+from trunkline import Tool
+from trunkline.testing.tool_suite import ToolSuite
+from trunkline_files import changing, finding, placing, reading
+
+
+def note(workspace: Path) -> str:
+    """A file that is there, and its path."""
+    (workspace / "notes").mkdir(exist_ok=True)
+    (workspace / "notes" / "a.md").write_text("one\ntwo\n")
+    return "notes/a.md"
+
+
+class TestReadFile(ToolSuite):
+    def tool(self) -> Tool:
+        return reading.read_file
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": note(workspace), "offset": 1, "limit": 3}
+
+
+class TestListDirectory(ToolSuite):
+    def tool(self) -> Tool:
+        return reading.list_directory
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        note(workspace)
+        return {"path": "notes"}
+
+
+class TestFileInfo(ToolSuite):
+    def tool(self) -> Tool:
+        return reading.file_info
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": note(workspace)}
+
+
+class TestSearchFiles(ToolSuite):
+    def tool(self) -> Tool:
+        return finding.search_files
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        note(workspace)
+        return {"query": "two", "path": "notes", "include": "*.md"}
+
+
+class TestFindFiles(ToolSuite):
+    def tool(self) -> Tool:
+        return finding.find_files
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        note(workspace)
+        return {"pattern": "*.md", "path": "notes", "max_depth": 3}
+
+
+class TestWriteFile(ToolSuite):
+    def tool(self) -> Tool:
+        return changing.write_file
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "new/b.md", "content": "text"}
+
+
+class TestAppendToFile(ToolSuite):
+    def tool(self) -> Tool:
+        return changing.append_to_file
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": note(workspace), "content": "three\n"}
+
+
+class TestReplaceInFile(ToolSuite):
+    def tool(self) -> Tool:
+        return changing.replace_in_file
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": note(workspace), "find": "one", "replace": "1", "all": True}
+
+
+class TestCreateDirectory(ToolSuite):
+    def tool(self) -> Tool:
+        return placing.create_directory
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "deep/er"}
+
+
+class TestCopyFile(ToolSuite):
+    def tool(self) -> Tool:
+        return placing.copy_file
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        target = workspace / "copies" / "a.md"
+        target.unlink(missing_ok=True)
+        return {"source": note(workspace), "target": "copies/a.md"}
+
+
+class TestMoveFile(ToolSuite):
+    def tool(self) -> Tool:
+        return placing.move_file
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        target = workspace / "moved.md"
+        target.unlink(missing_ok=True)
+        return {"source": note(workspace), "target": "moved.md"}
+
+
+class TestDeleteFile(ToolSuite):
+    def tool(self) -> Tool:
+        return placing.delete_file
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": note(workspace)}
