@@ -74,9 +74,12 @@ def _ask(config: "Config", given: Wishes) -> Wishes:
 
 
 def _adapters(config: "Config") -> list[str]:
+    """Those that are ready, and those that only lack their settings."""
     from trunkline.plugins import Plugins
 
-    return sorted(owned.item.name for owned in Plugins.load(config).models())
+    plugins = Plugins.load(config)
+    sections = {owned.item.name for owned in plugins.config_sections() if owned.item.table == "adapters"}
+    return sorted(sections | {owned.item.name for owned in plugins.models()})
 
 
 def _check_adapter(config: "Config", adapter: str | None) -> None:

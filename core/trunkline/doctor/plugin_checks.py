@@ -46,6 +46,8 @@ async def adapter_configured(patient: Patient) -> HealthResult | None:
         )
     if wanted in names:
         return fine(f"Adapter {wanted} is installed")
+    if any(o.item.table == "adapters" and o.item.name == wanted for o in patient.plugins.config_sections()):
+        return bad(f"Adapter {wanted} lacks its settings.", f'See [adapters.{wanted}], or "trunkline init".')
     hint = f"Set runtime.provider_adapter to one of {known}, or install the plugin that brings it."
     return bad(f"There is no model adapter {wanted!r}.", hint)
 

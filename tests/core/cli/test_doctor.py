@@ -1,0 +1,126 @@
+"""``trunkline doctor``: stable ids, what is wrong, what to do, an exit status."""
+
+import json
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+IDS = [
+    "python.version", "config.valid", "home.writable", "home.permissions", "disk.space", "bus.reachable",
+    "bus.version", "workers.alive", "memory.history", "memory.lock", "gateway.port", "gateway.local",
+    "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable", "sandbox.available",
+]  # fmt: skip
+
+
+def examined(run: Run, *arguments: str, **given: Any) -> tuple[int, dict[str, dict[str, str]]]:
+    done = run("doctor", "--json", *arguments, **given)
+    assert "Traceback" not in done.stderr, done.stderr
+    return done.returncode, {one["id"]: one for one in json.loads(done.stdout)["checks"]}
+
+
+def test_a_fresh_installation_is_well_and_stays_untouched(trunkline: Run, home: Path) -> None:
+    """All checks run, none fails, and looking makes nothing."""
+    status, found = examined(trunkline)
+    assert status == 0, found
+    assert [name for name in found if name in IDS] == IDS
+    assert found["adapter.reachable"]["status"] == "skipped", "nothing goes out unless --online is given"
+    assert not home.exists()
+
+
+def test_a_wrong_setting_is_an_error_and_the_rest_is_skipped(trunkline: Run) -> None:
+    """Without a usable configuration, doctor still answers."""
+    status, found = examined(trunkline, env={"TRUNKLINE_GATEWAY__PROT": "1"})
+    assert status == 1
+    assert "gateway.prot" in found["config.valid"]["summary"] and "port" in found["config.valid"]["hint"]
+    assert found["bus.reachable"]["status"] == "skipped"
+
+
+def test_a_taken_port_is_found(trunkline: Run) -> None:
+    """The check says which port, and the hint which setting."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        status, found = examined(trunkline, env={"TRUNKLINE_GATEWAY__PORT": port})
+    assert status == 1
+    assert port in found["gateway.port"]["summary"] and "gateway.port" in found["gateway.port"]["hint"]
+
+
+def test_a_token_that_others_can_read_is_found(trunkline: Run, home: Path) -> None:
+    """The hint is the command that mends it; the token is not shown."""
+    home.mkdir()
+    (home / "token").write_text("swordfish")
+    (home / "token").chmod(0o644)
+    status, found = examined(trunkline)
+    assert status == 1 and found["gateway.token"]["hint"] == f"Run: chmod 600 {home / 'token'}"
+    assert "swordfish" not in str(found)
+
+
+def test_a_server_out_of_reach_is_found(trunkline: Run) -> None:
+    """The address is named."""
+    status, found = examined(trunkline, env={"TRUNKLINE_BUS__URL": "nats://127.0.0.1:4"})
+    assert status == 1 and "127.0.0.1:4" in found["bus.reachable"]["summary"]
+
+
+def test_a_history_that_cannot_be_read_is_found(trunkline: Run, home: Path) -> None:
+    """A memory root whose repository is broken is an error."""
+    (home / "memory" / ".git").mkdir(parents=True)
+    (home / "memory" / ".git" / "HEAD").write_text("nonsense")
+    status, found = examined(trunkline)
+    assert status == 1 and found["memory.history"]["status"] == "error"
+
+
+@pytest.mark.parametrize(("setting", "word"), [("nobody", "nobody"), ("offline", "offline")])
+def test_the_adapter_must_be_installed(trunkline: Run, setting: str, word: str) -> None:
+    """An adapter that is not there is an error that names those that are."""
+    status, found = examined(trunkline, env={"TRUNKLINE_RUNTIME__PROVIDER_ADAPTER": setting})
+    assert word in found["adapter.configured"]["summary"]
+    assert status == (1 if setting == "nobody" else 0)
+
+
+PLUGIN = '''
+import anyio
+import trunkline
+
+async def hangs():
+    await anyio.sleep_forever()
+
+async def breaks():
+    raise RuntimeError("kaputt")
+
+async def warns():
+    return trunkline.HealthResult("warning", "The battery is low.", hint="Plug it in.")
+
+@trunkline.hookimpl
+def trunkline_health_checks():
+    return [trunkline.HealthCheck("laptop.hangs", hangs), trunkline.HealthCheck("laptop.breaks", breaks),
+            trunkline.HealthCheck("laptop.battery", warns)]
+'''  # fmt: skip
+
+
+def test_checks_of_plugins_are_apart_from_each_other(trunkline: Run, tmp_path: Path) -> None:
+    """One that hangs and one that breaks are errors of their own; the third is heard."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (folder / "laptop.py").write_text(PLUGIN)
+    status, found = examined(trunkline, env={"TRUNKLINE_RUNTIME__TOOL_SOURCES": str(folder)})
+    assert status == 1
+    assert "did not end in" in found["laptop.hangs"]["summary"]
+    assert "kaputt" in found["laptop.breaks"]["summary"]
+    assert (found["laptop.battery"]["status"], found["laptop.battery"]["hint"]) == ("warning", "Plug it in.")
+    assert "laptop" in found["laptop.battery"]["owner"]
+
+
+def test_the_readable_form_says_the_same(trunkline: Run) -> None:
+    """A line a check, and an arrow before what to do."""
+    done = trunkline("doctor", env={"TRUNKLINE_RUNTIME__PROVIDER_ADAPTER": "nobody"})
+    assert done.returncode == 1
+    line = next(line for line in done.stdout.splitlines() if "adapter.configured" in line)
+    assert line.startswith("ERROR") and "nobody" in line
+    assert "-> Set runtime.provider_adapter" in done.stdout

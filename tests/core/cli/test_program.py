@@ -1,0 +1,140 @@
+"""The program as a whole: help, errors, exit statuses, and what it imports."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+
+import click
+import pytest
+
+from trunkline.cli.errors import shown
+from trunkline.cli.main import COMMANDS, cli
+from trunkline.errors import TrunklineError
+from trunkline_bus import RemoteFault
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def all_commands() -> list[tuple[str, click.Command]]:
+    found: list[tuple[str, click.Command]] = []
+    context = click.Context(cli)
+    for name in COMMANDS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        found.append((name, command))
+        if isinstance(command, click.Group):
+            found += [(f"{name} {inner}", one) for inner, one in command.commands.items()]
+    return found
+
+
+def test_every_command_has_a_help_with_examples() -> None:
+    """--help of each command and sub-command ends with examples of that very command."""
+    for name, command in all_commands():
+        help_text = command.get_help(click.Context(command, info_name=name))
+        assert "Examples:" in help_text, name
+        assert f"trunkline {name}" in help_text.partition("Examples:")[2], name
+
+
+def test_the_list_of_commands_imports_none_of_them() -> None:
+    """The help's table and the commands' own first sentences say the same thing about the same commands."""
+    loaded = _modules("from trunkline.cli.main import cli, COMMANDS")
+    assert not [name for name in COMMANDS if f"trunkline.cli.{name}" in loaded]
+
+
+def test_the_program_starts_without_anything_heavy() -> None:
+    """What a command does not use is not imported: the bus, tracing, models, the terminal, storage, HTTP."""
+    heavy = {
+        "nats",
+        "openai",
+        "rich",
+        "prompt_toolkit",
+        "starlette",
+        "uvicorn",
+        "pygit2",
+        "apsw",
+        "tomlkit",
+        "pluggy",
+    }
+    loaded = _modules("import trunkline, trunkline.cli.main")
+    assert not heavy & loaded
+    assert not {name for name in loaded if name.startswith("opentelemetry")}
+
+
+def _modules(statement: str) -> set[str]:
+    told = subprocess.run(
+        [sys.executable, "-c", f"{statement}; import sys, json; print(json.dumps(list(sys.modules)))"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return set(json.loads(told.stdout))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("run", "montior"), 1, ["Error: There is no worker 'montior'.", "Did you mean monitor?", "gateway, monitor"]),
+        (("config", "gatway"), 1, ["Error: There is no setting 'gatway'.", "Hint: Did you mean gateway?"]),
+        (("run", "tools"), 1, ["Error: There is no bus to run the worker on.", "Hint: Give --bus"]),
+        (("run", "tools", "--bus", "nats://127.0.0.1:4"), 1, ["Error: ", "127.0.0.1:4"]),
+        (("nonsense",), 2, ["No such command 'nonsense'"]),
+        (("up", "--port", "99999"), 2, ["--port"]),
+        (("plugins", "new", "tool", "Not A Name"), 1, ["cannot be called 'Not A Name'", "lower-case words"]),
+        (("init", "--yes", "--adapter", "nobody"), 1, ["no model adapter 'nobody'", "There are: auto"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_a_sentence_a_hint_and_a_status(
+    trunkline: Run, arguments: tuple[str, ...], status: int, words: list[str]
+) -> None:
+    """1 for an error, 2 for wrong usage, never a traceback."""
+    done = trunkline(*arguments)
+    assert done.returncode == status, done.stderr
+    for word in words:
+        assert word in done.stderr
+    assert "Traceback" not in done.stderr and not done.stdout
+
+
+def test_a_wrong_setting_is_named_with_its_file_and_line(trunkline: Run, home) -> None:  # type: ignore[no-untyped-def]
+    """PA-T7: the start is refused with the path of the field."""
+    home.mkdir()
+    (home / "trunkline.toml").write_text('[gateway]\nport = "soon"\n')
+    done = trunkline("up")
+    assert done.returncode == 1
+    assert "gateway.port" in done.stderr and f"{home}/trunkline.toml, line 2" in done.stderr
+    assert sorted(path.name for path in home.iterdir()) == ["trunkline.toml"], "nothing was made"
+
+
+def test_debugging_shows_the_traceback(trunkline: Run) -> None:
+    """TRUNKLINE_DEBUG=1 is for those who mend the program."""
+    assert "Traceback" in trunkline("run", "nobody", env={"TRUNKLINE_DEBUG": "1"}).stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (TrunklineError("It rains.", hint="Take a coat."), 1, "Error: It rains.\nHint: Take a coat.\n"),
+        (ExceptionGroup("g", [ExceptionGroup("h", [TrunklineError("It rains.")])]), 1, "Error: It rains.\n"),
+        (
+            RemoteFault("not_found", "There is nothing by that name.", "/secret/path"),
+            1,
+            "Error: There is nothing by",
+        ),
+        (click.UsageError("too many"), 2, "Error: too many\n"),
+        (KeyboardInterrupt(), 130, "\n"),
+        (
+            ZeroDivisionError("oops"),
+            1,
+            "Error: Something went wrong inside Trunkline (ZeroDivisionError: oops).",
+        ),
+    ],
+)
+def test_each_kind_of_error_has_its_look(
+    error: BaseException, status: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One sentence and a hint, whatever was raised and however deep in task groups."""
+
+    def fail() -> int:
+        raise error
+
+    assert shown(fail) == status
+    printed = capsys.readouterr().err
+    assert printed.startswith(said) and "Traceback" not in printed and "/secret/path" not in printed
