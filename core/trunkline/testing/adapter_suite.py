@@ -94,6 +94,9 @@ class AdapterContract(ABC):
     lacks: ClassVar[Mapping[SituationName, str]] = {}
     """Situations that cannot be, each with the reason."""
 
+    sentence: ClassVar[str] = SENTENCE
+    """What is said in the situations that say something."""
+
     counts: ClassVar[bool] = True
     """Whether the other side counts tokens."""
 
@@ -101,8 +104,8 @@ class AdapterContract(ABC):
     def situation(self, name: SituationName) -> AbstractAsyncContextManager[Situation]:
         """Bring a situation about.
 
-        ``text`` answers SENTENCE; ``reasoning`` thinks THOUGHT and answers SENTENCE; ``calls`` makes CALLS;
-        ``text_and_calls`` says SENTENCE and makes CALLS; ``bad_arguments`` calls ``look`` with arguments that are no
+        ``text`` answers ``sentence``; ``reasoning`` thinks THOUGHT and answers it; ``calls`` makes CALLS;
+        ``text_and_calls`` says it and makes CALLS; ``bad_arguments`` calls ``look`` with arguments that are no
         JSON; ``limit`` is stopped by the limit of tokens; ``endless`` begins to answer and does not end;
         ``silent`` never begins. ``malformed``, ``cut`` and ``quit`` (no finish reason) come after some text.
         """
@@ -116,7 +119,7 @@ class AdapterContract(ABC):
     async def test_text_comes_in_pieces_and_then_one_finish(self) -> None:
         """The pieces make up the text, several arrive, and exactly one Finish comes last."""
         events = await self._events("text")
-        assert "".join(event.text for event in events if isinstance(event, Text)) == SENTENCE
+        assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
         assert len([event for event in events if isinstance(event, Text)]) > 1
         assert [event for event in events if isinstance(event, Finish)] == [events[-1]]
         assert _finish(events).reason == "stop"
@@ -135,7 +138,7 @@ class AdapterContract(ABC):
         """What the vendor shows of its reasoning comes as Reasoning, and is no part of the text."""
         events = await self._events("reasoning")
         assert "".join(event.text for event in events if isinstance(event, Reasoning)) == THOUGHT
-        assert "".join(event.text for event in events if isinstance(event, Text)) == SENTENCE
+        assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
 
     @pytest.mark.anyio
     async def test_parallel_calls_come_whole_and_in_order(self) -> None:
@@ -148,7 +151,7 @@ class AdapterContract(ABC):
     async def test_text_that_comes_with_calls_is_kept(self) -> None:
         """Text and calls of one answer both arrive, the text first (PA-F14)."""
         events = await self._events("text_and_calls")
-        assert "".join(event.text for event in events if isinstance(event, Text)) == SENTENCE
+        assert "".join(event.text for event in events if isinstance(event, Text)) == self.sentence
         self._are_the_calls(events)
 
     @pytest.mark.anyio
@@ -233,7 +236,7 @@ class AdapterContract(ABC):
             async with anyio.create_task_group() as tasks:
                 for _ in range(10):
                     tasks.start_soon(ask)
-        assert answers == [SENTENCE] * 10
+        assert answers == [self.sentence] * 10
 
     @pytest.mark.anyio
     async def test_it_has_a_name_and_can_be_closed_unused(self) -> None:

@@ -1,0 +1,216 @@
+"""What a person gets from the offline adapter, and the adapter contract as far as it can apply."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from trunkline import Call, Finish, Message, ModelRequest, Text, ToolCall, ToolSchema
+from trunkline.testing.adapter_suite import PROGRAMS, AdapterContract, Situation, SituationName
+from trunkline_offline import OfflineAdapter
+from trunkline_offline.answers import HELP, HOW_TO
+
+pytestmark = pytest.mark.anyio
+
+SEARCH = ToolSchema(
+    name="memory_search",
+    description="Search memory.",
+    parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
+READ = ToolSchema(
+    name="read_file",
+    description="Read a file.\n\nWith more words.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string"},
+            "limit": {"type": "integer"},
+            "lines": {"type": "array"},
+            "deep": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+        },
+        "required": ["path"],
+    },
+)
+HIT = {"path": "notes/boat.md", "line": 3, "content": "The boat is called Aurora.", "context": ""}
+
+
+def user(text: str) -> Message:
+    return Message(id="msg_u", role="user", content=text)
+
+
+def after(call: ToolCall, output: str, *, error: bool = False) -> tuple[Message, Message]:
+    """What stands in the conversation when a call has been made and answered."""
+    made = Message(id=f"msg_{call.id}", role="assistant", content="", tool_calls=(call,))
+    result = Message(
+        id=f"msg_{call.id}_r", role="tool", content=output, tool_call_id=call.id, name=call.name, error=error
+    )
+    return made, result
+
+
+async def ask(
+    *messages: Message, tools: tuple[ToolSchema, ...] = (SEARCH, READ)
+) -> tuple[str, list[ToolCall]]:
+    events = [e async for e in OfflineAdapter().stream(ModelRequest(messages=messages, tools=tools))]
+    assert isinstance(events[-1], Finish)
+    text = "".join(event.text for event in events if isinstance(event, Text))
+    return text, [event.call for event in events if isinstance(event, Call)]
+
+
+async def found(question: str, result: Any) -> str:
+    """The answer to a question when the search found this."""
+    _, [call] = await ask(user(question))
+    text, calls = await ask(
+        user(question), *after(call, result if isinstance(result, str) else json.dumps(result))
+    )
+    assert not calls
+    return text
+
+
+async def test_a_question_is_looked_for_in_memory() -> None:
+    """The words that carry meaning are searched for."""
+    text, [call] = await ask(user("What is my boat called?"))
+    assert (text, call.name, call.arguments) == ("", "memory_search", {"query": "boat called"})
+
+
+@pytest.mark.parametrize("shape", [[HIT], {"hits": [HIT]}, "notes/boat.md:3: The boat is called Aurora."])
+async def test_what_memory_holds_is_quoted_with_its_place(shape: Any) -> None:
+    """The passage comes with path and line, and with how to configure a model."""
+    text = await found("What is my boat called?", shape)
+    assert "> The boat is called Aurora.\n> (notes/boat.md, line 3)" in text
+    assert "OPENAI_API_KEY" in text
+    assert "[adapters.openai]" in text
+
+
+async def test_the_best_passage_comes_first_and_conversations_are_left_out() -> None:
+    """Passages with more of the words are better; the stored question itself is no answer."""
+    own = {"path": "blocks/main/conversations/conv_1.jsonl", "line": 1, "content": "What is my boat called?"}
+    other = {"path": "notes/car.md", "line": 1, "content": "The car is called Tin."}
+    text = await found("What is my boat called?", [own, other, HIT])
+    assert "jsonl" not in text
+    assert text.index("Aurora") < text.index("Tin")
+
+
+async def test_when_all_words_together_are_not_found_each_is_looked_for() -> None:
+    """A second round searches for the words one by one; what it finds is quoted."""
+    question = user("Is the boat called Borealis?")
+    _, [first] = await ask(question)
+    missed = after(first, "[]")
+    _, second = await ask(question, *missed)
+    assert [call.arguments["query"] for call in second] == ["borealis", "called", "boat"]
+    assert len({first.id, *(call.id for call in second)}) == 4
+    made = Message(id="msg_2", role="assistant", content="", tool_calls=tuple(second))
+    outputs = ("[]", "[]", json.dumps([HIT]))
+    results = [
+        Message(id=f"r{n}", role="tool", content=text, tool_call_id=call.id, name=call.name)
+        for n, (call, text) in enumerate(zip(second, outputs, strict=True))
+    ]
+    text, calls = await ask(question, *missed, made, *results)
+    assert not calls
+    assert "Aurora" in text
+
+
+async def test_nothing_found_is_said_with_what_to_do() -> None:
+    """The answer names the words and the command that brings text in."""
+    text = await found("Aurora?", "[]")
+    assert "aurora" in text
+    assert "trunkline memory add" in text
+
+
+async def test_a_failed_search_is_told() -> None:
+    """The tool's own words reach the person."""
+    _, [call] = await ask(user("Where is Aurora?"))
+    text, calls = await ask(user("Where is Aurora?"), *after(call, "memory does not answer", error=True))
+    assert not calls
+    assert "memory does not answer" in text
+
+
+async def test_without_a_search_tool_it_says_so() -> None:
+    """No tool, no call, no pretence."""
+    text, calls = await ask(user("Where is Aurora?"), tools=())
+    assert not calls
+    assert "no search tool" in text
+
+
+@pytest.mark.parametrize("greeting", ["hello", "Hi!", "Guten Morgen", "help", "What can you do?", "?", "   "])
+async def test_a_greeting_gets_a_useful_text(greeting: str) -> None:
+    """It says what can be done, and how to get a model."""
+    text, calls = await ask(user(greeting))
+    assert not calls
+    assert "/tool" in text
+    assert "trunkline memory add" in text
+
+
+@pytest.mark.parametrize(
+    ("line", "arguments"),
+    [
+        ("/tool read_file path=notes/a.md", {"path": "notes/a.md"}),
+        ('/tool read_file path="two words.md" limit=3', {"path": "two words.md", "limit": 3}),
+        (r'/tool read_file path="a \"b\"\nc"', {"path": 'a "b"\nc'}),
+        ("/tool read_file path='C:\\x y'", {"path": "C:\\x y"}),
+        ("/tool read_file path=7", {"path": "7"}),
+        ("/tool read_file path=a lines=[1, 2] deep=true", {"path": "a", "lines": [1, 2], "deep": True}),
+        ('/tool read_file json={"path": "a b", "limit": 2}', {"path": "a b", "limit": 2}),
+        ("/tool read_file path=", {"path": ""}),
+        ("/tool read_file", {}),
+    ],
+)
+async def test_a_tool_is_run_when_told_to(line: str, arguments: dict[str, Any]) -> None:
+    """The plain form becomes a call with typed arguments."""
+    text, [call] = await ask(user(line))
+    assert (text, call.name, call.arguments) == ("", "read_file", arguments)
+
+
+async def test_a_tools_result_is_shown() -> None:
+    """The output as it is; a failed call says that it failed."""
+    line = user("/tool read_file path=a")
+    _, [call] = await ask(line)
+    assert "first line\nsecond" in (await ask(line, *after(call, "first line\nsecond")))[0]
+    text, calls = await ask(line, *after(call, "no such file", error=True))
+    assert not calls
+    assert "failed" in text
+    assert "no such file" in text
+
+
+async def test_tool_alone_lists_the_tools() -> None:
+    """Each with its parameters and the first line of its description."""
+    text, calls = await ask(user("/tool"))
+    assert not calls
+    assert "- `read_file path=… [limit=…] [lines=…] [deep=…]`: Read a file." in text
+    assert "With more words" not in text
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("/tool nosuch a=1", "There is no tool 'nosuch'"),
+        ("/tool read_file notes/a.md", "read_file path=…"),
+        ("/tool read_file lines=[1,", "cannot be read"),
+    ],
+)
+async def test_a_command_that_cannot_be_run_is_explained(line: str, says: str) -> None:
+    """Nothing is called, and the person learns the form."""
+    text, calls = await ask(user(line))
+    assert not calls
+    assert says in text
+
+
+async def test_a_message_that_steers_the_turn_is_answered_itself() -> None:
+    """The last message of a person counts, whatever came before."""
+    _, [call] = await ask(user("Where is Aurora?"))
+    text, calls = await ask(user("Where is Aurora?"), *after(call, "[]"), user("/tool"))
+    assert not calls
+    assert "read_file" in text
+
+
+class TestContract(AdapterContract):
+    """The contract; most situations need another side, and there is none."""
+
+    counts = False
+    lacks = dict.fromkeys([name for name in PROGRAMS if name != "text"], "there is no model and no network")
+    sentence = f"{HELP}\n\n{HOW_TO}"
+
+    @asynccontextmanager
+    async def situation(self, name: SituationName) -> AsyncIterator[Situation]:
+        yield Situation(OfflineAdapter(), ModelRequest(messages=(user("hello"),)))
