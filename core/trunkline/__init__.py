@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trunkline.abc.channels import Channel, Gateway, Watch
     from trunkline.abc.context import ContextPart, ContextSource, TurnInfo, TurnMiddleware
+    from trunkline.abc.foreground import ForegroundChannel, Sitting
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
     from trunkline.abc.memory import Change, Memory, MemoryRule, MemoryStore
     from trunkline.abc.models import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
     from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxResult
     from trunkline.abc.tools import Proceed, Stage, Tool, ToolContext, ToolInvocation, ToolMiddleware
+    from trunkline.channels.text import printable
     from trunkline.config.secret import Secret
     from trunkline.config.settings import (
         ChannelsSettings,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
         ErrorCode,
         ModelError,
         ModelFault,
+        PluginError,
         StorageError,
         ToolError,
         TrunklineError,
@@ -78,13 +81,14 @@ if TYPE_CHECKING:
     )
     from trunkline.messages.workers import WorkerKind
     from trunkline.paths import Folder, PathRefused, beneath
-    from trunkline_bus import Bus, BusMessage, BusMiddleware, Payload, Refusal, RemoteFault
+    from trunkline_bus import Bus, BusMessage, BusMiddleware, Payload, Refusal, RemoteFault, new_id
 
 __version__ = "0.1.0"
 
 _PLACES: dict[str, str] = {
     "trunkline.abc.channels": "Channel Gateway Watch",
     "trunkline.abc.context": "ContextPart ContextSource TurnInfo TurnMiddleware",
+    "trunkline.abc.foreground": "ForegroundChannel Sitting",
     "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
     "trunkline.abc.memory": "Change Memory MemoryRule MemoryStore",
     "trunkline.abc.models": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo ModelMiddleware ModelRequest "
@@ -92,10 +96,12 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
     "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxResult",
     "trunkline.abc.tools": "Proceed Stage Tool ToolContext ToolInvocation ToolMiddleware",
+    "trunkline.channels.text": "printable",
     "trunkline.config.secret": "Secret",
     "trunkline.config.settings": "ChannelsSettings GatewaySettings MemorySettings MonitorSettings RuntimeSettings "
     "ToolsSettings",
-    "trunkline.errors": "ConfigError ErrorCode ModelError ModelFault StorageError ToolError TrunklineError Unavailable",
+    "trunkline.errors": "ConfigError ErrorCode ModelError ModelFault PluginError StorageError ToolError "
+    "TrunklineError Unavailable",
     "trunkline.function_tool": "BlockPath FunctionTool tool",
     "trunkline.hookspecs": "hookimpl",
     "trunkline.messages.blocks": "Block BlockConfig Pulse",
@@ -108,7 +114,7 @@ _PLACES: dict[str, str] = {
     "TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
     "trunkline.messages.workers": "WorkerKind",
     "trunkline.paths": "Folder PathRefused beneath",
-    "trunkline_bus": "Bus BusMessage BusMiddleware Payload Refusal RemoteFault",
+    "trunkline_bus": "Bus BusMessage BusMiddleware Payload Refusal RemoteFault new_id",
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
 
@@ -142,6 +148,7 @@ __all__ = [
     "FeedEvent",
     "Finish",
     "Folder",
+    "ForegroundChannel",
     "FunctionTool",
     "Gateway",
     "GatewaySettings",
@@ -172,6 +179,7 @@ __all__ = [
     "MonitorSettings",
     "PathRefused",
     "Payload",
+    "PluginError",
     "PluginSettings",
     "Proceed",
     "Pulse",
@@ -186,6 +194,7 @@ __all__ = [
     "SearchMemory",
     "Secret",
     "SendMessage",
+    "Sitting",
     "Stage",
     "StorageError",
     "Text",
@@ -217,6 +226,8 @@ __all__ = [
     "__version__",
     "beneath",
     "hookimpl",
+    "new_id",
+    "printable",
     "tool",
 ]
 

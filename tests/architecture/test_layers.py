@@ -1,0 +1,140 @@
+"""Who may know whom. The contracts stand in pyproject.toml; what import-linter cannot see is read from the source."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+PUBLIC = (
+    "trunkline",
+    "trunkline.abc",
+    "trunkline.errors",
+    "trunkline.messages",
+    "trunkline.paths",
+    "trunkline.testing",
+)
+"""What a plugin may import of the core: the face, and the modules of contracts that the face is made of."""
+
+
+def imports(file: Path) -> Iterator[tuple[str, int]]:
+    """Every module that a file imports, with the line; ``from a import b`` counts as ``a``."""
+    for node in ast.walk(ast.parse(file.read_text(), str(file))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield str(node.module), node.lineno
+
+
+def within(module: str, *packages: str) -> bool:
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def python_files(*folders: str) -> list[Path]:
+    return [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def packages() -> list[Path]:
+    """The import packages of all bundled plugins."""
+    found = [
+        path for folder in ("plugins", "adapters", "channels") for path in (ROOT / folder).glob("*/src/*")
+    ]
+    return sorted(path for path in found if path.is_dir() and path.name.isidentifier())
+
+
+def where(file: Path, line: int) -> str:
+    return f"{file.relative_to(ROOT)}:{line}"
+
+
+def test_the_contracts_of_pyproject_hold():
+    """Layers, the bus that knows nobody, and NATS in the bus alone."""
+    lint = Path(sys.executable).with_name("lint-imports")
+    done = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_no_plugin_knows_another():
+    """A bundled plugin imports no other bundled plugin."""
+    names = {package.name for package in packages()}
+    assert names, "there are bundled plugins"
+    wrong = [
+        f"{where(file, line)} imports {module}"
+        for package in packages()
+        for file in package.rglob("*.py")
+        for module, line in imports(file)
+        if within(module, *(names - {package.name}))
+    ]
+    assert wrong == []
+
+
+def test_plugins_know_the_public_core_only():
+    """A bundled plugin gets by with what any third party may use: nothing inside of workers, runtime or loading."""
+    wrong = [
+        f"{where(file, line)} imports {module}"
+        for package in packages()
+        for file in package.rglob("*.py")
+        for module, line in imports(file)
+        if within(module, "nats") or (within(module, "trunkline") and not _is_public(module))
+    ]
+    assert wrong == []
+
+
+def _is_public(module: str) -> bool:
+    return module == "trunkline" or within(module, *PUBLIC)
+
+
+def test_the_core_knows_no_plugin():
+    """Core and bus import no bundled plugin: they are found by their entry points, as everybody's are."""
+    names = tuple(package.name for package in packages())
+    wrong = [
+        f"{where(file, line)} imports {module}"
+        for file in python_files("core", "bus")
+        for module, line in imports(file)
+        if within(module, *names)
+    ]
+    assert wrong == []
+
+
+def test_the_opentelemetry_sdk_is_set_up_in_one_place():
+    """Everything else uses the API, which does nothing until somebody sets it up."""
+    allowed = ROOT / "core/trunkline/telemetry/setup.py"
+    wrong = [
+        where(file, line)
+        for file in python_files("core", "bus", "plugins", "adapters", "channels")
+        for module, line in imports(file)
+        if within(module, "opentelemetry.sdk", "opentelemetry.exporter") and file != allowed
+        if "tests" not in file.parts
+    ]
+    assert wrong == []
+
+
+def test_the_turn_machine_does_no_io():
+    """It imports data and nothing that could read, write, wait or tell the time."""
+    allowed = (
+        "collections",
+        "dataclasses",
+        "enum",
+        "typing",
+        "trunkline.errors",
+        "trunkline.messages",
+        "trunkline_bus",
+    )
+    file = ROOT / "core/trunkline/monitor/turn.py"
+    assert [where(file, line) for module, line in imports(file) if not within(module, *allowed)] == []
+    tree = ast.parse(file.read_text())
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef | ast.Await)]
+
+
+@pytest.mark.parametrize("folder", ["bus/trunkline_bus", "core/trunkline"])
+def test_every_module_says_what_it_is(folder):
+    """A module opens with a docstring."""
+    silent = [file for file in python_files(folder) if file.read_text().strip() and not _docstring(file)]
+    assert [str(file.relative_to(ROOT)) for file in silent] == []
+
+
+def _docstring(file: Path) -> str | None:
+    return ast.get_docstring(ast.parse(file.read_text()))
