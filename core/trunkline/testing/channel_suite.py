@@ -68,7 +68,7 @@ class ChannelSuite(ABC):
 
             async def act(person: Person) -> None:
                 await person.say("good morning")
-                await _until(lambda: "You said: good morning" in person.seen())
+                await until(lambda: "You said: good morning" in person.seen())
 
             await self._talk(gateway, act)
             assert [message.content for message in gateway.sent] == ["good morning"]
@@ -82,7 +82,7 @@ class ChannelSuite(ABC):
             async def act(person: Person) -> None:
                 for word in ("one", "two"):
                     await person.say(word)
-                    await _until(lambda word=word: f"You said: {word}" in person.seen())  # type: ignore[misc]
+                    await until(lambda word=word: f"You said: {word}" in person.seen())  # type: ignore[misc]
 
             await self._talk(gateway, act)
             assert gateway.sent[0].conversation is None
@@ -95,13 +95,13 @@ class ChannelSuite(ABC):
 
             async def act(person: Person) -> None:
                 await person.say("first")
-                await _until(lambda: "You said: first" in person.seen())
+                await until(lambda: "You said: first" in person.seen())
                 gateway.away = True
                 await person.say("second")
                 await anyio.sleep(0.5)
                 assert "You said: second" not in person.seen()
                 gateway.away = False
-                await _until(lambda: "You said: second" in person.seen())
+                await until(lambda: "You said: second" in person.seen())
 
             await self._talk(gateway, act)
             assert [message.content for message in gateway.sent] == ["first", "second"]
@@ -119,7 +119,7 @@ class ChannelSuite(ABC):
 
             async def act(person: Person) -> None:
                 await person.say("hello")
-                await _until(lambda: sentence in " ".join(person.seen().split()))
+                await until(lambda: sentence in " ".join(person.seen().split()))
                 assert "Half of an ans" in person.seen()
 
             await self._talk(gateway, act)
@@ -138,7 +138,7 @@ class ChannelSuite(ABC):
 
             async def act(person: Person) -> None:
                 await person.say("what is it")
-                await _until(lambda: "It is forty-two." in person.seen())
+                await until(lambda: "It is forty-two." in person.seen())
 
             await self._talk(gateway, act)
 
@@ -155,7 +155,7 @@ class ChannelSuite(ABC):
 
             async def act(person: Person) -> None:
                 await person.say("write to them")
-                await _until(lambda: "Send the mail?" in person.seen())
+                await until(lambda: "Send the mail?" in person.seen())
                 await anyio.sleep(0.5)
 
             await self._talk(gateway, act)
@@ -174,10 +174,12 @@ class ChannelSuite(ABC):
                 async with anyio.create_task_group() as tasks:
                     tasks.start_soon(person.channel.run, gateway)
                     await person.say("go")
-                    await _until(lambda: bool(gateway.sent))
+                    await until(lambda: bool(gateway.sent))
                     tasks.cancel_scope.cancel()
 
 
-async def _until(true: Callable[[], bool]) -> None:
-    while not true():  # noqa: ASYNC110 - what is awaited happens on a screen
-        await anyio.sleep(0.01)
+async def until(true: Callable[[], object], *, within: float = PATIENCE) -> None:
+    """Wait until something holds. Raises TimeoutError after ``within`` seconds."""
+    with anyio.fail_after(within):
+        while not true():  # noqa: ASYNC110 - what is awaited happens on a screen
+            await anyio.sleep(0.01)

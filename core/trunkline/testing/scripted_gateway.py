@@ -101,9 +101,9 @@ class ScriptedGateway:
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
+    ) -> None:
         self._tasks.cancel_scope.cancel()
-        return await self._tasks.__aexit__(kind, error, trace)
+        await self._tasks.__aexit__(None, None, None)  # an error of the block leaves it as it is, in no group
 
     def check(self) -> None:
         """Raises Unavailable while the gateway is away."""

@@ -26,8 +26,19 @@ _URL = r"https?://[^\s<>()\[\]\"'`]+"
 class _Code(CodeBlock):
     """Code in the terminal's own background and without padding, so that it can be copied."""
 
+    label = ""
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> "_Code":
+        language, _, more = token.info.strip().partition(" ")
+        block = cls(language or "text", markdown.code_theme)
+        block.label = f"{language} {more}" if more else ""
+        return block
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         code = str(self.text).rstrip("\n")
+        if self.label:
+            yield Text(self.label, style="dim")
         yield Syntax(code, self.lexer_name, theme=self.theme, word_wrap=True, background_color="default")
 
 
@@ -161,7 +172,8 @@ class MarkdownStream:
             return ""
         done, rest = body[:-keep], body[-keep:]
         printed = self._print(opening + "".join(done) + fence.markup + "\n")
-        self._pending, self._joined = opening + "".join(rest), True
+        language = fence.info.strip().partition(" ")[0]
+        self._pending, self._joined = f"{fence.markup}{language}\n" + "".join(rest), True
         return printed
 
     def _split_list(self, keep: int) -> str:

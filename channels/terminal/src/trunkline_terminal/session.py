@@ -87,7 +87,7 @@ class Session:
         spoken = [
             message for message in view.messages if message.role in ("user", "assistant") and message.content
         ]
-        shown = [message for message in spoken if message.role == "user" or message.turn != view.running]
+        shown = [m for m in spoken if m.role == "user" or m.turn is None or m.turn != view.running]
         for message in shown[-RECALLED:]:
             if message.role == "user":
                 self.screen.message(message.content)

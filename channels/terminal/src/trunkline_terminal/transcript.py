@@ -86,7 +86,7 @@ def load(path: Path) -> tuple[Message, ...]:
         document = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise TranscriptError(f"Cannot read {path}: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TranscriptError(f"{path} is not a saved conversation: {error}.") from error
     try:
         return tuple(decode(document))

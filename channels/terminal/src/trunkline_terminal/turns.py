@@ -236,7 +236,7 @@ class Turns:
 
     def __init__(self, gateway: Gateway, screen: Screen, outage: Outage, render: Render = None) -> None:
         self._gateway, self._screen, self._outage, self._render = gateway, screen, outage, render
-        self._waiting: deque[Followed] = deque()
+        self.waiting: deque[Followed] = deque()
         self._known: set[str] = set()
         self._changed = anyio.Event()
         self.running: TurnView | None = None
@@ -253,13 +253,13 @@ class Turns:
         """
         if followed.turn not in self._known:
             self._known.add(followed.turn)
-            self._waiting.append(followed)
+            self.waiting.append(followed)
             self._change()
 
     @property
     def count(self) -> int:
         """How many turns run or wait."""
-        return len(self._waiting) + (self.running is not None)
+        return len(self.waiting) + (self.running is not None)
 
     async def changed(self) -> None:
         """Wait until a turn is added, begins or ends."""
@@ -273,9 +273,9 @@ class Turns:
     async def run(self) -> None:
         """Show turns as they come, until cancelled."""
         while True:
-            while not self._waiting:
+            while not self.waiting:
                 await self._changed.wait()
-            await self._show(self._waiting.popleft())
+            await self._show(self.waiting.popleft())
 
     async def _show(self, followed: Followed) -> None:
         self.running = TurnView(self._gateway, self._screen, self._outage, followed, self._render)
@@ -285,7 +285,7 @@ class Turns:
             outcome = await self.running.show()
         finally:
             steered, self.running = self.running.steered, None
-            self._waiting = deque(turn for turn in self._waiting if turn.message not in steered)
+            self.waiting = deque(turn for turn in self.waiting if turn.message not in steered)
             self._change()
         self.usage += outcome.usage
         self.failed |= outcome.failed

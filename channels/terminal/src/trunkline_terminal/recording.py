@@ -1,0 +1,60 @@
+"""A screen for tests: it keeps what it was asked to show."""
+
+from trunkline_terminal.screen import Status, Tone
+
+
+class RecordingScreen:
+    """A screen that keeps what it was asked to show, as (what, text) pairs."""
+
+    def __init__(self, allow: bool | None = None) -> None:
+        self.shown: list[tuple[str, str]] = []
+        self.statuses: list[Status] = []
+        self.allow = allow
+
+    def note(self, text: str, tone: Tone = "dim") -> None:
+        self.shown.append(("note" if tone in ("dim", "plain") else tone, text))
+
+    def answer(self, text: str) -> None:
+        if text:
+            self.shown.append(("answer", text))
+
+    def reasoning(self, text: str) -> None:
+        self.shown.append(("reasoning", text))
+
+    def settle(self) -> None:
+        if self.shown and self.shown[-1] != ("settle", ""):
+            self.shown.append(("settle", ""))
+
+    def reset(self) -> None:
+        self.shown.append(("reset", ""))
+
+    def tool_started(self, call: str, label: str) -> None:
+        self.shown.append(("started", label))
+
+    def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
+        self.shown.append(("failed" if failed else "done", label))
+
+    def message(self, text: str) -> None:
+        self.shown.append(("message", text))
+
+    def status(self, status: Status) -> None:
+        self.statuses.append(status)
+
+    async def confirm(self, question: str) -> bool | None:
+        self.shown.append(("question", question))
+        return self.allow
+
+    def all(self, what: str) -> list[str]:
+        """The texts of one kind."""
+        return [text for kind, text in self.shown if kind == what]
+
+    @property
+    def text(self) -> str:
+        """The answer as shown, without what was reset."""
+        parts: list[str] = []
+        for kind, text in self.shown:
+            if kind == "answer":
+                parts.append(text)
+            elif kind == "reset":
+                parts.clear()
+        return "".join(parts)

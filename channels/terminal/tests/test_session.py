@@ -1,0 +1,231 @@
+"""What becomes of the lines that a person enters."""
+
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.abc.foreground import Sitting
+from trunkline.errors import TrunklineError
+from trunkline.messages.conversation import Message
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.turn import MessageSteered, TextDelta, TurnEnded
+from trunkline.testing.channel_suite import until
+from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo
+from trunkline_bus import RemoteFault
+from trunkline_terminal.recording import RecordingScreen
+from trunkline_terminal.session import Session
+
+pytestmark = pytest.mark.anyio
+
+
+class Talk:
+    """A session on a scripted gateway, with its screen."""
+
+    def __init__(self, gateway: ScriptedGateway, sitting: Sitting) -> None:
+        self.gateway, self.screen = gateway, RecordingScreen()
+        self.session = Session(gateway, self.screen, sitting)
+
+    async def say(self, *lines: str) -> None:
+        """Enter lines and wait until their turns have ended."""
+        for line in lines:
+            await self.session.handle(line)
+        await self.session.turns.idle()
+
+
+@asynccontextmanager
+async def talking(
+    answer: Callable[[SendMessage], Iterable[Step]] = echo, *, begin: Sitting | None = None
+) -> AsyncIterator[Talk]:
+    async with (
+        ScriptedGateway(answer, blocks=("main", "work")) as gateway,
+        anyio.create_task_group() as tasks,
+    ):
+        talk = Talk(gateway, begin or Sitting())
+        await talk.session.begin()
+        tasks.start_soon(talk.session.turns.run)
+        tasks.start_soon(talk.session.keep_status)
+        with anyio.fail_after(20):
+            yield talk
+        tasks.cancel_scope.cancel()
+
+
+async def test_messages_go_into_one_conversation() -> None:
+    """The first message begins a conversation, the next go on with it."""
+    async with talking() as talk:
+        await talk.say("one", "two")
+        first, second = talk.gateway.sent
+        assert first.conversation is None and second.conversation == talk.session.place.conversation
+
+
+async def test_new_begins_another_conversation() -> None:
+    """After /new the next message stands alone, in the same block."""
+    async with talking(begin=Sitting(block="work")) as talk:
+        await talk.say("one", "/new", "two")
+        assert [(message.block, message.conversation) for message in talk.gateway.sent] == [
+            ("work", None)
+        ] * 2
+
+
+async def test_switch_goes_to_a_block_and_says_the_rest() -> None:
+    """/switch BLOCK TEXT begins a conversation there; /switch-BLOCK is the same."""
+    async with talking() as talk:
+        await talk.say("/switch work good morning", "/switch-main and here")
+        assert [(message.block, message.content) for message in talk.gateway.sent] == [
+            ("work", "good morning"), ("main", "and here"),
+        ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line", ["/switch wrok", "/switch", "/steer x", "/trace", "/save", "/load nope.json", "/nope"]
+)
+async def test_what_cannot_be_done_is_one_sentence(line: str) -> None:
+    """A command that cannot be carried out says why, changes nothing and counts as failed."""
+    async with talking() as talk:
+        await talk.say(line)
+        assert len(talk.screen.all("error")) == 1 and talk.gateway.sent == []
+        assert talk.session.failed
+
+
+async def test_an_unknown_block_names_the_nearest() -> None:
+    """A block that is not there is refused at the start, with the one that was meant."""
+    async with ScriptedGateway(blocks=("main", "work")) as gateway:
+        with pytest.raises(TrunklineError) as caught:
+            await Talk(gateway, Sitting(block="wrok")).session.begin()
+    assert "work" in caught.value.hint
+
+
+async def test_a_refused_message_is_told() -> None:
+    """The gateway's sentence is shown, and the next message may go through."""
+    async with talking() as talk:
+        talk.gateway.refuses = RemoteFault("too_large", "The message is too large.")
+        await talk.say("x")
+        talk.gateway.refuses = None
+        await talk.say("y")
+        assert talk.screen.all("error") == ["The message is too large."]
+        assert talk.screen.text == "You said: y"
+
+
+async def test_a_message_waits_for_a_gateway_that_is_away() -> None:
+    """It is sent once when the gateway is back; the person is told both."""
+    async with talking() as talk:
+        talk.gateway.away = True
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(talk.say, "hello")
+            await until(lambda: talk.screen.all("warning"))
+            assert talk.screen.statuses[-1].connected is False
+            talk.gateway.away = False
+        assert [message.content for message in talk.gateway.sent] == ["hello"]
+        assert "The platform is back." in talk.screen.all("note")
+
+
+async def test_interrupt_ends_the_running_turn() -> None:
+    """Ctrl-C cancels what runs; what waits behind it goes on."""
+
+    def answer(message: SendMessage) -> Iterable[Step]:
+        yield from [TextDelta(step=0, offset=0, text="I begin"), anyio.Event()]
+
+    async with talking(lambda m: answer(m) if m.content == "long" else echo(m)) as talk:
+        await talk.session.handle("long")
+        await talk.session.handle("next")
+        await until(lambda: talk.screen.text == "I begin")
+        assert await talk.session.interrupt() == "turn"
+        await talk.session.turns.idle()
+        assert "Cancelled." in talk.screen.all("warning")
+        assert talk.screen.text == "I beginYou said: next"
+        assert await talk.session.interrupt() == "nothing"
+
+
+async def test_steering_is_not_a_turn_of_its_own() -> None:
+    """A message that the running turn took in is not shown a second time; one that came too late is."""
+    taken = anyio.Event()
+    steered: list[MessageSteered] = []
+
+    def answer(message: SendMessage) -> Iterable[Step]:
+        yield TextDelta(step=0, offset=0, text="I begin. ")
+        yield taken
+        yield from steered
+        yield TurnEnded(reason="stop")
+
+    async with talking(lambda m: answer(m) if m.content == "long" else echo(m)) as talk:
+        await talk.session.handle("long")
+        await until(lambda: talk.session.turns.running)
+        await talk.session.handle("/steer be brief")
+        await talk.session.handle("/steer too late")
+        assert [message.steer for message in talk.gateway.sent[1:]] == [talk.gateway.sent[1].steer] * 2
+        first = talk.session.turns.waiting[0].message
+        steered.append(MessageSteered(message=Message(id=first, role="user", content="be brief")))
+        taken.set()
+        await talk.session.turns.idle()
+        assert talk.screen.text == "I begin. You said: too late"
+
+
+async def test_a_conversation_is_taken_up_again() -> None:
+    """Its last messages are shown, and the next message goes into it."""
+    async with ScriptedGateway() as gateway, anyio.create_task_group() as tasks:
+        said = [
+            Message(id=f"m{n}", role="user" if n % 2 == 0 else "assistant", content=f"text {n}")
+            for n in range(20)
+        ]
+        conversation = gateway.add_conversation("main", said, title="Old talk")
+        talk = Talk(gateway, Sitting(conversation=conversation))
+        await talk.session.begin()
+        tasks.start_soon(talk.session.turns.run)
+        assert talk.screen.all("message")[-1] == "text 18" and talk.screen.all("answer")[-1] == "text 19"
+        assert "text 2" not in talk.screen.all("message")
+        assert talk.screen.statuses[-1].title == "Old talk"
+        await talk.say("more")
+        assert gateway.sent[0].conversation == conversation
+        tasks.cancel_scope.cancel()
+
+
+async def test_an_unknown_conversation_is_refused() -> None:
+    """There is a sentence instead of a sitting."""
+    async with ScriptedGateway() as gateway:
+        with pytest.raises(RemoteFault):
+            await Talk(gateway, Sitting(conversation="conv_nope")).session.begin()
+
+
+async def test_save_and_load(tmp_path: Path) -> None:
+    """A saved conversation is loaded as a new one: the next message carries it, the one after that need not."""
+    path = tmp_path / "talk.json"
+    async with talking() as talk:
+        await talk.say("one", f"/save {path}", f"/load {path}", "two", "three")
+        one, two, three = talk.gateway.sent
+        assert one.history is None
+        assert two.conversation is None and two.history is not None
+        assert [message.content for message in two.history] == ["one", "You said: one"]
+        assert three.history is None and three.conversation is not None
+        await talk.say(f"/save {tmp_path}/")
+        assert len(list(tmp_path.glob("conversation_*.json"))) == 1
+
+
+async def test_status_blocks_and_trace_tell_where_one_is() -> None:
+    """They name the block, the conversation, the tokens and the turn."""
+    async with talking() as talk:
+        await talk.say("one", "/status", "/blocks", "/trace")
+        told = "\n".join(talk.screen.all("note"))
+        assert talk.session.place.conversation in told  # type: ignore[operator]
+        assert "* main" in told and "work" in told
+        assert "trunkline trace turn_" in told
+
+
+async def test_trace_draws_where_the_program_can() -> None:
+    """What draws the trace is handed in by the command line."""
+
+    async def draw(turn: str) -> str:
+        return f"tree of {turn}"
+
+    async with talking(begin=Sitting(trace=draw)) as talk:
+        await talk.say("/trace turn_1")
+        assert "tree of turn_1" in talk.screen.all("note")
+
+
+async def test_exit_leaves() -> None:
+    """/exit and /quit end the sitting, other lines do not."""
+    async with talking() as talk:
+        assert [await talk.session.handle(line) for line in ("/exit", "/quit", "", "/help")] == [
+            False, False, True, True,
+        ]  # fmt: skip

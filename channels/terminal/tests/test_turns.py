@@ -1,0 +1,186 @@
+"""How a turn's feed becomes what a person sees."""
+
+from collections.abc import Callable, Iterable
+
+import anyio
+import pytest
+
+from trunkline.errors import ErrorCode
+from trunkline.messages.conversation import Message, ToolCall, Usage
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.turn import (
+    ApprovalRequested,
+    ApprovalSettled,
+    FeedEvent,
+    MessageSteered,
+    ReasoningDelta,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+from trunkline.testing.channel_suite import until
+from trunkline.testing.scripted_gateway import ScriptedGateway, Step
+from trunkline_terminal.outage import Outage
+from trunkline_terminal.recording import RecordingScreen
+from trunkline_terminal.turns import Followed, Outcome, Render, TurnView
+
+pytestmark = pytest.mark.anyio
+END = TurnEnded(reason="stop")
+CALL = ToolCall(id="c1", name="read_file", arguments={"path": "notes/a b.md", "count": 3})
+
+
+def text(part: str, offset: int = 0, step: int = 0) -> TextDelta:
+    return TextDelta(step=step, offset=offset, text=part)
+
+
+async def shown(
+    steps: Iterable[Step], *, allow: bool | None = None, render: Render = None
+) -> tuple[RecordingScreen, Outcome, ScriptedGateway]:
+    """What a screen was asked to show of a turn."""
+    screen = RecordingScreen(allow)
+    async with ScriptedGateway(lambda message: steps) as gateway:
+        accepted = await gateway.send(SendMessage(content="x"))
+        followed = Followed(accepted.conversation, accepted.turn)
+        with anyio.fail_after(20):
+            outcome = await TurnView(gateway, screen, Outage(screen, lambda: None), followed, render).show()
+    return screen, outcome, gateway
+
+
+async def test_overlapping_text_is_shown_once() -> None:
+    """A repeat with a lower offset adds only what is new."""
+    screen, outcome, _ = await shown([text("Hello "), text("Hello wor"), text("lo world", 3), END])
+    assert screen.text == "Hello world"
+    assert outcome == Outcome(failed=False)
+
+
+async def test_a_reset_voids_the_step() -> None:
+    """After a reset the text of the step comes anew."""
+    screen, _, _ = await shown([text("False"), TextReset(step=0), text("True"), END])
+    assert screen.text == "True"
+
+
+async def test_steps_and_tools_come_in_order() -> None:
+    """Text is settled before a tool is shown, and the label names the arguments."""
+    screen, _, _ = await shown(
+        [text("I look."), ToolStarted(step=0, call=CALL), ToolEnded(step=0, call_id="c1", name="read_file"),
+         text("Done.", step=1), END]
+    )  # fmt: skip
+    label = 'read_file path="notes/a b.md" count=3'
+    assert [item for item in screen.shown if item[0] != "note"] == [
+        ("answer", "I look."), ("settle", ""), ("started", label), ("settle", ""), ("done", label), ("settle", ""),
+        ("answer", "Done."), ("settle", ""),
+    ]  # fmt: skip
+
+
+async def test_the_end_says_tokens_and_time() -> None:
+    """Tokens are told as the provider counted them."""
+    screen, outcome, _ = await shown(
+        [TurnEnded(reason="stop", usage=Usage(input_tokens=123, output_tokens=45))]
+    )
+    assert screen.all("note")[-1].startswith("123 in / 45 out · ")
+    assert outcome.usage.output_tokens == 45
+
+
+async def test_a_failure_is_told() -> None:
+    """The fixed sentence and the code are shown, and the turn counts as failed."""
+    screen, outcome, _ = await shown([TurnEnded(reason="error", code=ErrorCode.INTERNAL, sentence="Sorry.")])
+    assert screen.all("error") == ["Sorry. (internal)"]
+    assert outcome.failed
+
+
+@pytest.mark.parametrize(("allow", "word"), [(True, "Allowed"), (False, "Denied")])
+async def test_a_decision_is_handed_in(allow: bool, word: str) -> None:
+    """A person's yes or no goes to the gateway with the call."""
+    settled = anyio.Event()
+    steps: list[Step] = [
+        ApprovalRequested(call=CALL, call_hash="h", question="May I?"),
+        settled,
+        ApprovalSettled(call_id="c1", allow=allow, by="terminal"),
+        END,
+    ]
+    screen = RecordingScreen(allow)
+    async with ScriptedGateway(lambda message: steps) as gateway, anyio.create_task_group() as tasks:
+        accepted = await gateway.send(SendMessage(content="x"))
+        view = TurnView(
+            gateway, screen, Outage(screen, lambda: None), Followed(accepted.conversation, accepted.turn)
+        )
+        tasks.start_soon(view.show)
+        await until(lambda: gateway.decided)
+        settled.set()
+    assert gateway.decided == [(accepted.turn, "c1", allow)]
+    assert screen.all("note")[0] == f"{word} by terminal."
+
+
+async def test_nobody_to_ask_leaves_the_turn_undecided() -> None:
+    """Where nobody can be asked nothing is decided, and showing ends."""
+    screen, outcome, gateway = await shown(
+        [ApprovalRequested(call=CALL, call_hash="h", question="May I?"), anyio.Event()]
+    )
+    assert gateway.decided == []
+    assert outcome.undecided and outcome.failed
+    assert screen.all("question") and screen.all("warning")
+
+
+async def test_a_settled_question_is_not_asked() -> None:
+    """A turn that is read again after the decision asks nobody."""
+    screen, _, gateway = await shown(
+        [ApprovalRequested(call=CALL, call_hash="h", question="May I?"),
+         ApprovalSettled(call_id="c1", allow=True, by="web"), END],
+        allow=True,
+    )  # fmt: skip
+    assert screen.all("question") == [] and gateway.decided == []
+
+
+async def test_an_outage_is_told_once_and_repeats_nothing() -> None:
+    """When the gateway goes away the person is told, and the text goes on where it stood."""
+    gate = anyio.Event()
+    steps: list[Step] = [text("Before. "), gate, text("After.", 8), END]
+    screen = RecordingScreen()
+    async with ScriptedGateway(lambda message: steps) as gateway, anyio.create_task_group() as tasks:
+        accepted = await gateway.send(SendMessage(content="x"))
+        view = TurnView(
+            gateway, screen, Outage(screen, lambda: None), Followed(accepted.conversation, accepted.turn)
+        )
+        tasks.start_soon(view.show)
+        await until(lambda: screen.text == "Before. ")
+        gateway.away = True
+        gate.set()
+        await until(lambda: screen.all("warning"))
+        await anyio.sleep(0.6)
+        gateway.away = False
+    assert screen.text == "Before. After."
+    assert len(screen.all("warning")) == 1
+    assert screen.all("note")[0] == "The platform is back."
+
+
+async def test_an_unknown_turn_is_told() -> None:
+    """A turn that nobody knows is an error, not an endless wait."""
+    screen = RecordingScreen()
+    async with ScriptedGateway() as gateway:
+        outcome = await TurnView(gateway, screen, Outage(screen, lambda: None), Followed("c", "t")).show()
+    assert outcome.failed and "nothing by that name" in screen.all("error")[0]
+
+
+async def test_a_steered_message_is_told() -> None:
+    """A message that was taken in is known by its id."""
+    message = Message(id="msg_1", role="user", content="And be brief.")
+    screen, _, _ = await shown([MessageSteered(message=message), END])
+    assert "And be brief." in screen.all("note")[0]
+
+
+async def test_plugins_may_word_events() -> None:
+    """What a plugin says replaces the event; the same words in a row are said once, "" says nothing."""
+    thinking = [ReasoningDelta(step=0, offset=at, text="x") for at in range(3)]
+    tool = ToolStarted(step=0, call=CALL)
+
+    def render(event: FeedEvent) -> str | None:
+        words: dict[type, str] = {ReasoningDelta: "(thinking)", ToolStarted: "", TextDelta: "ANSWER"}
+        return words.get(type(event))
+
+    worded: Callable[[FeedEvent], str | None] = render
+    screen, outcome, _ = await shown([*thinking, tool, text("answer"), END], render=worded)
+    assert screen.all("note")[0] == "(thinking)" and screen.text == "ANSWER"
+    assert screen.all("reasoning") == screen.all("started") == []
+    assert not outcome.failed
