@@ -35,6 +35,10 @@ BOOT: tuple[tuple[str, tuple[WorkerKind, ...]], ...] = (
 )
 """PA-F44's phases after the runtime configuration, and the workers that open in each."""
 
+MAX_STORE = 1 << 40
+"""Bytes that the embedded server may store, above any disk: the disk is the limit. Left to itself the server refuses
+streams whose own limits add up to more than three quarters of what is free now, so it would not start on 1 GB."""
+
 DRAIN_ORDER: tuple[WorkerKind, ...] = ("channels", "monitor", "tools", "gateway", "memory")
 """Whoever asks goes before whoever answers."""
 
@@ -104,7 +108,7 @@ async def supervised(
 async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
     config, home = instance.config, instance.home
     if config.settings.bus.url is None:
-        server = await stack.enter_async_context(EmbeddedServer(ServerSettings(store_dir=home.bus)))
+        server = await stack.enter_async_context(EmbeddedServer(ServerSettings(store_dir=home.bus, max_store=MAX_STORE)))
         instance.server = server
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
