@@ -6,7 +6,7 @@ something is missing or all is silent; and the journal when it says that the tur
 
 import logging
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from math import inf
 
 import anyio
@@ -69,9 +69,10 @@ class FeedReader:
         return self._merge.text
 
     def __aiter__(self) -> AsyncIterator[FeedEvent]:
-        return self._events()
+        return self.events()
 
-    async def _events(self) -> AsyncIterator[FeedEvent]:
+    async def events(self) -> AsyncGenerator[FeedEvent, None]:
+        """The same, for those who break off early: close the generator to leave the bus at once."""
         subscription = await self._bus.subscribe(
             FEED, self._live.put, limit=1, conversation=self._conversation, turn=self._turn
         )

@@ -1,0 +1,176 @@
+"""The conversation service: the only way messages get into a conversation, and the views that people are given.
+
+Messages are kept by the memory worker. A view is what is stored, plus what people said in turns that have not ended.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from trunkline.errors import ErrorCode
+from trunkline.gateway.faults import refusal
+from trunkline.gateway.ids import is_key
+from trunkline.gateway.running import Turns, TurnState
+from trunkline.messages.conversation import (
+    AppendConversation,
+    ConversationAppended,
+    ConversationPage,
+    ConversationSlice,
+    ConversationSummary,
+    FindConversation,
+    ListConversations,
+    LoadConversation,
+    Message,
+)
+from trunkline.messages.gateway import ConversationView, GetConversation
+from trunkline.messages.memory import ReadManyMemory
+from trunkline.messages.turn import TurnRequested
+from trunkline.subjects import (
+    MEMORY_APPEND_CONVERSATION,
+    MEMORY_FIND_CONVERSATION,
+    MEMORY_LIST_CONVERSATIONS,
+    MEMORY_LOAD_CONVERSATION,
+    MEMORY_READ_MANY,
+)
+from trunkline_bus import Bus
+
+TITLE_LENGTH = 80
+PAGE = 100
+"""The largest page of a list, and how many waiting conversations a list looks at."""
+
+
+def title_of(messages: Iterable[Message]) -> str | None:
+    """A conversation's title: the first line of what a person said first."""
+    for message in messages:
+        if message.role == "user" and message.content.strip():
+            line = message.content.strip().splitlines()[0]
+            return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
+    return None
+
+
+class Conversations:
+    """Stores, loads, finds and lists. Raises Refusal with a fixed code, and BusError when memory does not answer."""
+
+    def __init__(self, bus: Bus, turns: Turns) -> None:
+        self._bus = bus
+        self._turns = turns
+
+    async def store(self, append: AppendConversation) -> ConversationAppended:
+        """Append a turn's messages. A conversation of a block that was put away is refused: nothing may revive it."""
+        path = f"blocks/{append.block}/block.toml"
+        found = await self._bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=(path,)), timeout=10.0)
+        if not found.files:
+            raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {append.block!r}.")
+        if append.title is None:
+            append = msgspec.structs.replace(append, title=title_of(append.messages))
+        return await self._bus.call(MEMORY_APPEND_CONVERSATION, append, timeout=20.0)
+
+    async def load(self, request: LoadConversation) -> ConversationSlice:
+        """A conversation's stored messages."""
+        return await self._bus.call(MEMORY_LOAD_CONVERSATION, request, timeout=10.0)
+
+    async def block_of(self, conversation: str) -> str:
+        """The block that holds a conversation, stored or just begun. Refused with ``not_found``."""
+        if not is_key(conversation):
+            raise refusal(ErrorCode.NOT_FOUND)
+        stored = await self._find(conversation)
+        if stored is not None:
+            return stored.block
+        begun = await self._turns.under_way(conversation)
+        if not begun:
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
+        return begun[0].request.block
+
+    async def view(self, request: GetConversation) -> ConversationView:
+        """A conversation with its messages. What a turn under way has said so far is in its feed, not here."""
+        if not is_key(request.conversation):
+            raise refusal(ErrorCode.NOT_FOUND)
+        states = await self._turns.under_way(
+            request.conversation
+        )  # before memory: a turn leaves it for there
+        stored = await self._stored(request.conversation)
+        messages = stored.messages if stored is not None else ()
+        known = {message.id for message in messages}
+        waiting = [message for state in states for message in state.said if message.id not in known]
+        if stored is None and not states:
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
+        summary = stored.summary if stored is not None and stored.summary else _begun(states)
+        shown = (*messages, *_once(waiting))
+        return ConversationView(
+            summary=summary,
+            messages=tuple(m for m in shown if request.include_tools or is_public(m)),
+            running=states[0].request.turn if states else None,
+        )
+
+    async def page(self, query: ListConversations) -> ConversationPage:
+        """A page of the list, newest first. Conversations whose first turn has not ended come before the stored."""
+        if not 1 <= query.limit <= PAGE or query.offset < 0:
+            raise refusal(ErrorCode.INVALID_REQUEST, f"limit is from 1 to {PAGE}, offset from 0 on.")
+        new = [summary for summary in await self._new() if _matches(summary, query)]
+        mine = new[query.offset : query.offset + query.limit]
+        rest = msgspec.structs.replace(
+            query, limit=max(1, query.limit - len(mine)), offset=max(0, query.offset - len(new))
+        )
+        stored = await self._bus.call(MEMORY_LIST_CONVERSATIONS, rest, timeout=10.0)
+        shown = (*mine, *stored.conversations)[: query.limit]
+        return ConversationPage(
+            conversations=shown, total=stored.total + len(new), limit=query.limit, offset=query.offset
+        )
+
+    async def count(self, block: str) -> int:
+        """How many conversations of a block are stored."""
+        query = ListConversations(block=block, limit=1)
+        return (await self._bus.call(MEMORY_LIST_CONVERSATIONS, query, timeout=10.0)).total
+
+    async def _find(self, conversation: str) -> ConversationSummary | None:
+        found = await self._bus.call(MEMORY_FIND_CONVERSATION, FindConversation(conversation=conversation))
+        return found.summary
+
+    async def _stored(self, conversation: str) -> ConversationSlice | None:
+        found = await self._find(conversation)
+        if found is None:
+            return None
+        slice_ = await self.load(LoadConversation(block=found.block, conversation=conversation))
+        return msgspec.structs.replace(slice_, summary=slice_.summary or found)
+
+    async def _new(self) -> list[ConversationSummary]:
+        """Conversations that nothing is stored of yet, newest first."""
+        first: dict[str, TurnRequested] = {}
+        for request in (await self._turns.waiting())[-PAGE:]:
+            first.setdefault(request.conversation, request)
+        new = [one for one in first.values() if await self._find(one.conversation) is None]
+        return [_begun([TurnState(request)]) for request in reversed(new)]
+
+
+def is_public(message: Message) -> bool:
+    """Whether PA's public view shows a message: what people and the agent said, and no tools (conflict C5)."""
+    return message.role == "user" or (
+        message.role == "assistant" and bool(message.content or not message.tool_calls)
+    )
+
+
+def _once(messages: Iterable[Message]) -> tuple[Message, ...]:
+    return tuple({message.id: message for message in messages}.values())
+
+
+def _begun(states: Iterable[TurnState]) -> ConversationSummary:
+    """The line of a conversation that is known only by its turns."""
+    said = [message for state in states for message in state.said]
+    request = next(iter(states)).request
+    return ConversationSummary(
+        id=request.conversation,
+        block=request.block,
+        title=title_of(said),
+        created_at=said[0].created_at,
+        updated_at=said[-1].created_at,
+        message_count=len(said),
+    )
+
+
+def _matches(summary: ConversationSummary, query: ListConversations) -> bool:
+    return (
+        (query.block is None or summary.block == query.block)
+        and (not query.search or query.search.casefold() in (summary.title or "").casefold())
+        and (query.start is None or summary.updated_at >= query.start)
+        and (query.end is None or summary.updated_at <= query.end)
+    )

@@ -1,0 +1,64 @@
+"""The gateway's HTTP application: all routes behind the gate."""
+
+from collections.abc import Sequence
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from trunkline.abc.gateway import HttpRoute
+from trunkline.errors import ErrorCode, TrunklineError
+from trunkline.gateway.http import blocks, contract, conversations, health, openai, turns
+from trunkline.gateway.http.gate import Gate
+from trunkline.gateway.http.parts import Parts
+from trunkline.gateway.http.replies import error_reply, failed
+from trunkline.plugins.owned import Owned
+from trunkline_bus import BusError, Refusal
+
+__all__ = ["Parts", "build_app"]
+
+PUBLIC = ("/healthz", "/readyz")
+
+
+def build_app(parts: Parts) -> Starlette:
+    """The application. Handlers find ``parts`` in its state."""
+    own: tuple[BaseRoute, ...] = (
+        *conversations.ROUTES,
+        *openai.ROUTES,
+        *turns.ROUTES,
+        *blocks.ROUTES,
+        *health.ROUTES,
+        *contract.ROUTES,
+    )
+    open_paths = {*PUBLIC, *(_path(one) for one in parts.routes if one.item.public)}
+    app = Starlette(
+        routes=[*own, *_plugin_routes(parts.routes)],
+        middleware=[Middleware(Gate, door=parts.door, host=parts.host, open_paths=open_paths)],
+        exception_handlers={
+            Refusal: failed,
+            BusError: failed,
+            TrunklineError: failed,
+            HTTPException: _not_served,
+        },
+    )
+    app.router.redirect_slashes = False
+    app.state.parts = parts
+    return app
+
+
+def _plugin_routes(routes: Sequence[Owned[HttpRoute]]) -> list[Route]:
+    return [Route(_path(one), one.item.endpoint, methods=list(one.item.methods)) for one in routes]
+
+
+def _path(route: Owned[HttpRoute]) -> str:
+    return f"/x/{route.owner}/{route.item.path.lstrip('/')}"
+
+
+async def _not_served(request: Request, error: Exception) -> Response:
+    """No such path, or a method that it does not know."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    code = ErrorCode.NOT_FOUND if status == 404 else ErrorCode.INVALID_REQUEST
+    return error_reply(code, request.url.path, status=status)

@@ -1,0 +1,125 @@
+"""The contract, served at ``/openapi.json``: drawn from the structs that requests are read into and replies made of."""
+
+from functools import cache
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from trunkline.gateway.http import openai_schemas as openai
+from trunkline.gateway.http import schemas as own
+from trunkline.gateway.http.replies import reply
+
+EVENTS: dict[str, tuple[type, ...]] = {
+    "text-delta": (own.TextDeltaData,),
+    "text-reset": (own.TextResetData,),
+    "tool-call": (own.ToolCallData,),
+    "tool-result": (own.ToolOutputData, own.ToolFailureData),
+    "approval-request": (own.ApprovalRequestData,),
+    "done": (own.DoneData,),
+    "error": (own.Error,),
+}
+"""The events of a turn and the shape of their data. Nothing else is ever sent."""
+
+STREAM = "stream"
+NOTHING = "nothing"
+
+Operation = tuple[str, str, str, type | None, int, type | str]
+
+OPERATIONS: tuple[Operation, ...] = (
+    ("post", "/conversations/messages", "Begin a conversation.", own.NewMessage, 200, STREAM),
+    ("post", "/conversations/{id}/messages", "Go on with one.", own.NewMessage, 200, STREAM),
+    ("get", "/conversations", "A page of conversations.", None, 200, own.ConversationList),
+    ("get", "/conversations/{id}", "A conversation.", None, 200, own.ConversationDetail),
+    ("get", "/api/turns/{id}", "Where a turn stands.", None, 200, own.Turn),
+    ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, STREAM),
+    ("post", "/api/turns/{id}/cancel", "End a turn.", own.CancelWish, 202, own.Turn),
+    ("post", "/api/turns/{id}/steer", "Say something into a running turn.", own.NewMessage, 202, own.Accepted),
+    (
+        "post", "/api/turns/{id}/calls/{call}/decision", "Decide about a parked call.",
+        own.Decision, 202, own.Turn,
+    ),
+    ("get", "/api/blocks", "The blocks.", None, 200, own.Blocks),
+    ("post", "/api/blocks", "Make a block.", own.NewBlock, 201, own.BlockState),
+    ("get", "/api/blocks/{name}", "A block.", None, 200, own.BlockState),
+    ("delete", "/api/blocks/{name}", "Delete a block.", None, 204, NOTHING),
+    ("post", "/api/blocks/{name}/archive", "Put a block away.", None, 204, NOTHING),
+    ("post", "/api/blocks/{name}/restore", "Bring a block back.", None, 200, own.BlockState),
+    ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.Completion),
+    ("get", "/v1/models", "The blocks as models.", None, 200, openai.ModelList),
+    ("get", "/v1/models/{id}", "A block as a model.", None, 200, openai.Model),
+    ("get", "/healthz", "The process lives.", None, 200, own.Health),
+    ("get", "/readyz", "Messages are taken.", None, 200, own.Readiness),
+)  # fmt: skip
+
+
+async def get_contract(request: Request) -> Response:
+    """``GET /openapi.json``"""
+    return reply(document())
+
+
+ROUTES = (Route("/openapi.json", get_contract, methods=["GET"]),)
+
+
+@cache
+def document() -> dict[str, Any]:
+    """The OpenAPI document."""
+    types = {kind for operation in OPERATIONS for kind in operation[3:] if isinstance(kind, type)}
+    types |= {kind for kinds in EVENTS.values() for kind in kinds} | {openai.ErrorObject, own.Error}
+    types |= {openai.ChunkWithUsage, openai.Chunk, openai.MessageWithCalls}
+    _, components = msgspec.json.schema_components(
+        sorted(types, key=lambda kind: kind.__name__), ref_template="#/components/schemas/{name}"
+    )
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation[1], {})[operation[0]] = _operation(operation)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Trunkline gateway", "version": "1"},
+        "security": [{"bearer": []}, {"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": components,
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer"},
+                "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+            },
+        },
+        "x-events": {name: [_ref(kind) for kind in kinds] for name, kinds in EVENTS.items()},
+    }
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    _, path, summary, body, status, result = operation
+    error = openai.ErrorObject if path.startswith("/v1/") else own.Error
+    described: dict[str, Any] = {
+        "summary": summary,
+        "responses": {str(status): _response(result), "default": _response(error)},
+    }
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    if names:
+        described["parameters"] = [
+            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
+        ]
+    if body is not None:
+        described["requestBody"] = {"content": {"application/json": {"schema": _ref(body)}}}
+    if path in ("/healthz", "/readyz"):
+        described["security"] = []
+    return described
+
+
+def _response(result: type | str) -> dict[str, Any]:
+    if result == NOTHING:
+        return {"description": "Done."}
+    if result == STREAM:
+        text = "Server-sent events, see x-events."
+        return {"description": text, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    assert isinstance(result, type)
+    doc = (result.__doc__ or "").strip().splitlines()[0]
+    return {"description": doc, "content": {"application/json": {"schema": _ref(result)}}}
+
+
+def _ref(kind: type) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{kind.__name__}"}

@@ -1,0 +1,157 @@
+"""PA's Gateway API, exactly: ``/conversations`` (PA-F28)."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from trunkline.errors import ErrorCode
+from trunkline.gateway.faults import refusal
+from trunkline.gateway.http.bodies import moment, read_json, whole_number
+from trunkline.gateway.http.events import events_of
+from trunkline.gateway.http.parts import parts_of, sender_of
+from trunkline.gateway.http.replies import reply
+from trunkline.gateway.http.schemas import (
+    ConversationDetail,
+    ConversationLine,
+    ConversationList,
+    ConversationMessage,
+    NewMessage,
+)
+from trunkline.gateway.http.sse import EventStream
+from trunkline.messages.conversation import ConversationSummary, ListConversations, Message
+from trunkline.messages.gateway import ConversationView, GetConversation, MessageAccepted, SendMessage
+from trunkline.runtime.feed import FeedReader
+
+CLIENT_ID_LENGTH = 200
+
+
+async def new_conversation(request: Request) -> ASGIApp:
+    """``POST /conversations/messages``"""
+    return await _take_in(request, None)
+
+
+async def next_message(request: Request) -> ASGIApp:
+    """``POST /conversations/{id}/messages``"""
+    return await _take_in(request, request.path_params["id"])
+
+
+async def list_conversations(request: Request) -> Response:
+    """``GET /conversations``"""
+    query = ListConversations(
+        block=request.query_params.get("block"),
+        limit=whole_number(request, "limit", 20, least=1, most=100),
+        offset=whole_number(request, "offset", 0, least=0, most=999_999_999),
+        search=request.query_params.get("search"),
+        start=moment(request, "from"),
+        end=moment(request, "to"),
+    )
+    page = await parts_of(request).conversations.page(query)
+    lines = tuple(_line(summary) for summary in page.conversations)
+    return reply(
+        ConversationList(conversations=lines, total=page.total, limit=page.limit, offset=page.offset)
+    )
+
+
+async def get_conversation(request: Request) -> Response:
+    """``GET /conversations/{id}``"""
+    include = request.query_params.get("include")
+    if include not in (None, "tools"):
+        raise refusal(ErrorCode.INVALID_REQUEST, "include is tools.")
+    wish = GetConversation(conversation=request.path_params["id"], include_tools=include == "tools")
+    return reply(_detail(await parts_of(request).conversations.view(wish)))
+
+
+ROUTES = (
+    Route("/conversations/messages", new_conversation, methods=["POST"]),
+    Route("/conversations/{id}/messages", next_message, methods=["POST"]),
+    Route("/conversations", list_conversations, methods=["GET"]),
+    Route("/conversations/{id}", get_conversation, methods=["GET"]),
+)
+
+
+def watch_turn(request: Request, accepted: MessageAccepted) -> EventStream:
+    """The response that shows a turn from where the client has stopped."""
+    parts = parts_of(request)
+    try:
+        watch = FeedReader(parts.bus, accepted.conversation, accepted.turn, after=position_in(request))
+    except ValueError as error:
+        raise refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
+    headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
+    return EventStream(events_of(request, watch), closing=parts.closing, headers=headers)
+
+
+def position_in(request: Request) -> str:
+    """Where a client that comes back has stopped: ``?from=``, else ``Last-Event-ID``."""
+    return request.query_params.get("from") or request.headers.get("last-event-id") or ""
+
+
+def client_id(request: Request, metadata: dict[str, object]) -> str | None:
+    """What makes a repeated request the same one: ``metadata.client_message_id``, else ``Idempotency-Key``."""
+    given = metadata.get("client_message_id", request.headers.get("idempotency-key"))
+    if given is None:
+        return None
+    if not isinstance(given, str) or not 0 < len(given) <= CLIENT_ID_LENGTH:
+        raise refusal(
+            ErrorCode.INVALID_REQUEST, f"A client message id has 1 to {CLIENT_ID_LENGTH} characters."
+        )
+    return given
+
+
+async def _take_in(request: Request, conversation: str | None) -> ASGIApp:
+    parts = parts_of(request)
+    new = await read_json(request, NewMessage)
+    block = new.metadata.get("block")
+    if not isinstance(block, str | None):
+        raise refusal(ErrorCode.INVALID_REQUEST, "metadata.block is a block's name.")
+    message = SendMessage(
+        content=new.content,
+        block=block,
+        conversation=conversation,
+        client_id=client_id(request, new.metadata),
+        metadata=new.metadata,
+    )
+    accepted = await parts.messages.send(message, sender_of(request))
+    return watch_turn(request, accepted)
+
+
+def _line(summary: ConversationSummary) -> ConversationLine:
+    return ConversationLine(
+        id=summary.id,
+        title=summary.title,
+        created_at=summary.created_at,
+        updated_at=summary.updated_at,
+        message_count=summary.message_count,
+    )
+
+
+def _detail(view: ConversationView) -> ConversationDetail:
+    return ConversationDetail(
+        id=view.summary.id,
+        title=view.summary.title,
+        messages=tuple(_shown(message) for message in view.messages),
+        created_at=view.summary.created_at,
+        updated_at=view.summary.updated_at,
+    )
+
+
+def _shown(message: Message) -> ConversationMessage:
+    """A message; what PA has no field for is in its metadata."""
+    extra = {
+        "turn_id": message.turn,
+        "partial": message.partial or None,
+        "error": message.error or None,
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+        "tool_calls": [
+            {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.tool_calls
+        ]
+        or None,
+    }
+    return ConversationMessage(
+        id=message.id,
+        role=message.role,
+        content=message.content,
+        created_at=message.created_at,
+        metadata={**message.metadata, **{name: value for name, value in extra.items() if value is not None}},
+    )

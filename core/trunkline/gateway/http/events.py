@@ -1,0 +1,95 @@
+"""A turn's feed as PA's events. The id of each is the position to come back with."""
+
+from collections.abc import AsyncGenerator
+
+from starlette.requests import Request
+
+from trunkline.errors import ErrorCode
+from trunkline.gateway.http.replies import code_for, error_body
+from trunkline.gateway.http.schemas import (
+    ApprovalRequestData,
+    DoneData,
+    TextDeltaData,
+    TextResetData,
+    ToolCallData,
+    ToolFailureData,
+    ToolOutputData,
+    UsageCount,
+)
+from trunkline.gateway.http.sse import encode
+from trunkline.messages.conversation import Usage
+from trunkline.messages.turn import (
+    ApprovalRequested,
+    FeedEvent,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
+from trunkline.runtime.feed import FeedReader
+
+
+async def events_of(request: Request, watch: FeedReader) -> AsyncGenerator[bytes, None]:
+    """The events of a turn until it ends. A failure of ours ends them with ``error``."""
+    stream = watch.events()
+    try:
+        async for event in stream:
+            encoded = encoded_event(event, watch)
+            if encoded:
+                yield encoded
+    except Exception as error:
+        yield encode(error_body(code_for(request, error)), event="error")
+    finally:
+        await stream.aclose()
+
+
+def encoded_event(event: FeedEvent, watch: FeedReader) -> bytes:
+    """One event as it is sent, empty for what PA's clients are not shown."""
+    match event:
+        case TextDelta(text=text):
+            return _encode("text-delta", TextDeltaData(content=text), watch)
+        case TextReset():
+            return _encode("text-reset", TextResetData(content=watch.text), watch)
+        case ToolStarted(call=call):
+            data = ToolCallData(id=call.id, name=call.name, arguments=call.arguments)
+            return _encode("tool-call", data, watch)
+        case ToolEnded():
+            return _encode("tool-result", _result(event), watch)
+        case ApprovalRequested():
+            return _encode("approval-request", _approval(event), watch)
+        case TurnEnded(code=None):
+            return _encode("done", _done(event), watch)
+        case TurnEnded(code=ErrorCode() as code):
+            return _encode("error", error_body(code), watch)
+        case _:
+            return b""
+
+
+def usage_of(usage: Usage) -> UsageCount:
+    """Tokens as PA names them."""
+    return UsageCount(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens)
+
+
+def _encode(name: str, data: object, watch: FeedReader) -> bytes:
+    return encode(data, event=name, id=watch.position)
+
+
+def _result(event: ToolEnded) -> ToolOutputData | ToolFailureData:
+    if event.error:
+        return ToolFailureData(id=event.call_id, error=event.output)
+    return ToolOutputData(id=event.call_id, output=event.output)
+
+
+def _approval(event: ApprovalRequested) -> ApprovalRequestData:
+    return ApprovalRequestData(
+        id=event.call.id,
+        name=event.call.name,
+        arguments=event.call.arguments,
+        hash=event.call_hash,
+        question=event.question,
+    )
+
+
+def _done(event: TurnEnded) -> DoneData:
+    return DoneData(finish_reason=event.reason, usage=usage_of(event.usage), message_id=event.message_id)

@@ -1,0 +1,149 @@
+"""What every request passes before it reaches a handler, in this order: a correlation id, the host, the origin, a
+span, and the door. And what every failure passes on its way out.
+
+The host check keeps a web page from reaching us under a name of its own (DNS rebinding), the origin check keeps it
+from sending under ours (design section 7.10).
+"""
+
+import ipaddress
+import logging
+import re
+import socket
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from opentelemetry import trace
+from opentelemetry.trace import Span, SpanKind
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from trunkline.errors import ErrorCode
+from trunkline.gateway.auth import Door
+from trunkline.gateway.http.replies import CORRELATION, error_reply
+from trunkline_bus import new_id, remote_parent
+
+log = logging.getLogger(__name__)
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+HIDDEN = "/engine"
+"""The agent loop's own address is not here; clients that ask for it get 404 (conflict C4)."""
+
+_ID = re.compile(r"(?<=/)(conv|turn|msg)_[A-Za-z0-9]+|(?<=/conversations/)(?!messages)[^/]+")
+
+
+class Gate:
+    """ASGI middleware. ``open_paths`` need no credential; ``host`` is what the server listens on."""
+
+    def __init__(self, app: ASGIApp, door: Door, host: str, open_paths: Collection[str]) -> None:
+        self._app = app
+        self._door = door
+        self._hosts = _own_names(host)
+        self._open = frozenset(open_paths)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request in, or answer it here."""
+        if scope["type"] != "http":
+            return
+        headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        refused = await self._refused(scope, headers)
+        if refused is not None:
+            await error_reply(refused, scope["path"])(scope, receive, _Exit(scope, send).send)
+        elif scope["method"] in SAFE:
+            await self._guarded(scope, receive, _Exit(scope, send))
+        else:
+            with remote_parent(dict(headers).get("traceparent")):
+                await self._traced(scope, receive, send)
+
+    async def _refused(self, scope: Scope, headers: list[tuple[str, str]]) -> ErrorCode | None:
+        given, path = dict(headers), scope["path"]
+        if not self._is_own_host(given.get("host", "")):
+            return ErrorCode.FORBIDDEN
+        if scope["method"] not in SAFE and not _is_own_origin(given):
+            return ErrorCode.FORBIDDEN
+        if path == HIDDEN or path.startswith(HIDDEN + "/"):
+            return ErrorCode.NOT_FOUND
+        if path in self._open:
+            return None
+        identity = await self._door.identify(headers)
+        scope["trunkline.identity"] = identity
+        return None if identity is not None else ErrorCode.UNAUTHORIZED
+
+    async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
+        route = _ID.sub("{id}", scope["path"])
+        attributes = {"http.request.method": scope["method"], "http.route": route}
+        tracer = trace.get_tracer("trunkline.gateway")
+        with tracer.start_as_current_span(
+            f"{scope['method']} {route}", kind=SpanKind.SERVER, attributes=attributes
+        ) as span:
+            exit_ = _Exit(scope, send)
+            await self._guarded(scope, receive, exit_)
+            _note_outcome(span, exit_)
+
+    async def _guarded(self, scope: Scope, receive: Receive, exit_: "_Exit") -> None:
+        try:
+            await self._app(scope, receive, exit_.send)
+        except Exception:
+            log.exception("a request to %s failed (%s)", scope["path"], scope[CORRELATION])
+            if not exit_.status:
+                await error_reply(ErrorCode.INTERNAL, scope["path"])(scope, receive, exit_.send)
+
+    def _is_own_host(self, host: str) -> bool:
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+        except ValueError:
+            return False
+        return name in self._hosts or ("*" in self._hosts and _is_address(name))
+
+
+class _Exit:
+    """The way out: it adds the correlation id to the response and remembers its status (0 = not begun).
+
+    The correlation id is the trace's, so that it leads to log lines and spans alike; it never comes from a body.
+    """
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self._send = send
+        self.status = 0
+        span = trace.get_current_span().get_span_context()
+        self._correlation = f"{span.trace_id:032x}" if span.is_valid else new_id("req")
+        scope[CORRELATION] = self._correlation
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            extra = (
+                (b"x-correlation-id", self._correlation.encode()),
+                (b"x-content-type-options", b"nosniff"),
+            )
+            message = {**message, "headers": [*message["headers"], *extra]}
+        await self._send(message)
+
+
+def _own_names(host: str) -> frozenset[str]:
+    """The names under which the server may be called; ``*`` stands for any plain address."""
+    local = {"localhost", "127.0.0.1", "::1"}
+    if host in local or (_is_address(host) and ipaddress.ip_address(host).is_loopback):
+        return frozenset(local | {host})
+    name = socket.gethostname().lower()
+    return frozenset(local | {host, name, f"{name}.local", "*"})
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_own_origin(headers: dict[str, str]) -> bool:
+    """Whether an unsafe request comes from our own pages, or from no browser at all."""
+    if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+        return False
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+
+
+def _note_outcome(span: Span, exit_: _Exit) -> None:
+    span.set_attribute("http.response.status_code", exit_.status)
+    if exit_.status >= 500:
+        span.set_attribute("error.type", str(exit_.status))

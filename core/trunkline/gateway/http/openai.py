@@ -1,0 +1,218 @@
+"""OpenAI's chat completions in front of the same gateway (PA-F29): blocks are models, our tools run here and only
+their text is seen, the client's tools come back to it as tool calls."""
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from trunkline.errors import ErrorCode
+from trunkline.gateway.faults import refusal
+from trunkline.gateway.http.bodies import read_json
+from trunkline.gateway.http.conversations import client_id
+from trunkline.gateway.http.openai_schemas import (
+    ChatRequest,
+    Choice,
+    Chunk,
+    ChunkChoice,
+    ChunkWithUsage,
+    Completion,
+    Delta,
+    MessageOut,
+    MessageWithCalls,
+    Model,
+    ModelList,
+    UsageOut,
+    error_object,
+)
+from trunkline.gateway.http.parts import parts_of, sender_of
+from trunkline.gateway.http.replies import STATUS, code_for, reply
+from trunkline.gateway.http.sse import EventStream, encode
+from trunkline.gateway.http.transcript import FINISH, call_out, sent_message, usage_out
+from trunkline.messages.blocks import Block
+from trunkline.messages.conversation import ToolCall
+from trunkline.messages.turn import FinishReason, TextDelta, TextReset, ToolStarted, TurnEnded
+from trunkline.runtime.feed import FeedReader
+from trunkline_bus import Refusal
+
+OWNER = "trunkline"
+NO_RETRY = {"x-should-retry": "false"}
+"""Tells OpenAI's clients not to send a message again that was accepted: it would be a second turn."""
+
+
+async def chat_completions(request: Request) -> ASGIApp:
+    """``POST /v1/chat/completions``"""
+    parts = parts_of(request)
+    chat = await read_json(request, ChatRequest)
+    message = sent_message(
+        chat, request.headers.get("x-conversation-id"), client_id(request, chat.metadata or {})
+    )
+    try:
+        await parts.blocks.accept_into(message.block or parts.blocks.default)
+    except Refusal as error:
+        if error.code != ErrorCode.NOT_FOUND:
+            raise
+        return reply(error_object(ErrorCode.NOT_FOUND, param="model", named="model_not_found"), 404)
+    accepted = await parts.messages.send(message, sender_of(request))
+    answer = _Answer(accepted.turn, chat.model)
+    watch = FeedReader(parts.bus, accepted.conversation, accepted.turn)
+    headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
+    if chat.stream:
+        with_usage = chat.stream_options is not None and chat.stream_options.include_usage
+        chunks = _Stream(answer, watch, with_usage).chunks(request)
+        return EventStream(chunks, closing=parts.closing, headers=headers)
+    return await _whole(answer, watch, headers)
+
+
+async def list_models(request: Request) -> Response:
+    """``GET /v1/models``"""
+    found = await parts_of(request).blocks.listed()
+    return reply(ModelList(object="list", data=tuple(_model(block) for block in found.blocks)))
+
+
+async def get_model(request: Request) -> Response:
+    """``GET /v1/models/{id}``"""
+    try:
+        return reply(_model(await parts_of(request).blocks.show(request.path_params["id"])))
+    except Refusal as error:
+        if error.code != ErrorCode.NOT_FOUND:
+            raise
+        return reply(error_object(ErrorCode.NOT_FOUND, param="model", named="model_not_found"), 404)
+
+
+ROUTES = (
+    Route("/v1/chat/completions", chat_completions, methods=["POST"]),
+    Route("/v1/models", list_models, methods=["GET"]),
+    Route("/v1/models/{id}", get_model, methods=["GET"]),
+)
+
+
+def _model(block: Block) -> Model:
+    created = int(block.created_at.timestamp())
+    return Model(id=block.name, object="model", created=created, owned_by=OWNER)
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What the client has been or will be given."""
+
+    turn: str
+    model: str
+    created: int = field(default_factory=lambda: int(time.time()))
+    calls: list[ToolCall] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return f"chatcmpl-{self.turn}"
+
+
+async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) -> Response:
+    """The answer in one piece."""
+    ended = None
+    async with aclosing(watch.events()) as events:
+        async for event in events:
+            match event:
+                case ToolStarted(client=True, call=call):
+                    answer.calls.append(call)
+                case TurnEnded():
+                    ended = event
+    if ended is None or ended.code is not None:
+        code = ended.code if ended is not None and ended.code is not None else ErrorCode.INTERNAL
+        return reply(error_object(code), STATUS[code], {**headers, **NO_RETRY})
+    calls = tuple(call_out(call, None) for call in answer.calls)
+    message = (
+        MessageWithCalls(role="assistant", content=watch.text or None, tool_calls=calls)
+        if calls
+        else MessageOut(role="assistant", content=watch.text)
+    )
+    completion = Completion(
+        id=answer.id,
+        object="chat.completion",
+        created=answer.created,
+        model=answer.model,
+        choices=(Choice(index=0, message=message, finish_reason=FINISH[ended.reason]),),
+        usage=usage_out(ended.usage),
+    )
+    return reply(completion, headers=headers)
+
+
+class _Stream:
+    """The answer chunk by chunk. OpenAI's clients cannot take text back, so after a reset only what repeats the text
+    that was sent can be gone on from; anything else ends the stream with an error."""
+
+    def __init__(self, answer: _Answer, watch: FeedReader, with_usage: bool) -> None:
+        self._answer = answer
+        self._watch = watch
+        self._with_usage = with_usage
+        self._sent = ""
+
+    async def chunks(self, request: Request) -> AsyncGenerator[bytes, None]:
+        try:
+            yield self._chunk(Delta(role="assistant", content=""))
+            async with aclosing(self._watch.events()) as events:
+                async for event in events:
+                    match event:
+                        case TextDelta() | TextReset():
+                            if delta := self._news():
+                                yield self._chunk(Delta(content=delta))
+                        case ToolStarted(client=True, call=call):
+                            yield self._chunk(Delta(tool_calls=(call_out(call, len(self._answer.calls)),)))
+                            self._answer.calls.append(call)
+                        case TurnEnded():
+                            for chunk in self._end(event):
+                                yield chunk
+        except Exception as error:
+            yield encode(error_object(code_for(request, error)))
+
+    def _news(self) -> str:
+        """What the client lacks of the text; empty while a new telling catches up with the old one."""
+        text = self._watch.text
+        if self._sent.startswith(text):
+            return ""
+        if not text.startswith(self._sent):
+            raise refusal(ErrorCode.PROVIDER_ERROR)
+        news, self._sent = text[len(self._sent) :], text
+        return news
+
+    def _end(self, ended: TurnEnded) -> list[bytes]:
+        if ended.code is not None:
+            return [encode(error_object(ended.code))]
+        if self._sent != self._watch.text:
+            raise refusal(ErrorCode.PROVIDER_ERROR)
+        last = [self._chunk(Delta(), finish=ended.reason)]
+        if self._with_usage:
+            last.append(self._chunk(None, usage=usage_out(ended.usage)))
+        return [*last, encode("[DONE]")]
+
+    def _chunk(
+        self, delta: Delta | None, *, finish: FinishReason | None = None, usage: UsageOut | None = None
+    ) -> bytes:
+        """A chunk; without a delta it has no choice."""
+        reason = FINISH[finish] if finish else None
+        choices = () if delta is None else (ChunkChoice(index=0, delta=delta, finish_reason=reason),)
+        answer = self._answer
+        if self._with_usage:
+            return encode(
+                ChunkWithUsage(
+                    id=answer.id,
+                    object="chat.completion.chunk",
+                    created=answer.created,
+                    model=answer.model,
+                    choices=choices,
+                    usage=usage,
+                )
+            )
+        return encode(
+            Chunk(
+                id=answer.id,
+                object="chat.completion.chunk",
+                created=answer.created,
+                model=answer.model,
+                choices=choices,
+            )
+        )

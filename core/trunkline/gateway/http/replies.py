@@ -1,0 +1,68 @@
+"""JSON responses, and the HTTP shape of every failure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.gateway.faults import refused
+from trunkline.gateway.http.schemas import Error
+
+STATUS: dict[ErrorCode, int] = {
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.UNAUTHORIZED: 401,
+    ErrorCode.FORBIDDEN: 403,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.CONFLICT: 409,
+    ErrorCode.TOO_LARGE: 413,
+    ErrorCode.RATE_LIMITED: 429,
+    ErrorCode.ENGINE_UNAVAILABLE: 503,
+    ErrorCode.STORAGE_FAILURE: 503,
+    ErrorCode.PROVIDER_ERROR: 502,
+    ErrorCode.TOOL_ERROR: 502,
+    ErrorCode.CONTEXT_OVERFLOW: 400,
+    ErrorCode.INTERNAL: 500,
+}
+
+CORRELATION = "trunkline.correlation"
+"""Where a request's scope keeps its correlation id."""
+
+OPENAI_PREFIX = "/v1/"
+
+
+def reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A JSON response. Whatever concerns a person's conversations is not cached anywhere."""
+    return Response(
+        msgspec.json.encode(body),
+        status_code=status,
+        headers={"cache-control": "no-store", **(headers or {})},
+        media_type="application/json",
+    )
+
+
+def error_body(code: ErrorCode) -> Error:
+    """The code with its fixed sentence, and nothing else (ARCH-6)."""
+    return Error(code=code, message=FIXED_SENTENCES[code])
+
+
+def error_reply(code: ErrorCode, path: str, *, status: int | None = None) -> Response:
+    """The response to a failure, in the shape that clients of the path expect."""
+    headers = {"www-authenticate": "Bearer"} if code is ErrorCode.UNAUTHORIZED else {}
+    if path.startswith(OPENAI_PREFIX):
+        from trunkline.gateway.http.openai_schemas import error_object
+
+        return reply(error_object(code), status or STATUS[code], headers)
+    return reply(error_body(code), status or STATUS[code], headers)
+
+
+async def failed(request: Request, error: Exception) -> Response:
+    """The response to any exception of a handler."""
+    return error_reply(code_for(request, error), request.url.path)
+
+
+def code_for(request: Request, error: Exception) -> ErrorCode:
+    """The code of any failure; what must not be shown is logged under the request's correlation id."""
+    return ErrorCode(refused(error, request.scope[CORRELATION]).code)

@@ -1,0 +1,224 @@
+"""The public shapes of ``/conversations`` and ``/api``: closed on output, tolerant on input (conflict C36).
+
+Whatever leaves these paths is one of these structs, so nothing undocumented can (ARCH-4). ``openapi.py`` draws the
+contract from them. A field with a default is optional and absent when it has nothing to say.
+"""
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from trunkline.errors import ErrorCode
+from trunkline.messages.blocks import BlockConfig, PulseState
+from trunkline.messages.turn import FinishReason
+
+
+class Out(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Base of everything that leaves."""
+
+
+class In(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of everything that comes in; unknown fields are passed over."""
+
+
+# What comes in -----------------------------------------------------------------------------------------------
+
+
+class NewMessage(In, frozen=True, kw_only=True):
+    """A message. ``metadata.client_message_id`` makes a repeat harmless; ``metadata.block`` says where it begins."""
+
+    content: str
+    metadata: dict[str, Any] = {}
+
+
+class CancelWish(In, frozen=True, kw_only=True):
+    """How to end a turn."""
+
+    mode: Literal["now", "after_step"] = "now"
+
+
+class Decision(In, frozen=True, kw_only=True):
+    """A decision about a parked call; ``hash`` is the one that the approval request showed."""
+
+    allow: bool
+    hash: str
+
+
+class NewBlock(In, frozen=True, kw_only=True):
+    """A block to make."""
+
+    name: str
+    config: BlockConfig = BlockConfig()
+
+
+# What leaves -------------------------------------------------------------------------------------------------
+
+
+class Error(Out, frozen=True, kw_only=True):
+    """Every error: a fixed code and its fixed sentence. The header ``X-Correlation-ID`` leads to the log."""
+
+    code: ErrorCode
+    message: str
+
+
+class ConversationLine(Out, frozen=True, kw_only=True):
+    """A conversation in the list."""
+
+    id: str
+    title: str | None = None
+    created_at: datetime
+    updated_at: datetime
+    message_count: int
+
+
+class ConversationList(Out, frozen=True, kw_only=True):
+    """A page of conversations, newest first."""
+
+    conversations: tuple[ConversationLine, ...]
+    total: int
+    limit: int
+    offset: int
+
+
+class ConversationMessage(Out, frozen=True, kw_only=True):
+    """A message. The role ``tool`` is only shown when ``include=tools`` was asked for."""
+
+    id: str
+    role: Literal["user", "assistant", "tool", "system"]
+    content: str
+    created_at: datetime
+    metadata: dict[str, Any] = {}
+
+
+class ConversationDetail(Out, frozen=True, kw_only=True):
+    """A conversation with its messages."""
+
+    id: str
+    title: str | None = None
+    messages: tuple[ConversationMessage, ...]
+    created_at: datetime
+    updated_at: datetime
+
+
+class UsageCount(Out, frozen=True, kw_only=True):
+    """Tokens of a turn."""
+
+    prompt_tokens: int
+    completion_tokens: int
+
+
+class Turn(Out, frozen=True, kw_only=True):
+    """Where a turn stands."""
+
+    id: str
+    conversation_id: str
+    block: str
+    status: Literal["queued", "running", "parked", "finished"]
+    usage: UsageCount
+    finish_reason: FinishReason | None = None
+    message_id: str | None = None
+    error: Error | None = None
+
+
+class Accepted(Out, frozen=True, kw_only=True):
+    """A message that was taken in beside a running answer."""
+
+    turn: str
+    conversation_id: str
+    message_id: str
+
+
+class BlockState(Out, frozen=True, kw_only=True):
+    """A block."""
+
+    name: str
+    status: PulseState
+    config: BlockConfig
+    created_at: datetime
+    conversations: int
+    current_task: str | None = None
+    error: str | None = None
+
+
+class ArchivedBlockLine(Out, frozen=True, kw_only=True):
+    """A block that was put away."""
+
+    name: str
+    archive: str
+    archived_at: datetime
+
+
+class Blocks(Out, frozen=True, kw_only=True):
+    """The blocks."""
+
+    blocks: tuple[BlockState, ...]
+    archived: tuple[ArchivedBlockLine, ...] = ()
+
+
+class Health(Out, frozen=True, kw_only=True):
+    """The process lives."""
+
+    status: Literal["ok"]
+
+
+class Readiness(Out, frozen=True, kw_only=True):
+    """Whether messages are taken and answered; ``checks`` says of each part how it is."""
+
+    status: Literal["ready", "not_ready"]
+    checks: dict[str, str]
+
+
+# Events of a turn --------------------------------------------------------------------------------------------
+
+
+class TextDeltaData(Out, frozen=True, kw_only=True):
+    """``text-delta``: the answer goes on with this."""
+
+    content: str
+
+
+class TextResetData(Out, frozen=True, kw_only=True):
+    """``text-reset`` (an extension): the whole text of the answer so far is this; what was beyond it does not count."""
+
+    content: str
+
+
+class ToolCallData(Out, frozen=True, kw_only=True):
+    """``tool-call``: the model calls a tool."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+
+
+class ToolOutputData(Out, frozen=True, kw_only=True):
+    """``tool-result``: what the tool returned."""
+
+    id: str
+    output: str
+
+
+class ToolFailureData(Out, frozen=True, kw_only=True):
+    """``tool-result``: what went wrong, in the tool's words for the model."""
+
+    id: str
+    error: str
+
+
+class ApprovalRequestData(Out, frozen=True, kw_only=True):
+    """``approval-request`` (an extension): a person has to decide about a call, with this hash."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    hash: str
+    question: str
+
+
+class DoneData(Out, frozen=True, kw_only=True):
+    """``done``: the turn is over and stored; ``message_id`` is the stored assistant message, if there is one."""
+
+    finish_reason: FinishReason
+    usage: UsageCount
+    message_id: str | None = None

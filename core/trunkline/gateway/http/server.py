@@ -1,0 +1,118 @@
+"""uvicorn inside the worker's task group: its socket, its start and its end. Knows no route."""
+
+import errno
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anyio
+import uvicorn
+from anyio.abc import TaskStatus
+from starlette.types import ASGIApp
+
+from trunkline.errors import TrunklineError
+
+GRACE_SECONDS = 3
+"""How long requests may take to end when the server stops; streams are told to end at once."""
+
+
+class HttpServer:
+    """Binds at once, serves later. ``ended`` is set when it has stopped, whatever the reason.
+
+    Raises:
+        TrunklineError: the port is in use, or the address is not this machine's.
+    """
+
+    def __init__(self, app: ASGIApp, closing: anyio.Event, host: str, port: int) -> None:
+        self._socket = _bound(host, port)
+        self._closing = closing
+        self.address = _address(self._socket)
+        self.ended = anyio.Event()
+        config = uvicorn.Config(
+            app,
+            loop="none",
+            lifespan="off",
+            ws="none",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+        self._uvicorn = _Uvicorn(config)
+
+    async def serve(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serve until ``drain()`` or cancelled."""
+        self._uvicorn.task_status = task_status
+        try:
+            await self._uvicorn.serve(sockets=[self._socket])
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._stop()
+            self.ended.set()
+
+    async def drain(self) -> None:
+        """Take no more connections, end the streams, let running requests end, and return when all is over."""
+        self._closing.set()
+        self._uvicorn.should_exit = True
+        await self.ended.wait()
+
+    def release(self) -> None:
+        """Let go of the socket; safe to call at any time."""
+        self._socket.close()
+
+    async def _stop(self) -> None:
+        self._closing.set()
+        if self._uvicorn.started and not self._uvicorn.stopped:
+            self._uvicorn.force_exit = True
+            await self._uvicorn.shutdown([self._socket])
+        for task in tuple(self._uvicorn.server_state.tasks):
+            task.cancel()
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn without its signal handlers, and with word of when it has started and stopped."""
+
+    stopped = False
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.task_status.started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        self.stopped = True
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        raise _refusal(host, port, error) from error
+
+
+def _refusal(host: str, port: int, error: OSError) -> TrunklineError:
+    if error.errno == errno.EADDRINUSE:
+        return TrunklineError(
+            f"The gateway cannot listen on {host}:{port}: the port is in use.",
+            hint="Stop the program that uses it, or set gateway.port in trunkline.toml (0 takes any free one).",
+        )
+    if error.errno == errno.EACCES:
+        return TrunklineError(
+            f"The gateway may not listen on {host}:{port}.", hint="Set gateway.port to one above 1023."
+        )
+    return TrunklineError(
+        f"The gateway cannot listen on {host}:{port}: {error.strerror or error}.",
+        hint="Set gateway.host to an address of this machine, 127.0.0.1 for instance.",
+    )
+
+
+def _address(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

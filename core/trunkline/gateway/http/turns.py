@@ -1,0 +1,93 @@
+"""Turns by id: where one stands, its events from any position, cancel, steer and decide."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from trunkline.gateway.http.bodies import read_json, read_optional_json
+from trunkline.gateway.http.conversations import client_id, watch_turn
+from trunkline.gateway.http.events import usage_of
+from trunkline.gateway.http.parts import parts_of, sender_of
+from trunkline.gateway.http.replies import error_body, reply
+from trunkline.gateway.http.schemas import Accepted, CancelWish, Decision, NewMessage, Turn
+from trunkline.messages.gateway import CancelTurn, MessageAccepted, SendMessage, TurnView
+from trunkline.messages.turn import ApprovalDecided
+
+
+async def get_turn(request: Request) -> Response:
+    """``GET /api/turns/{id}``"""
+    return reply(_turn(await parts_of(request).messages.turn(request.path_params["id"])))
+
+
+async def get_events(request: Request) -> ASGIApp:
+    """``GET /api/turns/{id}/events?from=``"""
+    found = (await parts_of(request).messages.find(request.path_params["id"])).request
+    accepted = MessageAccepted(
+        block=found.block,
+        conversation=found.conversation,
+        turn=found.turn,
+        message_id=found.message.id,
+    )
+    return watch_turn(request, accepted)
+
+
+async def cancel(request: Request) -> Response:
+    """``POST /api/turns/{id}/cancel``"""
+    turn, parts = request.path_params["id"], parts_of(request)
+    wish = await read_optional_json(request, CancelWish)
+    await parts.messages.cancel(CancelTurn(turn=turn, mode=wish.mode), sender_of(request))
+    return reply(_turn(await parts.messages.turn(turn)), 202)
+
+
+async def steer(request: Request) -> Response:
+    """``POST /api/turns/{id}/steer``"""
+    new = await read_json(request, NewMessage)
+    message = SendMessage(
+        content=new.content,
+        client_id=client_id(request, new.metadata),
+        metadata=new.metadata,
+        steer=request.path_params["id"],
+    )
+    accepted = await parts_of(request).messages.send(message, sender_of(request))
+    taken = Accepted(
+        turn=accepted.turn, conversation_id=accepted.conversation, message_id=accepted.message_id
+    )
+    return reply(taken, 202)
+
+
+async def decide(request: Request) -> Response:
+    """``POST /api/turns/{id}/calls/{call}/decision``"""
+    turn, parts = request.path_params["id"], parts_of(request)
+    decision = await read_json(request, Decision)
+    decided = ApprovalDecided(
+        turn=turn,
+        call=request.path_params["call"],
+        call_hash=decision.hash,
+        allow=decision.allow,
+        by="",
+    )
+    await parts.messages.decide(decided, sender_of(request))
+    return reply(_turn(await parts.messages.turn(turn)), 202)
+
+
+ROUTES = (
+    Route("/api/turns/{id}", get_turn, methods=["GET"]),
+    Route("/api/turns/{id}/events", get_events, methods=["GET"]),
+    Route("/api/turns/{id}/cancel", cancel, methods=["POST"]),
+    Route("/api/turns/{id}/steer", steer, methods=["POST"]),
+    Route("/api/turns/{id}/calls/{call}/decision", decide, methods=["POST"]),
+)
+
+
+def _turn(view: TurnView) -> Turn:
+    return Turn(
+        id=view.turn,
+        conversation_id=view.conversation,
+        block=view.block,
+        status=view.status,
+        usage=usage_of(view.usage),
+        finish_reason=view.reason,
+        message_id=view.message_id,
+        error=error_body(view.code) if view.code else None,
+    )

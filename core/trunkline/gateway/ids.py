@@ -1,0 +1,33 @@
+"""How ids come about. The same client id always leads to the same conversation, turn and message."""
+
+import re
+
+from trunkline_bus import key_of, new_id
+
+_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
+BLOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+
+def conversation_id(channel: str, actor: str, client_id: str | None) -> str:
+    """A new conversation's id. A client that sends its first message twice begins one conversation."""
+    return f"conv_{key_of(channel, actor, client_id)}" if client_id else new_id("conv")
+
+
+def turn_id(conversation: str, client_id: str) -> str:
+    """The turn of a message."""
+    return f"turn_{key_of(conversation, client_id)}"
+
+
+def message_id(turn: str) -> str:
+    """The message that a turn begins with."""
+    return f"msg_{key_of(turn, 'request')}"
+
+
+def is_key(text: str) -> bool:
+    """Whether a text can be an id at all; what cannot names nothing."""
+    return _KEY.fullmatch(text) is not None
+
+
+def is_block_name(text: str) -> bool:
+    """Whether a text keeps the rule for block names (MB-F3)."""
+    return BLOCK_NAME.fullmatch(text) is not None

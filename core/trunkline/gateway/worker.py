@@ -1,0 +1,84 @@
+"""The gateway worker's life: its services on the bus, then HTTP in front of them. No service's own work is in here."""
+
+import logging
+from typing import ClassVar
+
+import anyio
+
+from trunkline.errors import TrunklineError
+from trunkline.gateway.auth import Door, load_token
+from trunkline.gateway.blocks import Blocks
+from trunkline.gateway.conversations import Conversations
+from trunkline.gateway.endpoints import BusFace
+from trunkline.gateway.running import Turns
+from trunkline.gateway.service import Messages
+from trunkline.gateway.workspaces import Workspaces
+from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.worker import Worker
+from trunkline_bus import BusError, Refusal
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
+
+
+class GatewayWorker(Worker):
+    """Takes messages in, keeps conversations and blocks, serves HTTP at ``address``."""
+
+    kind: ClassVar[WorkerKind] = "gateway"
+
+    async def open(self) -> None:
+        from trunkline.gateway.http.app import Parts, build_app
+        from trunkline.gateway.http.server import HttpServer
+
+        context, settings = self.context, self.context.config.settings.gateway
+        turns = Turns(context.bus)
+        conversations = Conversations(context.bus, turns)
+        self._blocks = Blocks(
+            context.bus, turns, conversations, Workspaces(context.home), settings.default_block
+        )
+        messages = Messages(
+            context.bus,
+            turns,
+            conversations,
+            self._blocks,
+            rules=context.plugins.admission_rules(),
+            route=context.plugins.route,
+            max_content=settings.max_content,
+        )
+        door = Door(load_token(context.home.token_file), context.plugins.authenticators())
+        parts = Parts(
+            bus=context.bus,
+            messages=messages,
+            conversations=conversations,
+            blocks=self._blocks,
+            door=door,
+            routes=context.plugins.http_routes(),
+            host=settings.host,
+            max_content=settings.max_content,
+        )
+        self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port)
+        self.resources.callback(self._server.release)
+        self.address = self._server.address
+        await BusFace(messages, conversations, self._blocks).answer_on(context.service)
+        tasks = await self.resources.enter_async_context(anyio.create_task_group())
+        self.resources.callback(tasks.cancel_scope.cancel)
+        await tasks.start(self._server.serve)
+        log.info("the gateway listens at %s", self.address)
+
+    async def serve(self) -> None:
+        await self._make_default_block()
+        await self._server.ended.wait()
+        raise TrunklineError("The HTTP server stopped by itself.", hint="Its log says why.")
+
+    async def drain(self) -> None:
+        await self._server.drain()
+
+    async def _make_default_block(self) -> None:
+        """The block that messages go to when nobody says which; as soon as memory answers."""
+        while True:
+            try:
+                return await self._blocks.ensure_default()
+            except (BusError, Refusal) as error:
+                log.info("the default block waits for memory: %s", error)
+            await anyio.sleep(RETRY_SECONDS)
