@@ -17,7 +17,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from trunkline.channels.text import printable
+from trunkline import printable
 from trunkline_terminal import words
 from trunkline_terminal.completion import SlashCompleter
 from trunkline_terminal.history import open_history

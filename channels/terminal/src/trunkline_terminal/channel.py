@@ -4,8 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from trunkline.abc.channels import Gateway
-from trunkline.abc.foreground import ForegroundChannel, Sitting
+from trunkline import ForegroundChannel, Gateway, Sitting
 from trunkline_terminal.settings import TerminalSettings
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from trunkline.errors import TrunklineError
+from trunkline import TrunklineError
 from trunkline_terminal import transcript, words
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from pathlib import Path
 import anyio
 import anyio.abc
 
-from trunkline.abc.channels import Gateway
-from trunkline.abc.foreground import Sitting
+from trunkline import Gateway, Sitting
 from trunkline_terminal import commands
 from trunkline_terminal.app import TerminalScreen
 from trunkline_terminal.session import Session

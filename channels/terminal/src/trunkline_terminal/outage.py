@@ -5,8 +5,7 @@ from typing import TypeVar
 
 import anyio
 
-from trunkline.errors import TrunklineError, Unavailable
-from trunkline_bus import RemoteFault
+from trunkline import RemoteFault, TrunklineError, Unavailable
 from trunkline_terminal.screen import Screen
 
 T = TypeVar("T")

@@ -9,8 +9,7 @@ from typing import TextIO
 
 import anyio
 
-from trunkline.abc.channels import Gateway
-from trunkline.abc.foreground import Sitting
+from trunkline import Gateway, Sitting
 from trunkline_terminal.lines import Lines
 from trunkline_terminal.plain import PlainScreen
 from trunkline_terminal.session import Session

@@ -7,7 +7,7 @@ text is written when it is final, so a step that was asked again leaves no false
 from collections.abc import Awaitable, Callable
 from typing import TextIO
 
-from trunkline.channels.text import printable
+from trunkline import printable
 from trunkline_terminal import words
 from trunkline_terminal.screen import Status, Tone
 

@@ -8,13 +8,18 @@ from typing import Literal
 
 import anyio
 
-from trunkline.abc.channels import Gateway
-from trunkline.abc.foreground import Sitting
-from trunkline.errors import TrunklineError
-from trunkline.messages.blocks import Block
-from trunkline.messages.conversation import Message
-from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage
-from trunkline_bus import RemoteFault, new_id
+from trunkline import (
+    Block,
+    ConversationView,
+    Gateway,
+    Message,
+    MessageAccepted,
+    RemoteFault,
+    SendMessage,
+    Sitting,
+    TrunklineError,
+    new_id,
+)
 from trunkline_terminal import commands
 from trunkline_terminal.outage import Outage
 from trunkline_terminal.screen import Screen, Status

@@ -10,9 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from trunkline.errors import TrunklineError
-from trunkline.messages.conversation import Message, ToolCall
-from trunkline_bus import new_id
+from trunkline import Message, ToolCall, TrunklineError, new_id
 
 LARGEST = 64 * 1024 * 1024
 """The largest file that is loaded, in bytes."""

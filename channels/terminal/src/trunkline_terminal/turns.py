@@ -10,22 +10,22 @@ import anyio
 import anyio.abc
 import msgspec
 
-from trunkline.abc.channels import Gateway
-from trunkline.errors import Unavailable
-from trunkline.messages.conversation import Usage
-from trunkline.messages.turn import (
+from trunkline import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
+    Gateway,
     MessageSteered,
     ReasoningDelta,
+    RemoteFault,
     TextDelta,
     TextReset,
     ToolEnded,
     ToolStarted,
     TurnEnded,
+    Unavailable,
+    Usage,
 )
-from trunkline_bus import RemoteFault
 from trunkline_terminal import words
 from trunkline_terminal.outage import FIRST_PAUSE, LONGEST_PAUSE, Outage
 from trunkline_terminal.screen import Screen

@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trunkline.messages.conversation import ToolCall, Usage
-from trunkline.messages.turn import TurnEnded
+from trunkline import ToolCall, TurnEnded, Usage
 
 _ENDINGS = {
     "cancelled": "Cancelled.",
