@@ -473,7 +473,7 @@ def trunkline_render(event: "FeedEvent", channel: str) -> str | None:
 
 @hookspec
 def trunkline_memory_stores(settings: "PluginSettings") -> "Iterable[MemoryStore]":
-    """Add a store for memory. The memory worker takes the first.
+    """Add a store for memory. The memory worker uses that of the plugin which ``[memory] store`` names.
 
     ```python
     import trunkline

@@ -74,9 +74,13 @@ class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[memory]``: ``group_window`` is how long writes are gathered into one commit."""
+    """``[memory]``: ``group_window`` is how long writes are gathered into one commit at most.
+
+    ``store`` names the plugin (its distribution) whose store keeps memory; without it the built-in one does.
+    """
 
     group_window: Delay = 0.004
+    store: str | None = None
 
 
 class ChannelsSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 class Intent(msgspec.Struct, frozen=True):
-    """The commit that a checkout is for, and the files it changes, each with the blob before and after (None: no file)."""
+    """The commit a checkout is for, and the files it changes, each with the blob before and after (None: no file)."""
 
     version: str
     files: dict[str, tuple[str | None, str | None]]

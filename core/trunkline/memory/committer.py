@@ -218,7 +218,7 @@ class _Group:
         except (OSError, Refusal) as error:
             self._repository.retreat(new, head)
             self._of.settle()
-            raise error if isinstance(error, OSError) else OSError(error.message)
+            raise OSError(getattr(error, "errno", None), "a file could not be put in its place") from error
 
     def _finish(self, planned: _Planned, head: pygit2.Oid | None) -> Outcome:
         planned.plan.done(planned.entries)

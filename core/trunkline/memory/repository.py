@@ -50,6 +50,11 @@ class Repository:
         """Let go of file handles."""
         self._git.free()
 
+    def reopen(self) -> None:
+        """Look afresh at which packs there are."""
+        self._git.free()
+        self._git = pygit2.Repository(str(self.folder.parent), RepositoryOpenFlag.NO_SEARCH)
+
     # Reading -------------------------------------------------------------------------------------------------
 
     def branch(self) -> str:
@@ -84,6 +89,11 @@ class Repository:
         found = self._git[blob]
         assert isinstance(found, pygit2.Blob)
         return found.data
+
+    @staticmethod
+    def object_id(name: str) -> pygit2.Oid:
+        """The id that a full hexadecimal name stands for."""
+        return pygit2.Oid(hex=name)
 
     def version(self, text: str) -> pygit2.Commit | None:
         """The commit that a full or shortened id names."""
@@ -156,6 +166,14 @@ class Repository:
             self._git.references.delete(self.branch())
         else:
             self.advance(new, old)
+
+    def refresh_index(self) -> None:
+        """Let git's own index say what the last commit says, so that a person's ``git status`` tells the truth."""
+        head = self.head()
+        if head is not None:
+            index = self._git.index
+            index.read_tree(self.commit(head).tree)
+            index.write()
 
     def _build(self, base: pygit2.Tree | None, changes: dict[tuple[str, ...], Entry | None]) -> pygit2.Oid:
         builder = self._git.TreeBuilder(base) if base is not None else self._git.TreeBuilder()

@@ -1,7 +1,6 @@
 """Which content each file held when it was last looked at, so that unchanged files are not read again. Derived data."""
 
 import logging
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -23,12 +22,13 @@ class Stamps:
 
     def load(self) -> None:
         """Take in what an earlier run saved."""
-        with suppress(FileNotFoundError):
-            try:
-                saved = _decoder.decode(self._file.read_bytes())
-                self._known = {path: (stamp, pygit2.Oid(raw=raw)) for path, (stamp, raw) in saved.items()}
-            except (OSError, msgspec.DecodeError, ValueError) as error:
-                _log.warning("%s cannot be read and is made anew: %s", self._file, error)
+        if not self._file.exists():
+            return
+        try:
+            saved = _decoder.decode(self._file.read_bytes())
+            self._known = {path: (stamp, pygit2.Oid(raw=raw)) for path, (stamp, raw) in saved.items()}
+        except (OSError, msgspec.DecodeError, ValueError) as error:
+            _log.warning("%s cannot be read and is made anew: %s", self._file, error)
 
     def save(self) -> None:
         """Save what is known; a failure is logged, since only time is lost."""
@@ -37,6 +37,7 @@ class Stamps:
         data = {path: (stamp, oid.raw) for path, (stamp, oid) in dict(self._known).items()}
         scratch = self._file.with_suffix(".new")
         try:
+            scratch.parent.mkdir(parents=True, exist_ok=True)
             scratch.write_bytes(msgspec.msgpack.encode(data))
             scratch.replace(self._file)
             self._saved = True

@@ -1,0 +1,158 @@
+"""Keeping the derived index abreast of the last commit. Writes the index; questions to it are asked in search.py."""
+
+import hashlib
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+import pygit2
+
+from trunkline.memory.conversations import Conversation, ConversationCache, names_of, parse
+from trunkline.memory.database import Database
+from trunkline.memory.passages import Passage, passages
+from trunkline.memory.repository import Entry, Repository, differences
+from trunkline.messages.conversation import ConversationSummary
+
+BATCH = 200
+
+
+class Index:
+    """The index of one memory root. One thread at a time."""
+
+    def __init__(self, root: Path, file: Path, cache: ConversationCache) -> None:
+        self.repository = Repository(root)
+        self.database = Database(file)
+        self._cache = cache
+
+    def catch_up(self) -> None:
+        """Bring the index to the last commit, from wherever it stands."""
+        self.database.use(self._catch_up)
+
+    def close(self) -> None:
+        """Close the database."""
+        self.database.close()
+        self.repository.close()
+
+    def _catch_up(self, connection: apsw.Connection) -> None:
+        head = self.repository.head()
+        known = connection.execute("SELECT value FROM meta WHERE key = 'head'").get
+        if head is None or known == str(head):
+            return
+        changes = self._changes(connection, known, head)
+        while batch := [change for _, change in zip(range(BATCH), changes, strict=False)]:
+            with connection:
+                for path, entry in batch:
+                    self._update(connection, path, entry)
+        with connection:
+            connection.execute("REPLACE INTO meta VALUES('head', ?)", (str(head),))
+
+    def _changes(
+        self, connection: apsw.Connection, known: str | None, head: pygit2.Oid
+    ) -> Iterator[tuple[str, Entry | None]]:
+        """What the index must take in; everything when it does not know where it stands."""
+        before = self.repository.version(known) if known else None
+        tree = self.repository.tree(head)
+        if before is not None:
+            return differences(before.tree, tree)
+        with connection:
+            for table in ("meta", "files", "passages", "conversations"):
+                connection.execute(f"DELETE FROM {table}")
+            connection.execute("INSERT INTO words(words) VALUES('delete-all')")
+        return differences(None, tree)
+
+    def _update(self, connection: apsw.Connection, path: str, entry: Entry | None) -> None:
+        row = connection.execute(
+            "SELECT id, blob, size, height FROM files WHERE path = ?", (path,)
+        ).fetchone()
+        if row is not None and entry is not None and row[1] == str(entry.blob):
+            return
+        if entry is None:
+            if row is not None:
+                _forget(connection, row[0])
+            return
+        if names_of(path) is not None:
+            self._update_conversation(connection, path, entry, row)
+            return
+        if row is not None:
+            _forget(connection, row[0])
+        data = self.repository.data(entry.blob)
+        _insert(connection, _file(connection, path, entry, len(data), 0), passages(path, data))
+
+    def _update_conversation(
+        self, connection: apsw.Connection, path: str, entry: Entry, row: tuple[int, str, int, int] | None
+    ) -> None:
+        """Only what is new of a conversation that grew."""
+        conversation = self._cache.get(str(entry.blob)) or parse(path, self.repository.data(entry.blob))
+        text = conversation.text
+        height = 0
+        if row is not None and len(text) > row[2] and _blob_id(text[: row[2]]) == row[1]:
+            file, height = row[0], row[3]
+            connection.execute(
+                "UPDATE files SET blob = ?, size = ?, height = ? WHERE id = ?",
+                (str(entry.blob), len(text), conversation.height, file),
+            )
+        else:
+            if row is not None:
+                _forget(connection, row[0])
+            file = _file(connection, path, entry, len(text), conversation.height)
+        _insert(connection, file, _said_after(conversation, height))
+        _list(connection, file, conversation.summary)
+
+
+def _said_after(conversation: Conversation, line: int) -> list[Passage]:
+    found: list[Passage] = []
+    for number in range(len(conversation.messages) - 1, -1, -1):
+        if conversation.lines[number] <= line:
+            break
+        if conversation.messages[number].content:
+            found.append(Passage(conversation.lines[number], conversation.messages[number].content))
+    return found
+
+
+def _file(connection: apsw.Connection, path: str, entry: Entry, size: int, height: int) -> int:
+    connection.execute(
+        "INSERT INTO files(path, blob, size, height) VALUES(?, ?, ?, ?)",
+        (path, str(entry.blob), size, height),
+    )
+    return connection.last_insert_rowid()
+
+
+def _insert(connection: apsw.Connection, file: int, found: list[Passage]) -> None:
+    for passage in found:
+        connection.execute("INSERT INTO passages(file, line) VALUES(?, ?)", (file, passage.line))
+        row = connection.last_insert_rowid()
+        connection.execute("INSERT INTO words(rowid, text) VALUES(?, ?)", (row, passage.text))
+
+
+def _forget(connection: apsw.Connection, file: int) -> None:
+    connection.execute("DELETE FROM words WHERE rowid IN (SELECT id FROM passages WHERE file = ?)", (file,))
+    connection.execute("DELETE FROM passages WHERE file = ?", (file,))
+    connection.execute("DELETE FROM conversations WHERE file = ?", (file,))
+    connection.execute("DELETE FROM files WHERE id = ?", (file,))
+
+
+def _list(connection: apsw.Connection, file: int, summary: ConversationSummary) -> None:
+    connection.execute(
+        "REPLACE INTO conversations VALUES(?, ?, ?, ?, ?, ?, ?)",
+        (
+            file,
+            summary.id,
+            summary.block,
+            summary.title,
+            micros(summary.created_at),
+            micros(summary.updated_at),
+            summary.message_count,
+        ),
+    )
+
+
+def micros(when: datetime) -> int:
+    """Microseconds since 1970. A time without a zone counts as UTC."""
+    aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    passed = aware - datetime.fromtimestamp(0, UTC)
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+
+
+def _blob_id(data: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

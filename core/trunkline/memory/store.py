@@ -1,0 +1,401 @@
+"""The built-in store: a git repository of plain files, behind ``MemoryStore``. Joins the parts; none of their work.
+
+Threads: one at a time writes (``_writing``), one at a time uses the index (``_indexing``), a few read.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import apsw
+import pygit2
+
+from trunkline.abc.memory import NOWHERE, Change, MemoryStore
+from trunkline.errors import StorageError
+from trunkline.memory import search
+from trunkline.memory.batch import OWNER
+from trunkline.memory.committer import Committer, Result
+from trunkline.memory.conversations import (
+    AppendMessages,
+    Conversation,
+    ConversationCache,
+    conversation_path,
+    parse,
+)
+from trunkline.memory.durable import Syncer
+from trunkline.memory.export import export
+from trunkline.memory.grouping import Grouping
+from trunkline.memory.history import history
+from trunkline.memory.index import Index
+from trunkline.memory.packing import Packer
+from trunkline.memory.paths import checked, folder, refused
+from trunkline.memory.prepare import Places, take_root
+from trunkline.memory.repository import Repository, commit_time, entry_at
+from trunkline.memory.seed import SEED
+from trunkline.memory.stamps import Stamps
+from trunkline.memory.wishes import Absorb, DeletePath, EditFile, MovePath, Wish, WriteFiles
+from trunkline.memory.worktree import Stamp, Worktree, not_found
+from trunkline.messages.conversation import (
+    AppendConversation,
+    ConversationPage,
+    ConversationSlice,
+    ConversationSummary,
+    ListConversations,
+)
+from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory
+from trunkline_bus import Refusal, Scope
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SWEEP_SECONDS = 5.0
+CARE_SECONDS = 30.0
+PLATFORM = "trunkline"
+"""The actor of what the platform itself writes."""
+
+
+class GitMemoryStore(MemoryStore):
+    """Memory as a git repository. ``window`` is how long writes wait for others, in seconds."""
+
+    def __init__(self, *, window: float = 0.004) -> None:
+        self._window = window
+        self._held = ExitStack()
+        self._writing = anyio.CapacityLimiter(1)
+        self._indexing = anyio.CapacityLimiter(1)
+        self._reading = anyio.CapacityLimiter(8)
+        self._care = anyio.Lock()
+        self._changed = anyio.Event()
+        self._grouping = Grouping(self._commit, window)
+        self._conversations = ConversationCache()
+        self._exposed: pygit2.Oid | None = None
+
+    # Life ----------------------------------------------------------------------------------------------------
+
+    async def open(self, root: Path, cache: Path) -> None:
+        """Take the root, mend what a killed process left, take in edits made by hand. See ``MemoryStore.open``."""
+        try:
+            await self._thread(self._writing, lambda: self._open(root, cache))
+            await self._first_commit()
+        except BaseException:
+            self._held.close()
+            raise
+
+    def _open(self, root: Path, cache: Path) -> None:
+        places, lock = take_root(root)
+        self._held.callback(lock.release)
+        self._places: Places = places
+        self._syncer = Syncer()
+        self._held.callback(self._syncer.close)
+        self._worktree = Worktree(places.root, places.stage, self._syncer)
+        self._held.callback(self._worktree.close)
+        self._repository = Repository(places.root)
+        self._held.callback(self._repository.close)
+        self._packer = Packer(places.root, self._syncer)
+        self._stamps = Stamps(cache / "memory-files.msgpack")
+        self._stamps.load()
+        self._index = Index(places.root, cache / "memory.db", self._conversations)
+        self._held.callback(self._index.close)
+        self._committer = Committer(
+            places, self._repository, self._worktree, self._syncer, self._stamps, self.rules
+        )
+        self._mend()
+
+    def _mend(self) -> None:
+        try:
+            self._committer.settle()
+            self._worktree.clear_stage()
+        except (OSError, pygit2.GitError) as error:
+            raise StorageError(
+                f"Memory cannot start (working files): {self._places.root} could not be mended ({error}).",
+                hint="Free space or give write permission, then start again; nothing was lost.",
+            ) from error
+
+    async def _first_commit(self) -> None:
+        """Take in what was edited by hand; in a memory without history also write the first files."""
+        wishes: list[Wish] = [Absorb(actor=OWNER)]
+        if self._repository.head() is None:
+            missing: dict[str, bytes | None] = {
+                path: data for path, data in SEED.items() if self._worktree.status(path) is None
+            }
+            wishes.append(WriteFiles(actor=PLATFORM, reason="Begin this memory", files=missing))
+        result = await self._commit(wishes)
+        for outcome in result.outcomes:
+            if isinstance(outcome, Refusal):
+                raise StorageError(
+                    f"Memory cannot start (version history): {self._places.root}: {outcome.message}",
+                    hint="Look at the log for the reason.",
+                )
+
+    async def aclose(self) -> None:
+        """Finish what is waiting, then let go of the root."""
+        with anyio.CancelScope(shield=True):
+            await self._grouping.idle()
+            await self._thread(self._writing, self._leave_tidy)
+            await self._thread(self._indexing, self._held.close)
+
+    async def tend(self) -> None:
+        """Keep the index abreast, take in edits made by hand, pack. Runs until it is cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._keep_indexed)
+            group.start_soon(self._keep_swept)
+            group.start_soon(self._keep_packed)
+
+    # Changing ------------------------------------------------------------------------------------------------
+
+    async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
+        """Commit files together. See ``MemoryStore.change``."""
+        wish = WriteFiles(
+            actor=change.actor,
+            reason=change.reason,
+            scope=change.scope,
+            files=_checked(change.files),
+            expected=_checked(expected or {}),
+        )
+        return (await self._grouping.submit(wish)).version
+
+    async def edit(
+        self, path: str, old: str, new: str, *, actor: str, reason: str, scope: Scope = NOWHERE
+    ) -> str:
+        """Replace the first occurrence of ``old``."""
+        wish = EditFile(
+            actor=actor,
+            reason=reason,
+            scope=scope,
+            path=checked(path),
+            old=encoded(path, old),
+            new=encoded(path, new),
+        )
+        return (await self._grouping.submit(wish)).version
+
+    async def move(self, source: str, target: str, *, actor: str, reason: str, scope: Scope = NOWHERE) -> str:
+        """Move a file or folder."""
+        wish = MovePath(
+            actor=actor, reason=reason, scope=scope, source=checked(source), target=checked(target)
+        )
+        return (await self._grouping.submit(wish)).version
+
+    async def delete(self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE) -> str:
+        """Delete a file or folder."""
+        wish = DeletePath(actor=actor, reason=reason, scope=scope, path=checked(path))
+        return (await self._grouping.submit(wish)).version
+
+    async def append_conversation(self, append: AppendConversation) -> int:
+        """Append the messages that are not stored yet."""
+        return (await self._grouping.submit(AppendMessages.of(append, self._conversations))).count
+
+    # Reading -------------------------------------------------------------------------------------------------
+
+    async def read(self, path: str, version: str | None = None) -> MemoryFile:
+        """A file's text, now or at a version."""
+        plain = checked(path)
+        if version is None:
+            return await self._thread(self._reading, lambda: self._read_now(plain))
+        return await self._reader(lambda repository: _read_version(repository, plain, version))
+
+    async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
+        """Names under a folder."""
+        plain = folder(path)
+        found = await self._thread(self._reading, lambda: self._worktree.entries(plain, recursive=recursive))
+        return tuple(found)
+
+    async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
+        """Search names or text; every change acknowledged before the call is seen."""
+        plain = SearchMemory(
+            query=query.query, path=folder(query.path), kind=query.kind, limit=max(0, query.limit)
+        )
+        if plain.limit == 0:
+            return ()
+        if plain.kind == "filename":
+            entries = await self.list("", recursive=True)
+            return search.search_names((entry.path for entry in entries if entry.kind == "file"), plain)
+        return await self._ask(
+            lambda connection: search.search_content(connection, self._index.repository, plain)
+        )
+
+    async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
+        """The changes of a file or folder."""
+        plain = folder(path)
+        found = await self._reader(lambda repository: history(repository, plain, limit))
+        if not found and limit > 0:
+            raise Refusal("not_found", f"There was never anything at {plain!r} in memory.")
+        return found
+
+    async def export(self, target: Path) -> int:
+        """Write the archive."""
+        async with self._care:
+            return await anyio.to_thread.run_sync(export, self._places.root, target)
+
+    async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
+        """A conversation's messages."""
+        path = conversation_path(block, conversation)
+        return await self._thread(self._reading, lambda: self._load(path, after))
+
+    async def list_conversations(self, query: ListConversations) -> ConversationPage:
+        """A page of conversations."""
+        return await self._ask(lambda connection: search.list_conversations(connection, query))
+
+    async def find_conversation(self, conversation: str) -> ConversationSummary | None:
+        """A conversation by its id alone."""
+        return await self._ask(lambda connection: search.find_conversation(connection, conversation))
+
+    def _read_now(self, path: str) -> MemoryFile:
+        data, status = self._worktree.read(path)
+        return MemoryFile(
+            path=path,
+            content=_text(path, data),
+            hash=str(pygit2.hash(data)),
+            modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
+        )
+
+    def _load(self, path: str, after: int) -> ConversationSlice:
+        status = self._worktree.probe(path)
+        if status is None:
+            return ConversationSlice(exists=False)
+        blob = self._stamps.blob(path, Stamp.of(status))
+        known = self._conversations.get(str(blob)) if blob is not None else None
+        if known is None:
+            known = self._parse(path)
+        return known.slice(after)
+
+    def _parse(self, path: str) -> Conversation:
+        data = self._worktree.read(path)[0]
+        blob = str(pygit2.hash(data))
+        known = self._conversations.get(blob)
+        if known is None:
+            known = parse(path, data)
+            self._conversations.put(blob, known)
+        return known
+
+    # Threads -------------------------------------------------------------------------------------------------
+
+    async def _thread(self, limiter: anyio.CapacityLimiter, job: Callable[[], T]) -> T:
+        return await anyio.to_thread.run_sync(job, limiter=limiter)
+
+    async def _reader(self, job: Callable[[Repository], T]) -> T:
+        """Read history with a repository handle of one's own."""
+
+        def read() -> T:
+            repository = Repository(self._places.root)
+            try:
+                return job(repository)
+            finally:
+                repository.close()
+
+        return await self._thread(self._reading, read)
+
+    async def _ask(self, question: Callable[[apsw.Connection], T]) -> T:
+        """Ask the index, when it has everything that was committed."""
+
+        def ask() -> T:
+            self._index.catch_up()
+            return self._index.database.use(question)
+
+        return await self._thread(self._indexing, ask)
+
+    async def _commit(self, wishes: Sequence[Wish]) -> Result:
+        result = await self._thread(self._writing, lambda: self._committer.commit(wishes))
+        for changed in result.commits:
+            self.on_change(changed)
+        if result.commits:
+            self._changed.set()
+        return result
+
+    # Care ----------------------------------------------------------------------------------------------------
+
+    async def _keep_indexed(self) -> None:
+        while True:
+            try:
+                await self._thread(self._indexing, self._index.catch_up)
+            except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
+                _log.warning("the memory index is behind and will be brought up later: %s", error)
+                await anyio.sleep(1)
+                continue
+            await self._changed.wait()
+            self._changed = anyio.Event()
+
+    async def _keep_swept(self) -> None:
+        """Look for edits by hand; the more there is to look at, the less often."""
+        pause = SWEEP_SECONDS
+        while True:
+            await anyio.sleep(pause)
+            began = time.monotonic()
+            try:
+                await self._grouping.submit(Absorb(actor=OWNER))
+                await self._thread(self._writing, self._leave_tidy)
+            except Refusal as refusal:
+                _log.warning("edits made by hand could not be taken in: %s", refusal.message)
+            pause = max(SWEEP_SECONDS, 50 * (time.monotonic() - began))
+
+    async def _keep_packed(self) -> None:
+        while True:
+            await anyio.sleep(CARE_SECONDS)
+            try:
+                await self.pack()
+            except (OSError, pygit2.GitError) as error:
+                _log.warning("history could not be packed: %s", error)
+
+    async def pack(self, *, now: bool = False) -> None:
+        """Pack loose objects when there are many, or ``now``, and join packs when there are many."""
+        async with self._care:
+            if now or await anyio.to_thread.run_sync(self._packer.due):
+                await anyio.to_thread.run_sync(self._packer.pack_loose)
+            if await anyio.to_thread.run_sync(self._packer.crowded):
+                older = await anyio.to_thread.run_sync(self._packer.join_packs)
+                await self._thread(self._writing, self._repository.reopen)
+                await self._thread(self._indexing, self._index.repository.reopen)
+                await anyio.to_thread.run_sync(self._packer.remove, older)
+
+    def _leave_tidy(self) -> None:
+        """What a later start and a person's ``git status`` are glad of."""
+        self._stamps.save()
+        head = self._repository.head()
+        if head is None or head == self._exposed:
+            return
+        try:
+            self._repository.refresh_index()
+            self._exposed = head
+        except (OSError, pygit2.GitError) as error:
+            _log.warning("the git index was left as it is: %s", error)
+
+
+def encoded(path: str, text: str) -> bytes:
+    """Text as it is stored. Raises Refusal ``write_failure`` for text that cannot be."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refusal(
+            "write_failure", f"{path!r} was not written: the text holds half characters (lone surrogates)."
+        ) from None
+
+
+def _read_version(repository: Repository, path: str, version: str) -> MemoryFile:
+    commit = repository.version(version)
+    entry = None if commit is None else entry_at(commit.tree, path)
+    if commit is None:
+        raise Refusal("not_found", f"Memory has no version {version[:64]!r}.")
+    if entry is None:
+        raise not_found(path)
+    return MemoryFile(
+        path=path,
+        content=_text(path, repository.data(entry.blob)),
+        hash=str(entry.blob),
+        modified_at=commit_time(commit),
+    )
+
+
+def _text(path: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise refused(path, "it is not a text file") from None
+
+
+def _checked(paths: Mapping[str, T]) -> dict[str, T]:
+    return {checked(path): value for path, value in paths.items()}

@@ -1,0 +1,237 @@
+"""The memory worker: a store, served on the bus. Takes requests apart and answers them; decides nothing.
+
+Every change that is committed is told to whoever listens (``MEMORY_CHANGED``), edits made by hand included.
+"""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from trunkline.abc.memory import Change, MemoryStore
+from trunkline.errors import ConfigError
+from trunkline.memory.store import GitMemoryStore, encoded
+from trunkline.messages.conversation import (
+    AppendConversation,
+    ConversationAppended,
+    ConversationFound,
+    ConversationPage,
+    ConversationSlice,
+    FindConversation,
+    ListConversations,
+    LoadConversation,
+)
+from trunkline.messages.memory import (
+    DeleteMemory,
+    EditMemory,
+    ExportMemory,
+    ListMemory,
+    MemoryChanged,
+    MemoryChanges,
+    MemoryExport,
+    MemoryFile,
+    MemoryFiles,
+    MemoryHistory,
+    MemoryHits,
+    MemoryListing,
+    MoveMemory,
+    ReadManyMemory,
+    ReadMemory,
+    SearchMemory,
+    WriteManyMemory,
+    WriteMemory,
+)
+from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.subjects import (
+    EXPORTS,
+    MEMORY_APPEND_CONVERSATION,
+    MEMORY_CHANGED,
+    MEMORY_DELETE,
+    MEMORY_EDIT,
+    MEMORY_EXPORT,
+    MEMORY_FIND_CONVERSATION,
+    MEMORY_HISTORY,
+    MEMORY_LIST,
+    MEMORY_LIST_CONVERSATIONS,
+    MEMORY_LOAD_CONVERSATION,
+    MEMORY_MOVE,
+    MEMORY_READ,
+    MEMORY_READ_MANY,
+    MEMORY_SEARCH,
+    MEMORY_WRITE,
+    MEMORY_WRITE_MANY,
+)
+from trunkline_bus import BusError, Refusal, Request, Scope, new_id
+
+_log = logging.getLogger(__name__)
+
+WRITERS = 512
+"""How many changes may be waiting for their commit at once."""
+
+
+class MemoryWorker(Worker):
+    """Serves the memory endpoints of ``subjects.py`` from one store."""
+
+    kind: ClassVar[WorkerKind] = "memory"
+
+    def __init__(self, context: WorkerContext) -> None:
+        super().__init__(context)
+        self._store = self._choose_store()
+        self._store.rules = tuple(owned.item for owned in context.plugins.memory_rules())
+        self._told: MemoryObjectSendStream[MemoryChanged]
+        self._heard: MemoryObjectReceiveStream[MemoryChanged]
+        self._told, self._heard = anyio.create_memory_object_stream[MemoryChanged](float("inf"))
+        self._store.on_change = self._told.send_nowait
+
+    def _choose_store(self) -> MemoryStore:
+        settings = self.context.config.settings.memory
+        if settings.store is None:
+            return GitMemoryStore(window=settings.group_window)
+        for owned in self.context.plugins.memory_stores():
+            if owned.owner == settings.store:
+                return owned.item
+        raise ConfigError(
+            f"[memory] store is {settings.store!r}, but no plugin of that name offers a store.",
+            hint="See: trunkline plugins list. Without the setting the built-in store is used.",
+        )
+
+    async def open(self) -> None:
+        """Take the memory root and answer. Raises StorageError when history cannot be established."""
+        home = self.context.home
+        await self._store.open(home.memory, home.cache)
+        self.resources.push_async_callback(self._store.aclose)
+        add = self.context.service.add
+        await add(MEMORY_READ, self._read)
+        await add(MEMORY_READ_MANY, self._read_many)
+        await add(MEMORY_WRITE, self._write, limit=WRITERS)
+        await add(MEMORY_WRITE_MANY, self._write_many, limit=WRITERS)
+        await add(MEMORY_EDIT, self._edit, limit=WRITERS)
+        await add(MEMORY_DELETE, self._delete, limit=WRITERS)
+        await add(MEMORY_MOVE, self._move, limit=WRITERS)
+        await add(MEMORY_SEARCH, self._search)
+        await add(MEMORY_LIST, self._list)
+        await add(MEMORY_HISTORY, self._history)
+        await add(MEMORY_EXPORT, self._export, limit=2)
+        await add(MEMORY_APPEND_CONVERSATION, self._append_conversation, limit=WRITERS)
+        await add(MEMORY_LOAD_CONVERSATION, self._load_conversation)
+        await add(MEMORY_LIST_CONVERSATIONS, self._list_conversations)
+        await add(MEMORY_FIND_CONVERSATION, self._find_conversation)
+
+    async def serve(self) -> None:
+        """Look after the store and tell of its commits, until cancelled."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._store.tend)
+            group.start_soon(self._tell)
+
+    async def _tell(self) -> None:
+        async for changed in self._heard:
+            try:
+                await self.context.bus.publish(MEMORY_CHANGED, changed)
+            except BusError as error:
+                _log.warning("the change %s could not be told: %s", changed.version, error)
+
+    # Files ---------------------------------------------------------------------------------------------------
+
+    async def _read(self, request: Request[ReadMemory]) -> MemoryFile:
+        return await self._store.read(request.data.path, request.data.version)
+
+    async def _read_many(self, request: Request[ReadManyMemory]) -> MemoryFiles:
+        files: list[MemoryFile] = []
+        for path in request.data.paths:
+            try:
+                files.append(await self._store.read(path))
+            except Refusal as refusal:
+                if refusal.code != "not_found":
+                    raise
+        return MemoryFiles(files=tuple(files))
+
+    async def _write(self, request: Request[WriteMemory]) -> MemoryChanged:
+        wish = request.data
+        expected = {} if wish.expected is None else {wish.path: wish.expected}
+        change = Change(
+            {wish.path: encoded(wish.path, wish.content)},
+            actor=wish.actor,
+            reason=wish.reason,
+            scope=_scope(request),
+        )
+        version = await self._store.change(change, expected=dict[str, str | None](expected))
+        return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
+
+    async def _write_many(self, request: Request[WriteManyMemory]) -> MemoryChanged:
+        wish = request.data
+        files: dict[str, bytes | None] = {path: encoded(path, text) for path, text in wish.files.items()}
+        change = Change(files, actor=wish.actor, reason=wish.reason, scope=_scope(request))
+        version = await self._store.change(change)
+        return MemoryChanged(paths=tuple(files), version=version, actor=wish.actor)
+
+    async def _edit(self, request: Request[EditMemory]) -> MemoryChanged:
+        wish = request.data
+        version = await self._store.edit(
+            wish.path, wish.old, wish.new, actor=wish.actor, reason=wish.reason, scope=_scope(request)
+        )
+        return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
+
+    async def _delete(self, request: Request[DeleteMemory]) -> MemoryChanged:
+        wish = request.data
+        version = await self._store.delete(
+            wish.path, actor=wish.actor, reason=wish.reason, scope=_scope(request)
+        )
+        return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
+
+    async def _move(self, request: Request[MoveMemory]) -> MemoryChanged:
+        wish = request.data
+        version = await self._store.move(
+            wish.source, wish.target, actor=wish.actor, reason=wish.reason, scope=_scope(request)
+        )
+        return MemoryChanged(paths=(wish.source, wish.target), version=version, actor=wish.actor)
+
+    async def _search(self, request: Request[SearchMemory]) -> MemoryHits:
+        hits = await self._store.search(request.data)
+        return MemoryHits(hits=tuple(self.context.plugins.rank(request.data, hits)))
+
+    async def _list(self, request: Request[ListMemory]) -> MemoryListing:
+        found = await self._store.list(request.data.path, recursive=request.data.recursive)
+        return MemoryListing(entries=found)
+
+    async def _history(self, request: Request[MemoryHistory]) -> MemoryChanges:
+        found = await self._store.history(request.data.path, limit=request.data.limit)
+        return MemoryChanges(changes=found)
+
+    async def _export(self, request: Request[ExportMemory]) -> MemoryExport:
+        name = f"memory-{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_id()[-6:].lower()}.tar"
+        folder = anyio.Path(self.context.home.cache)
+        await folder.mkdir(parents=True, exist_ok=True)
+        file = folder / name
+        try:
+            files = await self._store.export(self.context.home.cache / name)
+            info = await self.context.bus.objects(EXPORTS).put(name, await file.read_bytes())
+        except OSError as error:
+            reason = (error.strerror or "storage failed").lower()
+            raise Refusal("write_failure", f"The archive could not be written: {reason}.") from error
+        finally:
+            await file.unlink(missing_ok=True)
+        return MemoryExport(object=name, size=info.size, files=files)
+
+    # Conversations -------------------------------------------------------------------------------------------
+
+    async def _append_conversation(self, request: Request[AppendConversation]) -> ConversationAppended:
+        return ConversationAppended(count=await self._store.append_conversation(request.data))
+
+    async def _load_conversation(self, request: Request[LoadConversation]) -> ConversationSlice:
+        wish = request.data
+        return await self._store.load_conversation(wish.block, wish.conversation, after=wish.after)
+
+    async def _list_conversations(self, request: Request[ListConversations]) -> ConversationPage:
+        return await self._store.list_conversations(request.data)
+
+    async def _find_conversation(self, request: Request[FindConversation]) -> ConversationFound:
+        return ConversationFound(summary=await self._store.find_conversation(request.data.conversation))
+
+
+def _scope(request: Request[Any]) -> Scope:
+    """Where a change belongs: what its request's envelope says."""
+    envelope = request.envelope
+    return Scope(block=envelope.block, conversation=envelope.conversation, turn=envelope.turn)

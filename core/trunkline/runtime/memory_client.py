@@ -1,0 +1,154 @@
+"""The memory of one block, over the bus: what tools and context sources are given as ``Memory``. Keeps no state.
+
+Paths are relative to the block's folder; one that begins with ``/`` is relative to the whole memory, and so are the
+paths that come back, when they lie outside the block's folder. Errors are ToolErrors with a text for the model.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, TypeVar, cast
+
+import anyio
+import msgspec
+
+from trunkline.errors import ToolError
+from trunkline.messages.memory import (
+    DeleteMemory,
+    EditMemory,
+    ExportMemory,
+    ListMemory,
+    MemoryChange,
+    MemoryEntry,
+    MemoryFile,
+    MemoryHistory,
+    MemoryHit,
+    ReadMemory,
+    SearchMemory,
+    WriteMemory,
+)
+from trunkline.subjects import (
+    EXPORTS,
+    MEMORY_DELETE,
+    MEMORY_EDIT,
+    MEMORY_EXPORT,
+    MEMORY_HISTORY,
+    MEMORY_LIST,
+    MEMORY_READ,
+    MEMORY_SEARCH,
+    MEMORY_WRITE,
+)
+from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, Scope
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+CALL_SECONDS = 30.0
+EXPORT_SECONDS = 600.0
+
+
+class BlockMemory:
+    """``Memory`` for one block. ``actor`` is whom history names; ``scope`` the conversation and turn it names."""
+
+    def __init__(self, bus: Bus, block: str, *, actor: str, scope: Scope = Scope()) -> None:  # noqa: B008
+        self._bus = bus
+        self._root = f"blocks/{block}"
+        self._actor = actor
+        self._scope = scope
+
+    async def read(self, path: str, version: str | None = None) -> MemoryFile:
+        """A file's text, now or at a version."""
+        file = await self._call(MEMORY_READ, ReadMemory(path=self._whole(path), version=version))
+        return msgspec.structs.replace(file, path=self._relative(file.path))
+
+    async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
+        """Write a whole file; returns the version."""
+        wish = WriteMemory(path=self._whole(path), content=content, actor=self._actor, expected=expected)
+        return (await self._call(MEMORY_WRITE, wish)).version
+
+    async def edit(self, path: str, old: str, new: str) -> str:
+        """Replace the first occurrence of ``old``; returns the version."""
+        wish = EditMemory(path=self._whole(path), old=old, new=new, actor=self._actor)
+        return (await self._call(MEMORY_EDIT, wish)).version
+
+    async def delete(self, path: str) -> str:
+        """Delete a file or folder; history keeps it. Returns the version."""
+        wish = DeleteMemory(path=self._whole(path), actor=self._actor)
+        return (await self._call(MEMORY_DELETE, wish)).version
+
+    async def search(
+        self, query: str, *, path: str = "", kind: str = "content", limit: int = 10
+    ) -> Sequence[MemoryHit]:
+        """Search text (``content``) or names (``filename``) under a path, best first."""
+        if kind not in ("content", "filename"):
+            raise ToolError(f"A search is of kind content or filename, not {kind!r}.")
+        wish = SearchMemory(
+            query=query,
+            path=self._whole(path),
+            kind=cast(Literal["content", "filename"], kind),
+            limit=limit,
+        )
+        hits = (await self._call(MEMORY_SEARCH, wish)).hits
+        return tuple(msgspec.structs.replace(hit, path=self._relative(hit.path)) for hit in hits)
+
+    async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]:
+        """Names under a folder, sorted. A block without any file has an empty list."""
+        try:
+            wish = ListMemory(path=self._whole(path), recursive=recursive)
+            found = (await self._ask(MEMORY_LIST, wish)).entries
+        except RemoteFault as fault:
+            if fault.code == "not_found" and not path.strip("./"):
+                return ()
+            raise ToolError(fault.message) from fault
+        return tuple(msgspec.structs.replace(entry, path=self._relative(entry.path)) for entry in found)
+
+    async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]:
+        """The changes of a path, newest first."""
+        wish = MemoryHistory(path=self._whole(path), limit=limit)
+        return (await self._call(MEMORY_HISTORY, wish)).changes
+
+    async def export(self, target: Path) -> int:
+        """Write an archive of the whole memory to ``target``; returns its size in bytes."""
+        done = await self._call(MEMORY_EXPORT, ExportMemory(), timeout=EXPORT_SECONDS)
+        objects = self._bus.objects(EXPORTS)
+        try:
+            data = await objects.get(done.object)
+            await objects.delete(done.object)
+        except BusError as error:
+            raise ToolError("The archive was made but could not be fetched. Try again.") from error
+        if data is None:
+            raise ToolError("The archive was made but could not be fetched. Try again.")
+        await anyio.Path(target).write_bytes(data)
+        return len(data)
+
+    # Paths ---------------------------------------------------------------------------------------------------
+
+    def _whole(self, path: str) -> str:
+        if path.startswith("/"):
+            return path[1:]
+        return f"{self._root}/{path}" if path.strip("/") else self._root
+
+    def _relative(self, path: str) -> str:
+        inside = path.startswith(self._root + "/")
+        return path.removeprefix(self._root + "/") if inside else "/" + path
+
+    # Calls ---------------------------------------------------------------------------------------------------
+
+    async def _call(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float = CALL_SECONDS) -> A:
+        try:
+            return await self._ask(endpoint, request, timeout=timeout)
+        except RemoteFault as fault:
+            raise ToolError(fault.message) from fault
+
+    async def _ask(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float = CALL_SECONDS) -> A:
+        try:
+            return await self._bus.call(endpoint, request, scope=self._scope, timeout=timeout)
+        except RemoteFault:
+            raise
+        except NoResponders as error:
+            raise ToolError("Memory is not available right now. Nothing was changed; try again.") from error
+        except CallTimeout as error:
+            raise ToolError(
+                "Memory did not answer in time. Whether it did the work is unknown: look."
+            ) from error
+        except BusError as error:
+            raise ToolError("Memory cannot be reached right now.") from error
