@@ -19,7 +19,12 @@ from trunkline import (
     Text,
     ToolRan,
 )
-from trunkline.testing.adapter_suite import PROGRAMS, ScriptedProviderContract, request_for
+from trunkline.testing.adapter_suite import (
+    PROGRAMS,
+    ScriptedProviderContract,
+    conversation_after_calls,
+    request_for,
+)
 from trunkline.testing.script import Raw
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_engine import EngineAdapter, EngineSettings, plugin
@@ -98,9 +103,28 @@ async def test_the_request_is_the_contracts() -> None:
     assert asked.path == "/engine/chat"
     assert asked.body == {
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "say:x"}],
-        "metadata": {"correlation_id": "turn_1", "conversation_id": "conv_1", "trigger": "message"},
+        "metadata": {
+            "correlation_id": "turn_1",
+            "conversation_id": "conv_1",
+            "trigger": "message",
+            "client_context": {"block": "main"},
+        },
     }
     assert (asked.headers["x-actor-id"], asked.headers["x-actor-permissions"]) == ("anna", "memory:*")
+
+
+async def test_earlier_calls_go_along_with_their_results() -> None:
+    """Only messages that have them carry more than role and content."""
+    _, _, provider = await ask(None, ModelRequest(messages=conversation_after_calls()))
+    person, model, look, _ = provider.asked[0].body["messages"]
+    assert set(person) == {"role", "content"}
+    assert [call["id"] for call in model["tool_calls"]] == ["call_look", "call_listen"]
+    assert look == {"role": "tool", "content": "waves", "tool_call_id": "call_look"}
+
+
+async def test_it_is_never_chosen_by_itself() -> None:
+    """With provider_adapter "auto" an address alone does not swap the loop."""
+    assert not EngineAdapter(EngineSettings(url="http://127.0.0.1:8421")).configured
 
 
 async def test_a_request_without_a_turn_still_has_a_correlation_id() -> None:

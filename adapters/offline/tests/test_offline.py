@@ -74,6 +74,14 @@ async def test_a_question_is_looked_for_in_memory() -> None:
     assert (text, call.name, call.arguments) == ("", "memory_search", {"query": "boat called"})
 
 
+async def test_many_hits_are_asked_for_where_that_can_be_said() -> None:
+    """Stored conversations must not crowd out what was brought into memory."""
+    properties = {**SEARCH.parameters["properties"], "limit": {"type": "integer"}}
+    tool = ToolSchema(name=SEARCH.name, parameters={"type": "object", "properties": properties})
+    _, [call] = await ask(user("Where is Aurora?"), tools=(tool,))
+    assert call.arguments == {"query": "aurora", "limit": 50}
+
+
 @pytest.mark.parametrize("shape", [[HIT], {"hits": [HIT]}, "notes/boat.md:3: The boat is called Aurora."])
 async def test_what_memory_holds_is_quoted_with_its_place(shape: Any) -> None:
     """The passage comes with path and line, and with how to configure a model."""

@@ -1,7 +1,9 @@
 """The section [adapters.openai], and what the plugin declares for it."""
 
+import socket
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +85,44 @@ async def test_a_key_that_is_named_and_not_set_is_told() -> None:
     with pytest.raises(ModelError, match="NO_SUCH_KEY") as caught:
         [event async for event in adapter.stream(request)]
     assert caught.value.fault == "authentication"
+
+
+@pytest.mark.anyio
+@pytest.mark.skipif(sys.platform != "linux", reason="a full backlog is silent on Linux only")
+async def test_a_connection_that_is_not_made_in_time_is_a_timeout() -> None:
+    """The time for connecting is the adapter's own; how long a model may think is not."""
+    with socket.socket() as server, ExitStack() as held:
+        server.bind(("127.0.0.1", 0))
+        server.listen(0)
+        for _ in range(4):  # more than the backlog takes, so that the next one hangs
+            waiting = held.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(server.getsockname())
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
+        adapter = OpenAIAdapter(OpenAISettings(base_url=url, model="m", timeout_connect=0.2))
+        request = ModelRequest(messages=(Message(id="msg_1", role="user", content="x"),))
+        with pytest.raises(ModelError) as caught:
+            [event async for event in adapter.stream(request)]
+        await adapter.aclose()
+    assert caught.value.fault == "timeout"
+
+
+@pytest.mark.anyio
+async def test_a_key_that_no_header_can_hold_is_not_told() -> None:
+    """The HTTP library would quote it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BAD_KEY", "sk-schlüssel")
+        adapter = OpenAIAdapter(
+            OpenAISettings(base_url="http://127.0.0.1:9", model="m", api_key=Secret(env="BAD_KEY"))
+        )
+        with pytest.raises(ModelError) as caught:
+            [
+                e
+                async for e in adapter.stream(
+                    ModelRequest(messages=(Message(id="m", role="user", content="x"),))
+                )
+            ]
+    assert "schl" not in str(caught.value)
 
 
 @pytest.mark.anyio

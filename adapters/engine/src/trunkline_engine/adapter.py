@@ -23,6 +23,8 @@ class EngineAdapter(ModelAdapter):
 
     name = "engine"
     vendor = "engine"
+    configured = False
+    """It answers only where it was chosen by name: an address alone must not take a conversation's loop away."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self._settings = settings

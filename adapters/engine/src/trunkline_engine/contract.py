@@ -9,6 +9,7 @@ import msgspec
 from trunkline import (
     ErrorCode,
     Finish,
+    Message,
     ModelError,
     ModelEvent,
     ModelFault,
@@ -70,16 +71,30 @@ def failure(fault: ModelFault, detail: str) -> ModelError:
 
 
 def body_of(request: ModelRequest) -> dict[str, Any]:
-    """The request (PA-F31). The conversation's id goes along: the other loop is a part of the platform, no vendor."""
-    metadata = {"correlation_id": request.turn or f"req_{uuid.uuid4().hex}", "trigger": "message"}
+    """The request (PA-F31). Conversation and block go along: the other loop is a part of the platform, no vendor.
+
+    ``tool_calls`` and ``tool_call_id`` are additions, sent only with messages that have them: a loop cannot put an
+    earlier tool result before a model without knowing its call. One that does not know them passes them over.
+    """
+    metadata: dict[str, Any] = {
+        "correlation_id": request.turn or f"req_{uuid.uuid4().hex}",
+        "trigger": "message",
+    }
     if request.conversation:
         metadata["conversation_id"] = request.conversation
-    messages = [
-        {"role": message.role, "content": message.content}
-        for message in request.messages
-        if message.content or message.role != "assistant"
-    ]
+    if request.block:
+        metadata["client_context"] = {"block": request.block}
+    messages = [_message(m) for m in request.messages if m.content or m.tool_calls or m.role != "assistant"]
     return {"messages": messages, "metadata": metadata}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    said: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.tool_calls:
+        said["tool_calls"] = msgspec.to_builtins(message.tool_calls)
+    if message.tool_call_id is not None:
+        said["tool_call_id"] = message.tool_call_id
+    return said
 
 
 def from_status(status: int, content: bytes) -> ModelError:

@@ -6,6 +6,9 @@ from trunkline_offline.passages import Passage, passages_of, rank
 from trunkline_offline.questions import is_greeting, keywords
 
 SEARCH = "memory_search"
+SEARCH_LIMIT = 50
+"""Hits to ask for, where the tool lets one say: many may lie in conversations, which are not quoted."""
+
 MAX_PASSAGES = 5
 MAX_SINGLE = 5
 """How many words are looked for one by one when all of them together are not found."""
@@ -78,8 +81,10 @@ def _search(request: ModelRequest, text: str, since: tuple[Message, ...]) -> Ans
 
 
 def _calls(request: ModelRequest, queries: list[str]) -> Answer:
+    tool = next(tool for tool in request.tools if tool.name == SEARCH)
+    limit = {"limit": SEARCH_LIMIT} if "limit" in tool.parameters.get("properties", {}) else {}
     return "", tuple(
-        ToolCall(id=_call_id(request, number), name=SEARCH, arguments={"query": query})
+        ToolCall(id=_call_id(request, number), name=SEARCH, arguments={"query": query, **limit})
         for number, query in enumerate(queries)
     )
 
