@@ -20,6 +20,7 @@ from trunkline_bus.errors import (
     RemoteFault,
 )
 from trunkline_bus.inbound import Inbound
+from trunkline_bus.iteration import Iteration
 from trunkline_bus.jetstream import Replies
 from trunkline_bus.link import Link
 from trunkline_bus.messages import Fault
@@ -92,7 +93,7 @@ async def call_streaming(
         stream = _Stream(inbound, endpoint, replies, idle_timeout)
         await stream.begin()
         try:
-            yield stream.items()
+            yield Iteration(stream.next)
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.stop(link)
@@ -122,8 +123,8 @@ class _Stream:
             raise BusError(f"endpoint {self._endpoint.name} answered with one reply; use call() for it")
         self._stop_subject = headers.get(STOP)
 
-    async def items(self) -> AsyncIterator[Any]:
-        """The replies until the end marker."""
+    async def next(self) -> Any:
+        """The next reply; ends at the end marker."""
         while not self._ended:
             msg = await self._replies.next(self._idle)
             headers = msg.headers or {}
@@ -133,7 +134,8 @@ class _Stream:
             self._ended = phase == "end" or ERROR_CODE in headers
             self._check_index(headers.get(INDEX))
             if phase != "end":
-                yield await _reply(self._inbound, self._endpoint, msg)
+                return await _reply(self._inbound, self._endpoint, msg)
+        raise StopAsyncIteration
 
     def _check_index(self, index: str | None) -> None:
         if index is not None and index != str(self._count):

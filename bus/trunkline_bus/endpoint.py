@@ -14,7 +14,7 @@ Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
 _RESERVED = frozenset(
-    [
+    {
         "self",
         "topic",
         "payload",
@@ -25,16 +25,10 @@ _RESERVED = frozenset(
         "msg_id",
         "expect",
         "expect_filter",
-        "timeout",
-        "idle_timeout",
-        "headers",
-        "after",
-        "queue",
-        "limit",
-        "buffer",
-    ]
+    }
+    | {"timeout", "idle_timeout", "headers", "after", "queue", "limit", "buffer"}
 )
-_TAG = re.compile(r"[a-z0-9_]+(\.[a-z0-9_]+)*\.v[0-9]+")
+_TAG = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*\.v[0-9]+")
 
 
 def payload_types(payload: Any) -> tuple[Any, ...]:

@@ -1,8 +1,8 @@
 """Read a stream's matching messages for ever, in order and without gaps, by a throw-away consumer that is remade."""
 
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
@@ -11,10 +11,11 @@ from nats.aio.msg import Msg
 from trunkline_bus.acks import delivery_info
 from trunkline_bus.errors import BusError
 from trunkline_bus.ids import new_id
+from trunkline_bus.iteration import Iteration
 from trunkline_bus.jetstream import api
 from trunkline_bus.jsapi import StoredRecord, nanoseconds
 from trunkline_bus.link import Link
-from trunkline_bus.pull import End, Pull
+from trunkline_bus.pull import End, Puller
 
 _log = logging.getLogger(__name__)
 
@@ -33,12 +34,11 @@ async def follow(
     """
     cursor = _Cursor(link, stream, filter, deliver)
     await cursor.remake()
-    async with aclosing(cursor.records()) as records:
-        try:
-            yield records
-        finally:
-            with anyio.CancelScope(shield=True):
-                await cursor.forget()
+    try:
+        yield Iteration(cursor.next)
+    finally:
+        with anyio.CancelScope(shield=True):
+            await cursor.forget()
 
 
 class _Cursor:
@@ -50,10 +50,14 @@ class _Cursor:
         self._name = ""
         self._seen = 0
         self._broken = False
+        self._pulling = False
+        self._puller = Puller(link, stream, "")
 
     async def remake(self) -> None:
         """Make a new consumer behind the last record seen."""
+        await self._puller.close()
         self._name = new_id("follow")
+        self._puller = Puller(self._link, self._stream, self._name)
         self._seen = 0
         config = {
             "name": self._name,
@@ -72,26 +76,27 @@ class _Cursor:
         if self._start["deliver_policy"] == "new":  # from here on the place is known
             self._note(int(reply["delivered"]["stream_seq"]))
 
-    async def records(self) -> AsyncGenerator[StoredRecord, None]:
-        """The records, remaking the consumer whenever it may have lost one."""
+    async def next(self) -> StoredRecord:
+        """The next record, remaking the consumer whenever it may have lost one."""
         while True:
-            async with Pull(
-                self._link, self._stream, self._name, batch=_BATCH, expires=_EXPIRES, extra={}
-            ) as pull:
-                self._broken = False
-                async for msg in pull:
-                    record = self._record(msg)
-                    if record is None:
-                        break
-                    yield record
-            if self._broken or pull.end in (End.GONE, End.BROKEN):
+            if self._broken:
                 await self._remake_patiently()
+            if not self._pulling:
+                await self._puller.start(batch=_BATCH, expires=_EXPIRES, extra={})
+                self._pulling = True
+            msg = await self._puller.next()
+            if msg is not None and (record := self._record(msg)) is not None:
+                return record
+            self._pulling = False
+            self._broken = self._broken or self._puller.end in (End.GONE, End.BROKEN)
 
     async def _remake_patiently(self) -> None:
         pause = 0.05
         while True:
             try:
-                return await self.remake()
+                await self.remake()
+                self._broken = self._pulling = False
+                return
             except BusError as error:
                 _log.warning("cannot follow %s in %s: %s", self._filter, self._stream, error)
             await anyio.sleep(pause)
@@ -112,5 +117,6 @@ class _Cursor:
 
     async def forget(self) -> None:
         """Delete the consumer; the server would do so itself a little later."""
+        await self._puller.close()
         if self._link.connected:
             await self._link.publish(f"$JS.API.CONSUMER.DELETE.{self._stream}.{self._name}", b"")

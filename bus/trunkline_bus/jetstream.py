@@ -4,15 +4,13 @@ Every operation survives a restart of the server. ``store`` repeats itself with 
 something already stored is answered with the first sequence instead of storing it twice.
 """
 
-import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import msgspec
 from nats.aio.msg import Msg
 
-from trunkline_bus.errors import BusError, CallTimeout, NoResponders
+from trunkline_bus.errors import BusError, CallTimeout, SequenceConflict
 from trunkline_bus.jsapi import (
     NO_MESSAGE,
     NOT_READY,
@@ -22,6 +20,7 @@ from trunkline_bus.jsapi import (
     record_of_get,
 )
 from trunkline_bus.link import STATUS, ConnectionLost, Link, Unsettled
+from trunkline_bus.mailbox import Mailbox
 from trunkline_bus.messages import Ack
 
 _PAGE = 256
@@ -38,24 +37,59 @@ class _PubAck(msgspec.Struct):
 _PUB_ACK = msgspec.json.Decoder(_PubAck)
 
 
-async def store(link: Link, subject: str, data: bytes, headers: Mapping[str, str], timeout: float) -> Ack:
+class Fence(msgspec.Struct, frozen=True):
+    """What a compare-and-set write expects: ``expect`` is the last sequence under ``filter`` in ``stream``."""
+
+    stream: str
+    filter: str
+    expect: int
+
+
+async def store(
+    link: Link,
+    subject: str,
+    data: bytes,
+    headers: Mapping[str, str],
+    timeout: float,
+    fence: Fence | None = None,
+) -> Ack:
     """Publish into the stream behind ``subject`` and return its acknowledgement.
 
-    ``headers`` must hold a ``Nats-Msg-Id``. Raises ``SequenceConflict``, ``StorageFull``, ``StreamUnavailable``,
-    ``StreamError`` or ``ConnectionFailed``.
+    ``headers`` must hold a ``Nats-Msg-Id``, and what ``fence`` says. Raises ``SequenceConflict``, ``StorageFull``,
+    ``StreamUnavailable``, ``StreamError`` or ``ConnectionFailed``.
     """
+    attempts = 0
 
     async def attempt(remaining: float) -> Ack:
+        nonlocal attempts
+        attempts += 1
         msg = await link.request(subject, data, timeout=remaining, headers=headers, fragile=True)
         ack = _PUB_ACK.decode(msg.data)
         if ack.error is None:
             return Ack(ack.seq, ack.duplicate)
         if ack.error.get("err_code") in NOT_READY:
             raise Unsettled(str(ack.error.get("description")))
-        raise error_of(ack.error, subject)
+        problem = error_of(ack.error, subject)
+        if isinstance(problem, SequenceConflict) and fence is not None and attempts > 1:
+            return await _own_success(link, fence, data, problem)
+        raise problem
 
     result: Ack = await link.persist(attempt, timeout=timeout, what=f"append to {subject}")
     return result
+
+
+async def _own_success(link: Link, fence: Fence, data: bytes, conflict: SequenceConflict) -> Ack:
+    """The server compares before it looks for duplicates, so a repeat may conflict with its own first attempt.
+
+    Who won at ``fence.expect`` is the first message behind it. Ours holds the very same bytes, envelope id included.
+    """
+    body = {"seq": fence.expect + 1, "next_by_subj": fence.filter}
+    reply = await link.api(f"STREAM.MSG.GET.{fence.stream}", body)
+    if "error" not in reply:
+        record = record_of_get(reply["message"])
+        if record.data == data:
+            return Ack(record.seq, duplicate=True)
+    raise conflict
 
 
 async def api(link: Link, operation: str, body: Any = None, *, timeout: float = 5.0) -> dict[str, Any]:
@@ -145,64 +179,24 @@ class Replies:
         *,
         fragile: bool = False,
     ) -> None:
-        self._fragile = fragile
-        self._lost = False
-        self._undo: Callable[[], None] | None = None
         self._link = link
         self._subject = subject
         self._data = data
         self._headers = headers
-        self._items: deque[Msg] = deque()
-        self._waiter: asyncio.Future[None] | None = None
+        self._box = Mailbox(link, subject, fragile=fragile)
         self._inbox = ""
 
     async def __aenter__(self) -> "Replies":
         """Send the request. Raises ``ConnectionFailed``."""
         await self._link.until_connected(self._link.settings.drain_timeout)
-        self._inbox = self._link.open_inbox(self._arrived)
-        if self._fragile:
-            self._undo = self._link.on_lost(self._break)
+        self._inbox = self._link.open_inbox(self._box.put)
         await self._link.publish(self._subject, self._data, reply=self._inbox, headers=self._headers)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._link.close_inbox(self._inbox)
-        if self._undo is not None:
-            self._undo()
-
-    def _break(self) -> None:
-        self._lost = True
-        self._wake()
-
-    def _arrived(self, msg: Msg) -> None:
-        self._items.append(msg)
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        self._box.close()
 
     async def next(self, timeout: float) -> Msg:
-        """The next reply. Raises ``CallTimeout`` after ``timeout`` silent seconds, ``NoResponders``.
-
-        A ``fragile`` one raises ``ConnectionLost`` once the connection broke and nothing is left.
-        """
-        if not self._items and not self._lost:
-            loop = asyncio.get_running_loop()
-            self._waiter = loop.create_future()
-            timer = loop.call_later(timeout, self._expire, self._waiter, timeout)
-            try:
-                await self._waiter
-            finally:
-                timer.cancel()
-                self._waiter = None
-        if not self._items:
-            raise ConnectionLost("the connection to NATS was lost")
-        msg = self._items.popleft()
-        if not msg.data and msg.headers is not None and msg.headers.get(STATUS) == "503":
-            raise NoResponders(f"nobody listens on {self._subject}")
-        return msg
-
-    def _expire(self, waiter: "asyncio.Future[None]", timeout: float) -> None:
-        if not waiter.done():
-            waiter.set_exception(CallTimeout(f"no reply from {self._subject} for {timeout:g} s"))
+        """The next reply. Raises ``CallTimeout``, ``NoResponders``, ``ConnectionLost`` (fragile only)."""
+        return await self._box.get(timeout)

@@ -12,7 +12,8 @@ import msgspec
 from trunkline_bus.errors import DecodeError, SubjectError
 from trunkline_bus.follow import follow
 from trunkline_bus.ids import new_id
-from trunkline_bus.jetstream import last_record, records, store
+from trunkline_bus.iteration import Iteration
+from trunkline_bus.jetstream import Fence, last_record, records, store
 from trunkline_bus.jsapi import EXPECTED_LAST, MSG_ID, TTL, StoredRecord
 from trunkline_bus.link import Link
 from trunkline_bus.specs import BucketSpec
@@ -69,7 +70,7 @@ class KeyValue(Generic[T]):
 
     async def update(self, key: str, value: T, revision: int, ttl: float | None = None) -> int:
         """Set a key whose revision still is ``revision``. Raises ``SequenceConflict`` when it is not."""
-        return await self._write(key, msgspec.json.encode(value), ttl, {EXPECTED_LAST: str(revision)})
+        return await self._write(key, msgspec.json.encode(value), ttl, {}, revision)
 
     async def delete(self, key: str, revision: int | None = None) -> None:
         """Remove a key; with ``revision`` only while it still is that one (else ``SequenceConflict``)."""
@@ -100,17 +101,24 @@ class KeyValue(Generic[T]):
         """
         deliver = "last_per_subject" if current else "new"
         async with follow(self._link, self.spec.stream_name, self._prefix + filter, deliver=deliver) as items:
-            yield self._entries(items)
 
-    async def _entries(self, items: AsyncIterator[StoredRecord]) -> AsyncIterator[Entry[T]]:
-        async for record in items:
-            yield self._entry(record)
+            async def step() -> Entry[T]:
+                return self._entry(await anext(items))
 
-    async def _write(self, key: str, data: bytes, ttl: float | None, headers: dict[str, str]) -> int:
+            yield Iteration(step)
+
+    async def _write(
+        self, key: str, data: bytes, ttl: float | None, headers: dict[str, str], expect: int | None = None
+    ) -> int:
+        subject = self._subject(key)
         final = {MSG_ID: new_id(), **headers}
+        fence = None
+        if expect is not None:
+            final[EXPECTED_LAST] = str(expect)
+            fence = Fence(self.spec.stream_name, subject, expect)
         if ttl is not None:
             final[TTL] = f"{max(1, round(ttl))}s"
-        ack = await store(self._link, self._subject(key), data, final, timeout=10.0)
+        ack = await store(self._link, subject, data, final, timeout=10.0, fence=fence)
         return ack.seq
 
     def _entry(self, record: StoredRecord) -> Entry[T]:

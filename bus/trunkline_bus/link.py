@@ -7,6 +7,7 @@ instead of queueing requests blindly, and tells requests in flight when the conn
 
 import asyncio
 import logging
+import os
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
@@ -199,6 +200,10 @@ class Link:
             return False
         return True
 
+    def new_inbox(self) -> str:
+        """A subject of our own for a subscription of one's own."""
+        return str(self._nc.new_inbox())
+
     def open_inbox(self, sink: Sink) -> str:
         """A reply subject whose messages go to ``sink`` (which must not block) until ``close_inbox``."""
         self._tokens += 1
@@ -379,6 +384,10 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _plain(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    if isinstance(error, TimeoutError) and not isinstance(error, nats.errors.Error):
+        return "no answer in time"
     return str(error).removeprefix("nats: ") or type(error).__name__
 
 

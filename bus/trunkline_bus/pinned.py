@@ -21,10 +21,11 @@ from trunkline_bus.endpoint import Topic
 from trunkline_bus.envelope import Envelope
 from trunkline_bus.errors import BusError
 from trunkline_bus.inbound import Inbound
+from trunkline_bus.iteration import Iteration
 from trunkline_bus.jsapi import nanoseconds
 from trunkline_bus.link import Link
 from trunkline_bus.messages import Stored
-from trunkline_bus.pull import End, Pull
+from trunkline_bus.pull import End, Puller
 from trunkline_bus.specs import ConsumerSpec
 from trunkline_bus.tasks import background_tasks
 from trunkline_bus.topology import apply_one
@@ -79,7 +80,7 @@ async def deliveries(
         async with background_tasks() as group:
             group.start_soon(loop.pull_forever)
             group.start_soon(loop.keep_waiting_alive)
-            yield loop.items()
+            yield Iteration(loop.next)
     finally:
         with anyio.CancelScope(shield=True):
             await loop.hand_back()
@@ -94,6 +95,7 @@ class _PullLoop(Generic[T]):
         self._waiting: deque[Msg] = deque()
         self._arrived = anyio.Event()
         self._pin = ""
+        self._puller = Puller(link, spec.stream, spec.name)
 
     async def pull_forever(self) -> None:
         """Pull, and heal whatever ends a pull."""
@@ -122,14 +124,12 @@ class _PullLoop(Generic[T]):
             if self._pin:
                 extra["id"] = self._pin
         expires = spec.pin_timeout / 2 if spec.pinned_group is not None else _UNPINNED_EXPIRES
-        async with Pull(
-            self._link, spec.stream, spec.name, batch=spec.batch, expires=expires, extra=extra
-        ) as pull:
-            async for msg in pull:
-                self._pin = (msg.headers or {}).get(_PIN, self._pin)
-                self._waiting.append(msg)
-                self._arrived.set()
-        return pull.end
+        await self._puller.start(batch=spec.batch, expires=expires, extra=extra)
+        while (msg := await self._puller.next()) is not None:
+            self._pin = (msg.headers or {}).get(_PIN, self._pin)
+            self._waiting.append(msg)
+            self._arrived.set()
+        return self._puller.end
 
     async def keep_waiting_alive(self) -> None:
         """Keep what arrived but was not taken yet from being redelivered."""
@@ -138,15 +138,20 @@ class _PullLoop(Generic[T]):
             for msg in list(self._waiting):
                 await self._link.publish(msg.reply, b"+WPI")
 
-    async def items(self) -> AsyncIterator[Delivery[T]]:
-        """The deliveries, readable ones only."""
+    async def next(self) -> Delivery[T]:
+        """The next readable delivery. A cancelled step puts its message back."""
         while True:
             while not self._waiting:
                 self._arrived = anyio.Event()
                 await self._arrived.wait()
-            delivery = await self._opened(self._waiting.popleft())
+            msg = self._waiting.popleft()
+            try:
+                delivery = await self._opened(msg)
+            except BaseException:
+                self._waiting.appendleft(msg)
+                raise
             if delivery is not None:
-                yield delivery
+                return delivery
 
     async def _opened(self, msg: Msg) -> Delivery[T] | None:
         parsed = await self._inbound.parse(
@@ -179,6 +184,7 @@ class _PullLoop(Generic[T]):
 
     async def hand_back(self) -> None:
         """Give up the pin and return what was not taken, so that the next client has it at once."""
+        await self._puller.close()
         if not self._link.connected:
             return
         spec = self._spec

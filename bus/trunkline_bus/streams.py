@@ -7,7 +7,7 @@ from trunkline_bus.endpoint import Topic
 from trunkline_bus.envelope import Scope
 from trunkline_bus.errors import BusError
 from trunkline_bus.inbound import Inbound
-from trunkline_bus.jetstream import api, last_record, records, store
+from trunkline_bus.jetstream import Fence, api, last_record, records, store
 from trunkline_bus.jsapi import EXPECTED_LAST, EXPECTED_LAST_SUBJECT, EXPECTED_STREAM, MSG_ID, StoredRecord
 from trunkline_bus.link import Link
 from trunkline_bus.messages import Ack, Stored
@@ -39,8 +39,12 @@ async def append(
     if expect_filter is not None:
         final[EXPECTED_LAST_SUBJECT] = expect_filter
 
+    fence = None
+    if expect is not None:
+        fence = Fence(stream_of(topic), expect_filter or topic.kept.filter(**keys), expect)
+
     async def transmit(target: str, body: bytes, final_headers: dict[str, str]) -> Ack:
-        return await store(link, target, body, final_headers, timeout)
+        return await store(link, target, body, final_headers, timeout, fence)
 
     return await outbound.send(subject, envelope, final, transmit)
 

@@ -12,6 +12,7 @@ from nats.aio.msg import Msg
 
 from trunkline_bus.endpoint import Topic
 from trunkline_bus.inbound import Inbound
+from trunkline_bus.iteration import Iteration
 from trunkline_bus.link import Link
 from trunkline_bus.messages import Received
 
@@ -169,16 +170,11 @@ async def listen(
     undo = link.on_up(box.mark_gap)
     raw = await link.subscribe(topic.subject.filter(**keys), deliver, on_slow=box.mark_gap)
     try:
-        yield _drawn_from(box)
+        yield Iteration(box.get)
     finally:
         undo()
         with anyio.CancelScope(shield=True):
             await link.unsubscribe(raw, drain=False)
-
-
-async def _drawn_from(box: _Buffer[T]) -> AsyncIterator[Received[T]]:
-    while True:
-        yield await box.get()
 
 
 def _with_gap(item: Received[T]) -> Received[T]:

@@ -1,0 +1,30 @@
+"""The public interface, name by name."""
+
+import trunkline_bus
+
+EXPECTED = """
+Ack BucketSpec Bus BusError BusMessage BusMiddleware BusSettings CallError CallTimeout Change ConnectionFailed
+ConsumerSpec DeadLetter DecodeError Delivery EmbeddedServer Endpoint Entry Envelope KeyValue NoResponders ObjectInfo
+ObjectStore ObjectStoreSpec Payload Received Refusal RemoteFault Request Scope SequenceConflict ServerSettings
+ServerStartError ServerTooOld Service StorageFull Stored StreamError StreamSpec StreamUnavailable Subject
+SubjectError Subscription Topic Topology TopologyConflict Transform apply background_tasks connect
+current_traceparent key_of new_id remote_parent service
+"""
+
+
+def test_exactly_these_names_are_public() -> None:
+    """The package exports what is documented, no more and no less, sorted, and all of it exists."""
+    assert sorted(trunkline_bus.__all__) == sorted(EXPECTED.split())
+    assert all(hasattr(trunkline_bus, name) for name in trunkline_bus.__all__)
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    """Everything exported carries a docstring of its own."""
+    assert [name for name in trunkline_bus.__all__ if not getattr(trunkline_bus, name).__doc__] == []
+
+
+def test_every_error_is_a_bus_error() -> None:
+    """One except clause catches all the bus raises; a handler's Refusal is not among them."""
+    errors = [getattr(trunkline_bus, name) for name in trunkline_bus.__all__]
+    raised = [one for one in errors if isinstance(one, type) and issubclass(one, Exception)]
+    assert [one for one in raised if not issubclass(one, trunkline_bus.BusError)] == [trunkline_bus.Refusal]
