@@ -1,0 +1,145 @@
+"""The channels worker: channels apart from each other."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.channels.worker import ChannelsWorker
+from trunkline.config import load_config
+from trunkline.messages.turn import ReasoningDelta
+from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.host import HostSettings, host
+from trunkline.testing.channel_suite import until
+from trunkline_bus import EmbeddedServer
+
+pytestmark = pytest.mark.anyio
+
+
+class Doorbell(trunkline.Channel):
+    """Counts how often it was started; crashes while it is told to."""
+
+    def __init__(self, name: str = "doorbell", crashes: int = 0) -> None:
+        self.name, self.crashes = name, crashes
+        self.started = 0
+        self.gateways: list[trunkline.Gateway] = []
+        self.running = False
+
+    async def run(self, gateway: trunkline.Gateway) -> None:
+        self.started += 1
+        self.gateways.append(gateway)
+        if self.started <= self.crashes:
+            raise RuntimeError("the wire is loose")
+        self.running = True
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self.running = False
+
+
+class Brief(Doorbell):
+    """Is done at once."""
+
+    async def run(self, gateway: trunkline.Gateway) -> None:
+        self.started += 1
+
+
+class Desk(trunkline.ForegroundChannel):
+    """Sits at a terminal."""
+
+    name = "desk"
+    started = 0
+
+    async def attend(self, gateway: trunkline.Gateway, sitting: trunkline.Sitting) -> int:
+        self.started += 1
+        return 0
+
+
+class Plugin:
+    """A plugin that offers channels and words reasoning."""
+
+    def __init__(self, *channels: trunkline.Channel) -> None:
+        self._channels = channels
+
+    @trunkline.hookimpl
+    def trunkline_channels(self) -> list[trunkline.Channel]:
+        return list(self._channels)
+
+    @trunkline.hookimpl
+    def trunkline_render(self, event: trunkline.FeedEvent, channel: str) -> str | None:
+        return f"({channel} thinks)" if isinstance(event, ReasoningDelta) else None
+
+
+@asynccontextmanager
+async def running(
+    home: Path, server: EmbeddedServer, *channels: trunkline.Channel
+) -> AsyncIterator[anyio.Event]:
+    """A channels worker with these channels enabled; drained when the event is set or the block is left."""
+    enabled = [channel.name for channel in channels]
+    config = load_config(home, flags={"channels.enabled": [*enabled, "missing"]}, environ={})
+    bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
+    settings = HostSettings(config, bus, (Plugin(*channels),))
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(partial(host, ChannelsWorker, settings, stop))
+        with anyio.fail_after(30):
+            yield stop
+        stop.set()
+
+
+async def test_a_channel_that_crashes_hurts_no_other(
+    tmp_path: Path, nats_server: EmbeddedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is logged and started again, while the others never notice."""
+    good, bad = Doorbell("good"), Doorbell("bad", crashes=1)
+    async with running(tmp_path, nats_server, good, bad):
+        await until(lambda: bad.running)
+        assert (good.started, bad.started) == (1, 2)
+        assert good.running
+    assert "channel bad crashed" in caplog.text and "the wire is loose" in caplog.text
+
+
+async def test_a_channel_that_is_done_is_not_started_again(
+    tmp_path: Path, nats_server: EmbeddedServer
+) -> None:
+    """Returning means done; the worker and the others go on."""
+    brief, other = Brief("brief"), Doorbell("other", crashes=1)
+    async with running(tmp_path, nats_server, brief, other):
+        await until(lambda: other.running)
+        assert brief.started == 1
+
+
+async def test_each_channel_speaks_under_its_own_name(tmp_path: Path, nats_server: EmbeddedServer) -> None:
+    """Every channel has a gateway of its own, and its wording by plugins."""
+    one, two = Doorbell("one"), Doorbell("two")
+    async with running(tmp_path, nats_server, one, two):
+        await until(lambda: one.running and two.running)
+        assert one.gateways[0] is not two.gateways[0]
+        assert one.render is not None and two.render is not None
+        thought = ReasoningDelta(step=0, offset=0, text="hm")
+        assert (one.render(thought), two.render(thought)) == ("(one thinks)", "(two thinks)")
+
+
+async def test_drain_ends_the_channels(tmp_path: Path, nats_server: EmbeddedServer) -> None:
+    """A channel is cancelled and has let go before the worker closes."""
+    bell = Doorbell()
+    async with running(tmp_path, nats_server, bell) as stop:
+        await until(lambda: bell.running)
+        stop.set()
+        await until(lambda: not bell.running)
+    assert bell.started == 1
+
+
+async def test_a_foreground_channel_is_left_to_chat(
+    tmp_path: Path, nats_server: EmbeddedServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The worker takes no terminal, and says which enabled channel nobody offers."""
+    desk, bell = Desk(), Doorbell()
+    async with running(tmp_path, nats_server, desk, bell):
+        await until(lambda: bell.running)
+    assert desk.started == 0
+    assert "channel missing is enabled, but no plugin offers it" in caplog.text
