@@ -1,15 +1,19 @@
 """Which paths memory allows. Rules on text only; nothing here looks at a disk.
 
-A path is POSIX, relative to the memory root, of visible names. What is refused: absolute paths, ``..``, ``~`` at the
-start, backslashes, control characters, text that is not UTF-8, over-long names, and whatever git uses for itself.
+A path is POSIX, relative to the memory root, of visible names. What is refused: absolute paths, ``..``, names that
+begin with ``~``, backslashes, control characters, text that is not UTF-8, over-long names, names that secrets go by,
+and whatever git uses for itself.
 """
 
 import unicodedata
+from itertools import pairwise
 
+from trunkline.paths import PROTECTED_FILES, PROTECTED_NAMES
 from trunkline_bus import Refusal
 
 NAME_BYTES = 255
 PATH_BYTES = 2_048
+DEEPEST = 64
 
 
 def checked(path: str) -> str:
@@ -28,8 +32,6 @@ def folder(path: str) -> str:
     """As ``checked``, but the empty path is allowed and means the root."""
     if path.startswith("/"):
         raise refused(path, "it must be relative to the memory root")
-    if path.startswith("~"):
-        raise refused(path, "a leading ~ is not allowed")
     if len(path) > PATH_BYTES or len(_encoded(path)) > PATH_BYTES:
         raise refused(path, f"it is longer than {PATH_BYTES} bytes")
     names = [name for name in path.split("/") if name not in ("", ".")]
@@ -37,6 +39,10 @@ def folder(path: str) -> str:
         fault = name_fault(name)
         if fault:
             raise refused(path, fault)
+    if len(names) > DEEPEST:
+        raise refused(path, f"it is deeper than {DEEPEST} folders")
+    if is_protected(names):
+        raise refused(path, "secrets go by that name, and memory keeps none")
     return "/".join(names)
 
 
@@ -52,6 +58,8 @@ def name_fault(name: str) -> str:
     """What is wrong with one name of a path, "" when it is allowed."""
     if name == "..":
         return "it may not contain .."
+    if name.startswith("~"):
+        return "names that begin with ~ are not allowed"
     if "\\" in name:
         return "it may not contain a backslash"
     if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
@@ -65,9 +73,24 @@ def name_fault(name: str) -> str:
 
 def is_gits(name: str) -> bool:
     """Whether some file system takes the name for one of git's (``.git``, ``.GIT``, ``.g\\u200cit``, ``git~1``)."""
-    visible = "".join(letter for letter in name if unicodedata.category(letter) != "Cf")
-    plain = visible.casefold()
-    return plain.startswith(".git") or plain.rstrip(" .").split(":")[0] == "git~1"
+    plain = _folded(name)
+    return plain.startswith(".git") or plain.split(":")[0] == "git~1"
+
+
+def is_protected(names: list[str]) -> bool:
+    """Whether a path's names are those that keys and passwords go by (MB-F15)."""
+    plain = [_folded(name) for name in names]
+    if plain and plain[-1].endswith(PROTECTED_NAMES):
+        return True
+    return any(pair in pairwise(plain) for pair in PROTECTED_FILES)
+
+
+def _folded(name: str) -> str:
+    """A name as the most forgiving file system reads it."""
+    if name.isascii():
+        return name.lower().rstrip(" .")
+    letters = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(letter for letter in letters if unicodedata.category(letter) != "Cf").rstrip(" .")
 
 
 def refused(path: str, why: str) -> Refusal:

@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 
 from trunkline.memory.durable import Syncer
-from trunkline.memory.paths import name_fault, parents, refused
+from trunkline.memory.paths import parents, plain, refused
 from trunkline.messages.memory import MemoryEntry
 from trunkline_bus import Refusal
 
@@ -248,7 +248,7 @@ class Worktree:
                 return
             for name, status in found:
                 below = f"{path}/{name}" if path else name
-                if not _listed(name) or not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
+                if not plain(below) or not (stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)):
                     continue
                 if not stat.S_ISDIR(status.st_mode):
                     yield below, status
@@ -277,13 +277,6 @@ def _statuses(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.sta
     for entry in entries:
         with suppress(FileNotFoundError):  # it vanished while we looked
             yield entry.name, entry.stat(follow_symlinks=False)
-
-
-def _listed(name: str) -> bool:
-    try:
-        return not name_fault(name)
-    except Refusal:
-        return False
 
 
 def _insist_on_file(path: str, status: os.stat_result) -> None:

@@ -11,6 +11,7 @@ from typing import Literal, TypeVar, cast
 import anyio
 import msgspec
 
+from trunkline.abc.memory import NOWHERE
 from trunkline.errors import ToolError
 from trunkline.messages.memory import (
     DeleteMemory,
@@ -49,7 +50,7 @@ EXPORT_SECONDS = 600.0
 class BlockMemory:
     """``Memory`` for one block. ``actor`` is whom history names; ``scope`` the conversation and turn it names."""
 
-    def __init__(self, bus: Bus, block: str, *, actor: str, scope: Scope = Scope()) -> None:  # noqa: B008
+    def __init__(self, bus: Bus, block: str, actor: str, scope: Scope = NOWHERE) -> None:
         self._bus = bus
         self._root = f"blocks/{block}"
         self._actor = actor
