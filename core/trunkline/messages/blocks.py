@@ -35,7 +35,7 @@ class Pulse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     error: str | None = None
 
 
-class PulseBeat(Payload, tag="pulse.beat.v1"):
+class PulseBeat(Payload, frozen=True, kw_only=True, tag="pulse.beat.v1"):
     """One monitor's view of a block, refreshed while it serves it and gone soon after it dies."""
 
     block: str
@@ -53,14 +53,14 @@ class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     conversations: int = 0
 
 
-class CreateBlock(Payload, tag="blocks.create.v1"):
+class CreateBlock(Payload, frozen=True, kw_only=True, tag="blocks.create.v1"):
     """Make a block. Its name matches ``^[a-z0-9][a-z0-9-]{0,31}$`` and is free."""
 
     name: str
     config: BlockConfig = BlockConfig()
 
 
-class ListBlocks(Payload, tag="blocks.list.v1"):
+class ListBlocks(Payload, frozen=True, kw_only=True, tag="blocks.list.v1"):
     """Ask for all blocks, with the archived ones if so wished."""
 
     archived: bool = False
@@ -74,38 +74,38 @@ class ArchivedBlock(msgspec.Struct, frozen=True, kw_only=True):
     archived_at: datetime
 
 
-class BlockList(Payload, tag="blocks.listed.v1"):
+class BlockList(Payload, frozen=True, kw_only=True, tag="blocks.listed.v1"):
     """The blocks by name."""
 
     blocks: tuple[Block, ...] = ()
     archived: tuple[ArchivedBlock, ...] = ()
 
 
-class ShowBlock(Payload, tag="blocks.show.v1"):
+class ShowBlock(Payload, frozen=True, kw_only=True, tag="blocks.show.v1"):
     """Ask for one block."""
 
     name: str
 
 
-class BlockView(Payload, tag="blocks.view.v1"):
+class BlockView(Payload, frozen=True, kw_only=True, tag="blocks.view.v1"):
     """One block."""
 
     block: Block
 
 
-class ArchiveBlock(Payload, tag="blocks.archive.v1"):
+class ArchiveBlock(Payload, frozen=True, kw_only=True, tag="blocks.archive.v1"):
     """Put a block away, as it is."""
 
     name: str
 
 
-class RestoreBlock(Payload, tag="blocks.restore.v1"):
+class RestoreBlock(Payload, frozen=True, kw_only=True, tag="blocks.restore.v1"):
     """Bring an archived block back, byte for byte; its name must be free."""
 
     name: str
 
 
-class DeleteBlock(Payload, tag="blocks.delete.v1"):
+class DeleteBlock(Payload, frozen=True, kw_only=True, tag="blocks.delete.v1"):
     """Delete a block, or with ``archived`` the newest archive of that name; memory's history keeps what it held."""
 
     name: str

@@ -72,7 +72,7 @@ class ConversationSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     message_count: int = 0
 
 
-class LoadConversation(Payload, tag="conversation.load.v1"):
+class LoadConversation(Payload, frozen=True, kw_only=True, tag="conversation.load.v1"):
     """Ask for a conversation's messages from number ``after`` on (0 = all)."""
 
     block: str
@@ -80,7 +80,7 @@ class LoadConversation(Payload, tag="conversation.load.v1"):
     after: int = 0
 
 
-class ConversationSlice(Payload, tag="conversation.slice.v1"):
+class ConversationSlice(Payload, frozen=True, kw_only=True, tag="conversation.slice.v1"):
     """The messages from ``after`` on; ``count`` is how many there are in all. ``exists`` is false for an unknown id."""
 
     exists: bool
@@ -89,7 +89,7 @@ class ConversationSlice(Payload, tag="conversation.slice.v1"):
     summary: ConversationSummary | None = None
 
 
-class AppendConversation(Payload, tag="conversation.append.v1"):
+class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.append.v1"):
     """Append messages at the end; those whose id is stored already are passed over, so a repeat changes nothing."""
 
     block: str
@@ -100,13 +100,13 @@ class AppendConversation(Payload, tag="conversation.append.v1"):
     title: str | None = None
 
 
-class ConversationAppended(Payload, tag="conversation.appended.v1"):
+class ConversationAppended(Payload, frozen=True, kw_only=True, tag="conversation.appended.v1"):
     """The messages are committed; ``count`` is how many the conversation holds now."""
 
     count: int
 
 
-class ListConversations(Payload, tag="conversation.list.v1"):
+class ListConversations(Payload, frozen=True, kw_only=True, tag="conversation.list.v1"):
     """Ask for conversations, newest first. ``block`` None means every block; ``start`` and ``end`` bound updated_at."""
 
     block: str | None = None
@@ -117,7 +117,7 @@ class ListConversations(Payload, tag="conversation.list.v1"):
     end: datetime | None = None
 
 
-class ConversationPage(Payload, tag="conversation.page.v1"):
+class ConversationPage(Payload, frozen=True, kw_only=True, tag="conversation.page.v1"):
     """A page of the list; ``total`` counts all that match."""
 
     conversations: tuple[ConversationSummary, ...] = ()
@@ -126,13 +126,13 @@ class ConversationPage(Payload, tag="conversation.page.v1"):
     offset: int = 0
 
 
-class FindConversation(Payload, tag="conversation.find.v1"):
+class FindConversation(Payload, frozen=True, kw_only=True, tag="conversation.find.v1"):
     """Ask which block holds a conversation."""
 
     conversation: str
 
 
-class ConversationFound(Payload, tag="conversation.found.v1"):
+class ConversationFound(Payload, frozen=True, kw_only=True, tag="conversation.found.v1"):
     """The conversation's line, or None when it is unknown."""
 
     summary: ConversationSummary | None = None

@@ -9,7 +9,7 @@ from trunkline.messages.turn import FinishReason
 from trunkline_bus import Payload
 
 
-class SendMessage(Payload, tag="gateway.send.v1"):
+class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     """Hand in a message. The same ``client_id`` in the same conversation is the same turn.
 
     Without a ``conversation`` a new one begins in ``block`` (None = the block that the gateway's rules choose).
@@ -30,7 +30,7 @@ class SendMessage(Payload, tag="gateway.send.v1"):
     """The turn to take this message into, if it still runs; None starts or queues a turn of its own."""
 
 
-class MessageAccepted(Payload, tag="gateway.accepted.v1"):
+class MessageAccepted(Payload, frozen=True, kw_only=True, tag="gateway.accepted.v1"):
     """The message is on disk and will be answered, whatever dies now."""
 
     block: str
@@ -40,14 +40,14 @@ class MessageAccepted(Payload, tag="gateway.accepted.v1"):
     duplicate: bool = False
 
 
-class GetConversation(Payload, tag="gateway.conversation.v1"):
+class GetConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversation.v1"):
     """Ask for a conversation with its messages, the running turn's included."""
 
     conversation: str
     include_tools: bool = False
 
 
-class ConversationView(Payload, tag="gateway.conversation-view.v1"):
+class ConversationView(Payload, frozen=True, kw_only=True, tag="gateway.conversation-view.v1"):
     """A conversation as clients see it; ``running`` is the turn under way."""
 
     summary: ConversationSummary
@@ -55,20 +55,20 @@ class ConversationView(Payload, tag="gateway.conversation-view.v1"):
     running: str | None = None
 
 
-class CancelTurn(Payload, tag="gateway.cancel.v1"):
+class CancelTurn(Payload, frozen=True, kw_only=True, tag="gateway.cancel.v1"):
     """End a turn now or after its running step."""
 
     turn: str
     mode: Literal["now", "after_step"] = "now"
 
 
-class GetTurn(Payload, tag="gateway.turn.v1"):
+class GetTurn(Payload, frozen=True, kw_only=True, tag="gateway.turn.v1"):
     """Ask where a turn stands."""
 
     turn: str
 
 
-class TurnView(Payload, tag="gateway.turn-view.v1"):
+class TurnView(Payload, frozen=True, kw_only=True, tag="gateway.turn-view.v1"):
     """A turn as clients see it."""
 
     turn: str
@@ -83,5 +83,5 @@ class TurnView(Payload, tag="gateway.turn-view.v1"):
     epoch: int = 0
 
 
-class Done(Payload, tag="gateway.done.v1"):
+class Done(Payload, frozen=True, kw_only=True, tag="gateway.done.v1"):
     """The command was carried out."""

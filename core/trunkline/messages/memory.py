@@ -8,14 +8,14 @@ import msgspec
 from trunkline_bus import Payload
 
 
-class ReadMemory(Payload, tag="memory.read.v1"):
+class ReadMemory(Payload, frozen=True, kw_only=True, tag="memory.read.v1"):
     """Ask for a file's text, at ``version`` (a commit id) or as it is now."""
 
     path: str
     version: str | None = None
 
 
-class MemoryFile(Payload, tag="memory.file.v1"):
+class MemoryFile(Payload, frozen=True, kw_only=True, tag="memory.file.v1"):
     """A file of memory. ``hash`` identifies the content; ``modified_at`` is when it last changed."""
 
     path: str
@@ -24,19 +24,19 @@ class MemoryFile(Payload, tag="memory.file.v1"):
     modified_at: datetime
 
 
-class ReadManyMemory(Payload, tag="memory.read-many.v1"):
+class ReadManyMemory(Payload, frozen=True, kw_only=True, tag="memory.read-many.v1"):
     """Ask for several small files at once; those that are absent are left out."""
 
     paths: tuple[str, ...]
 
 
-class MemoryFiles(Payload, tag="memory.files.v1"):
+class MemoryFiles(Payload, frozen=True, kw_only=True, tag="memory.files.v1"):
     """The files that exist."""
 
     files: tuple[MemoryFile, ...] = ()
 
 
-class WriteMemory(Payload, tag="memory.write.v1"):
+class WriteMemory(Payload, frozen=True, kw_only=True, tag="memory.write.v1"):
     """Write a whole file. ``expected`` is the hash it must have now ("" = must be absent; None = whatever)."""
 
     path: str
@@ -46,7 +46,7 @@ class WriteMemory(Payload, tag="memory.write.v1"):
     reason: str = ""
 
 
-class EditMemory(Payload, tag="memory.edit.v1"):
+class EditMemory(Payload, frozen=True, kw_only=True, tag="memory.edit.v1"):
     """Replace the first occurrence of ``old`` by ``new``."""
 
     path: str
@@ -56,7 +56,7 @@ class EditMemory(Payload, tag="memory.edit.v1"):
     reason: str = ""
 
 
-class DeleteMemory(Payload, tag="memory.delete.v1"):
+class DeleteMemory(Payload, frozen=True, kw_only=True, tag="memory.delete.v1"):
     """Delete a file or a folder; history keeps it."""
 
     path: str
@@ -64,7 +64,7 @@ class DeleteMemory(Payload, tag="memory.delete.v1"):
     reason: str = ""
 
 
-class MoveMemory(Payload, tag="memory.move.v1"):
+class MoveMemory(Payload, frozen=True, kw_only=True, tag="memory.move.v1"):
     """Move a file or folder in one commit; the target must be absent."""
 
     source: str
@@ -73,7 +73,7 @@ class MoveMemory(Payload, tag="memory.move.v1"):
     reason: str = ""
 
 
-class WriteManyMemory(Payload, tag="memory.write-many.v1"):
+class WriteManyMemory(Payload, frozen=True, kw_only=True, tag="memory.write-many.v1"):
     """Write several files in one commit: all of them or none."""
 
     files: dict[str, str]
@@ -81,7 +81,7 @@ class WriteManyMemory(Payload, tag="memory.write-many.v1"):
     reason: str = ""
 
 
-class MemoryChanged(Payload, tag="memory.changed.v1"):
+class MemoryChanged(Payload, frozen=True, kw_only=True, tag="memory.changed.v1"):
     """The change is committed as ``version``; also the fact that is published for those who watch."""
 
     paths: tuple[str, ...]
@@ -89,7 +89,7 @@ class MemoryChanged(Payload, tag="memory.changed.v1"):
     actor: str = ""
 
 
-class SearchMemory(Payload, tag="memory.search.v1"):
+class SearchMemory(Payload, frozen=True, kw_only=True, tag="memory.search.v1"):
     """Search the text (or the names) of what lies under ``path``, best first."""
 
     query: str
@@ -108,13 +108,13 @@ class MemoryHit(msgspec.Struct, frozen=True, kw_only=True):
     score: float
 
 
-class MemoryHits(Payload, tag="memory.hits.v1"):
+class MemoryHits(Payload, frozen=True, kw_only=True, tag="memory.hits.v1"):
     """What was found, best first."""
 
     hits: tuple[MemoryHit, ...] = ()
 
 
-class ListMemory(Payload, tag="memory.list.v1"):
+class ListMemory(Payload, frozen=True, kw_only=True, tag="memory.list.v1"):
     """Ask for the names under ``path``."""
 
     path: str = ""
@@ -130,13 +130,13 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     modified_at: datetime
 
 
-class MemoryListing(Payload, tag="memory.listing.v1"):
+class MemoryListing(Payload, frozen=True, kw_only=True, tag="memory.listing.v1"):
     """The names, sorted."""
 
     entries: tuple[MemoryEntry, ...] = ()
 
 
-class MemoryHistory(Payload, tag="memory.history.v1"):
+class MemoryHistory(Payload, frozen=True, kw_only=True, tag="memory.history.v1"):
     """Ask for a path's changes, newest first."""
 
     path: str
@@ -153,17 +153,17 @@ class MemoryChange(msgspec.Struct, frozen=True, kw_only=True):
     previous: str | None = None
 
 
-class MemoryChanges(Payload, tag="memory.changes.v1"):
+class MemoryChanges(Payload, frozen=True, kw_only=True, tag="memory.changes.v1"):
     """The changes, newest first."""
 
     changes: tuple[MemoryChange, ...] = ()
 
 
-class ExportMemory(Payload, tag="memory.export.v1"):
+class ExportMemory(Payload, frozen=True, kw_only=True, tag="memory.export.v1"):
     """Write an archive of everything, history included, to the bus's object store."""
 
 
-class MemoryExport(Payload, tag="memory.export-done.v1"):
+class MemoryExport(Payload, frozen=True, kw_only=True, tag="memory.export-done.v1"):
     """The archive: its object name in the ``exports`` bucket, and its size in bytes."""
 
     object: str

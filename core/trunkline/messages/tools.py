@@ -47,21 +47,21 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.effect == "read" or self.idempotent
 
 
-class ListTools(Payload, tag="tools.list.v1"):
+class ListTools(Payload, frozen=True, kw_only=True, tag="tools.list.v1"):
     """Ask for a block's catalogue; when ``version`` is still current the reply holds no tools."""
 
     block: str
     version: str | None = None
 
 
-class ToolCatalogue(Payload, tag="tools.catalogue.v1"):
+class ToolCatalogue(Payload, frozen=True, kw_only=True, tag="tools.catalogue.v1"):
     """The tools of a block. ``tools`` is None when the asker's version is current."""
 
     version: str
     tools: tuple[ToolSpec, ...] | None = None
 
 
-class CallTool(Payload, tag="tools.call.v1"):
+class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     """Run a tool. ``call`` is the key of the effect ledger: the same one never has its effect twice.
 
     ``arguments`` may also be text that is not JSON, as a model sent it; the worker repairs or refuses it.
@@ -78,7 +78,7 @@ class CallTool(Payload, tag="tools.call.v1"):
     approved: str | None = None
 
 
-class CancelCall(Payload, tag="tools.cancel.v1"):
+class CancelCall(Payload, frozen=True, kw_only=True, tag="tools.cancel.v1"):
     """Stop a call. The worker that runs it answers its caller with an outcome; where it does not run, nothing happens.
 
     It is not stored, so whoever wants a call stopped repeats it until the outcome comes.
@@ -87,14 +87,14 @@ class CancelCall(Payload, tag="tools.cancel.v1"):
     reason: str = ""
 
 
-class ToolProgress(Payload, tag="tools.progress.v1"):
+class ToolProgress(Payload, frozen=True, kw_only=True, tag="tools.progress.v1"):
     """The call lives. Sent every second, so that silence means the worker is gone."""
 
     call: str
     note: str = ""
 
 
-class ToolOutcome(Payload, tag="tools.outcome.v1"):
+class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     """How a call ended.
 
     ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a worker died
@@ -113,7 +113,7 @@ class ToolOutcome(Payload, tag="tools.outcome.v1"):
 ToolReply = ToolProgress | ToolOutcome
 
 
-class EffectStarted(Payload, tag="effect.started.v1"):
+class EffectStarted(Payload, frozen=True, kw_only=True, tag="effect.started.v1"):
     """Ledger: a worker is about to run the call."""
 
     call: str
@@ -123,7 +123,7 @@ class EffectStarted(Payload, tag="effect.started.v1"):
     turn: str
 
 
-class EffectFinished(Payload, tag="effect.finished.v1"):
+class EffectFinished(Payload, frozen=True, kw_only=True, tag="effect.finished.v1"):
     """Ledger: the call ran to its end; a repeat is answered with this outcome."""
 
     call: str

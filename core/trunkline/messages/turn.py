@@ -18,7 +18,7 @@ FinishReason = Literal["stop", "tool_calls", "max_tokens", "content_filter", "ca
 # The inbox ---------------------------------------------------------------------------------------------------
 
 
-class TurnRequested(Payload, tag="turn.requested.v1"):
+class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1"):
     """A message that was accepted and wants an answer.
 
     ``history`` replaces the stored conversation (a client that sends its whole transcript, as OpenAI's do).
@@ -41,14 +41,14 @@ class TurnRequested(Payload, tag="turn.requested.v1"):
     traceparent: str | None = None
 
 
-class TurnSteered(Payload, tag="turn.steered.v1"):
+class TurnSteered(Payload, frozen=True, kw_only=True, tag="turn.steered.v1"):
     """A message to take in at the turn's next step; a turn that has ended takes it as a new one."""
 
     turn: str
     request: TurnRequested
 
 
-class TurnCancelRequested(Payload, tag="turn.cancel.v1"):
+class TurnCancelRequested(Payload, frozen=True, kw_only=True, tag="turn.cancel.v1"):
     """End the turn: ``now`` cuts the model and the tools, ``after_step`` lets the running step finish."""
 
     turn: str
@@ -56,7 +56,7 @@ class TurnCancelRequested(Payload, tag="turn.cancel.v1"):
     mode: Literal["now", "after_step"] = "now"
 
 
-class ApprovalDecided(Payload, tag="turn.approval.v1"):
+class ApprovalDecided(Payload, frozen=True, kw_only=True, tag="turn.approval.v1"):
     """A person's decision on a parked call; it holds only for the call with this hash."""
 
     turn: str
@@ -195,7 +195,7 @@ JournalEntry = (
 )
 
 
-class TurnRecord(Payload, tag="journal.record.v1"):
+class TurnRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v1"):
     """One write to the journal: entries that belong together, by the owner of this epoch."""
 
     turn: str
@@ -292,7 +292,7 @@ FeedEvent = (
 )
 
 
-class FeedItem(Payload, tag="feed.item.v1"):
+class FeedItem(Payload, frozen=True, kw_only=True, tag="feed.item.v1"):
     """An event at position ``index`` of ``epoch``. Within an epoch the indexes count up from 0 without a hole.
 
     A new epoch shows finished steps again in full (offset 0), so a reader that trims what it has shown misses
@@ -305,7 +305,7 @@ class FeedItem(Payload, tag="feed.item.v1"):
     event: FeedEvent
 
 
-class TurnFact(Payload, tag="turn.fact.v1"):
+class TurnFact(Payload, frozen=True, kw_only=True, tag="turn.fact.v1"):
     """A turn began, parked or ended: for those who keep statistics, memories or dashboards."""
 
     turn: str

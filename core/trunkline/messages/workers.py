@@ -10,7 +10,7 @@ from trunkline_bus import Payload
 WorkerKind = Literal["gateway", "monitor", "tools", "memory", "channels"]
 
 
-class WorkerBeat(Payload, tag="worker.beat.v1"):
+class WorkerBeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
     """A worker lives; the entry vanishes a few seconds after it dies."""
 
     id: str
@@ -40,7 +40,7 @@ class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     links: tuple[str, ...] = ()
 
 
-class SpanBatch(Payload, tag="trace.spans.v1"):
+class SpanBatch(Payload, frozen=True, kw_only=True, tag="trace.spans.v1"):
     """Spans of one trace."""
 
     spans: tuple[SpanRecord, ...]
