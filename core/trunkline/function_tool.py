@@ -86,6 +86,7 @@ def tool(
     Raises:
         PluginError: the function cannot be a tool; the sentence says why.
     """
+
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         return _made(function, name or function.__name__, effect, idempotent, timeout, paths)
 

@@ -66,7 +66,7 @@ def trunkline_messages() -> "Iterable[type[Payload]]":
     ```python
     import trunkline
 
-    class Watered(trunkline.Payload, tag="garden.watered.v1"):
+    class Watered(trunkline.Payload, frozen=True, kw_only=True, tag="garden.watered.v1"):
         plant: str
 
     @trunkline.hookimpl

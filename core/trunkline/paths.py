@@ -174,7 +174,7 @@ class Folder:
 
     @contextmanager
     def _folder(self, path: str, parts: tuple[str, ...]) -> Iterator[int]:
-        handle = os.dup(self._root)
+        handle = os.open(".", _FOLDER, dir_fd=self._root)
         try:
             for part in parts:
                 inner = _enter(handle, part, path)

@@ -60,7 +60,7 @@ class Config:
         return isinstance(self.sources.get((table, self._written(table, name))), dict)
 
     def unclaimed(self, claimed: Iterable[tuple[str, str]]) -> tuple[Problem, ...]:
-        """The plugins' sections that are written but belong to no plugin. ``claimed``: the (table, name) of those that do."""
+        """The plugins' sections that are written but are not among the claimed ones, each a (table, name)."""
         taken = {(table, self._written(table, name)) for table, name in claimed}
         found = []
         for table, name in self._free_sections():

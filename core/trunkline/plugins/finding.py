@@ -3,11 +3,12 @@
 import re
 import types
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.machinery import PathFinder
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
 
+from trunkline.errors import PluginError
 from trunkline.hookspecs import PROJECT
 from trunkline.plugins import sources
 
@@ -40,34 +41,46 @@ def candidates(extra: Iterable[object], folders: Iterable[Path]) -> list[Candida
     unique = []
     for candidate in found:
         count = taken[candidate.owner] = taken.get(candidate.owner, 0) + 1
-        owner = candidate.owner if count == 1 else f"{candidate.owner}-{count}"
-        unique.append(
-            Candidate(
-                owner, candidate.name, candidate.version, candidate.where, candidate.load, candidate.text
-            )
-        )
+        unique.append(candidate if count == 1 else replace(candidate, owner=f"{candidate.owner}-{count}"))
     return unique
 
 
 def _installed() -> list[Candidate]:
-    points = {(point.dist.name if point.dist else point.name, point.name): point for point in _points()}
-    owners = [owner for owner, _ in points]
-    found = []
-    for (dist, name), point in sorted(points.items(), key=lambda entry: (normal(entry[0][0]), entry[0][1])):
-        owner = normal(dist) if owners.count(dist) == 1 else f"{normal(dist)}:{name}"
-        version = point.dist.version if point.dist else ""
-        found.append(Candidate(owner, name, version, point.value, point.load, _text_of(point)))
-    return found
+    found: dict[tuple[str, str], Candidate] = {}
+    for dist in distributions():
+        for candidate in _of_distribution(dist):
+            found.setdefault((candidate.owner, candidate.name), candidate)
+    owners = [owner for owner, _ in found]
+    return [
+        candidate if owners.count(owner) == 1 else replace(candidate, owner=f"{owner}:{name}")
+        for (owner, name), candidate in sorted(found.items())
+    ]
 
 
-def _points() -> Iterable[EntryPoint]:
-    return entry_points(group=PROJECT)
+def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
+    """The plugins of one distribution. One whose metadata is damaged becomes a candidate that fails."""
+    try:
+        points = dist.entry_points.select(group=PROJECT)
+        owner, version = (normal(dist.name), dist.version) if points else ("", "")
+    except Exception as error:
+        if f"[{PROJECT}]" in (text := dist.read_text("entry_points.txt") or ""):
+            yield _damaged(str(getattr(dist, "_path", "a distribution")), error, text)
+        return
+    for point in points:
+        yield Candidate(owner, point.name, version, point.value, point.load, _text_of(point))
+
+
+def _damaged(where: str, error: Exception, text: str) -> Candidate:
+    def fail() -> object:
+        raise PluginError(f"Its metadata cannot be read: {error!r}.", hint="Install it again.")
+
+    name = Path(where).name.partition("-")[0]
+    return Candidate(normal(name), name, "", where, fail, lambda: text)
 
 
 def _text_of(point: EntryPoint) -> Callable[[], str]:
     def text() -> str:
-        top = point.module.partition(".")[0]
-        spec = PathFinder.find_spec(top)
+        spec = PathFinder.find_spec(point.module.partition(".")[0])
         if spec is None:
             return ""
         folders = [Path(folder) for folder in spec.submodule_search_locations or ()]
@@ -92,3 +105,7 @@ def _files(folders: Iterable[Path]) -> Iterator[Candidate]:
             yield Candidate(
                 f"file:{file.stem}", file.stem, "", str(file), sources.loader(file), file.read_text
             )
+
+
+def _reader(file: Path) -> Callable[[], str]:
+    return lambda: file.read_text(errors="replace")

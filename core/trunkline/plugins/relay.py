@@ -232,13 +232,12 @@ class _Declared(Sequence[ConfigSection]):
 
 def _guards_of(candidate: finding.Candidate, plugin: object | None) -> tuple[str, ...]:
     """Which guards an unusable plugin has, seen in its object or, when it has none, in its source."""
-    if plugin is not None:
-        return tuple(sorted(hook for hook in GUARDS if hasattr(plugin, hook)))
     try:
-        text = candidate.text()
-    except (OSError, ValueError):
+        seen = candidate.text() if plugin is None else dir(plugin)
+    except Exception:
+        log.warning("it cannot be seen whether the plugin %s guards anything", candidate.owner, exc_info=True)
         return ()
-    return tuple(sorted(hook for hook in GUARDS if hook in text))
+    return tuple(sorted(hook for hook in GUARDS if hook in seen))
 
 
 def _listed(result: Any, rule: Rule) -> list[Any]:

@@ -181,6 +181,29 @@ def test_two_entry_points_of_one_distribution(install, load, tmp_path):
     assert found == {"acme-pair:a": "loaded", "acme-pair:b": "failed"}
 
 
+@pytest.mark.parametrize("points", ["[trunkline]\nno equals sign\n", "[trunkline]\nx = not a module!\n"])
+def test_damaged_metadata_costs_only_its_distribution(install, load, tmp_path, points):
+    """A distribution whose entry points cannot be read, or that has no metadata, is told as failed."""
+    install("acme-good", GOOD)
+    info = tmp_path / "site-packages" / "acme_damaged-1.0.dist-info"
+    info.mkdir()
+    (info / "entry_points.txt").write_text(points)
+    plugins = load()
+    assert tools(plugins)["greet"] == "acme-good"
+    assert any("damaged" in state.owner + state.where for state in plugins.report.unusable)
+
+
+def test_an_object_that_breaks_when_it_is_looked_at(load, state):
+    """Even a plugin whose attributes raise costs only itself."""
+
+    class Cursed:
+        @property
+        def trunkline_tools(self):
+            raise RuntimeError("do not look")
+
+    assert state(load(extra=(Cursed(),)), "Cursed").status == "refused"
+
+
 def test_the_example_package_works_as_a_third_party_would_install_it(load, tmp_path, monkeypatch):
     """docs/examples/trunkline-dice brings its tool by the entry point in its pyproject, and its own test passes."""
     import tomllib
