@@ -8,6 +8,7 @@ This module is the only one that imports rich; it is loaded at the first answer.
 import io
 import re
 from collections.abc import Callable
+from time import monotonic
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
@@ -20,6 +21,12 @@ from rich.theme import Theme
 
 _STYLES = Theme({"markdown.code": "cyan", "markdown.code_block": "none"})
 _INVISIBLE = re.compile(r"\x1b\[[0-9;]*m|\s")
+SMALL = 4_000
+"""Up to so many characters of a growing block, every new line is looked at; beyond that, after each eighth more."""
+
+SLOW = 0.02
+"""Seconds of drawing the growing block beyond which it is drawn less often, so that drawing never takes over."""
+
 _URL = r"https?://[^\s<>()\[\]\"'`]+"
 
 
@@ -116,34 +123,48 @@ class MarkdownStream:
         self._pending = ""
         self._tail: tuple[str, int, list[str]] = ("", 0, [])
         self._joined = False
+        self._look_again = 0
+        self._tail_due = 0.0
         self.printed = False
 
     def feed(self, text: str) -> str:
         """Take in more text; returns what to print for good, with line ends, or nothing."""
         self._pending += text
-        if "\n" not in text:
+        if "\n" not in text or len(self._pending) < self._look_again:
             return ""
-        return self._finished_blocks() + self._overflow()
+        printed = self._finished_blocks() + self._overflow()
+        size = len(self._pending)
+        self._look_again = 0 if size < SMALL else size + size // 8
+        return printed
 
     def finish(self) -> str:
         """The text is complete; returns the rest."""
         rest = self._print(self._pending)
-        self._pending = ""
+        self._forget()
         return rest
 
     def drop(self) -> bool:
         """Forget what was not printed. Returns whether anything had been printed already."""
-        self._pending, self._joined = "", False
+        self._forget()
         printed, self.printed = self.printed, False
         return printed
 
+    def _forget(self) -> None:
+        self._pending, self._joined = "", False
+        self._look_again, self._tail, self._tail_due = 0, ("", 0, []), 0.0
+
     def tail(self, lines: int) -> list[str]:
         """The last lines of what is not printed yet."""
-        width = self._width()
-        if self._tail[:2] != (self._pending, width):
-            rendered = render(self._pending, width, self._theme) if self._pending.strip() else []
-            self._tail = (self._pending, width, rendered)
+        if self._tail[:2] != (self._pending, self._width()) and monotonic() >= self._tail_due:
+            self._render_tail()
         return self._tail[2][-lines:] if lines > 0 else []
+
+    def _render_tail(self) -> None:
+        width, began = self._width(), monotonic()
+        rendered = render(self._pending, width, self._theme) if self._pending.strip() else []
+        self._tail = (self._pending, width, rendered)
+        took = monotonic() - began
+        self._tail_due = began + (took * 10 if took > SLOW else 0.0)
 
     def _finished_blocks(self) -> str:
         found = blocks(self._pending)
