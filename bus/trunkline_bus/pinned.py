@@ -51,7 +51,11 @@ class Delivery(Stored[T]):
     _reply: str = field(repr=False, compare=False)
 
     async def ack(self, *, confirm: bool = False) -> None:
-        """Done; do not send it again. With ``confirm`` wait until the server has it (raises ``CallError`` kinds)."""
+        """Done; do not send it again.
+
+        With ``confirm`` wait until the server has it (raises ``CallError`` kinds). nats-server writes acks to disk a
+        little later, so after a kill -9 of the server an acknowledged message may come once more all the same.
+        """
         if confirm:
             await self._link.request(self._reply, b"+ACK", timeout=5.0)
         else:

