@@ -16,7 +16,7 @@ from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS
 from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
 from trunkline.tools.dispatch import Guard
-from trunkline.tools.ledger import Ledger
+from trunkline.tools.ledger import Ledger, scope_of
 from trunkline.tools.limits import BlockLimits
 from trunkline.tools.liveness import Liveness
 from trunkline.tools.policy import PolicyStage
@@ -122,7 +122,7 @@ class ToolsWorker(Worker):
             call=call.call,
             actor=call.actor,
             workspace=workspace,
-            memory=BlockMemory(context.bus, call.block, call.actor),
+            memory=BlockMemory(context.bus, call.block, call.actor, scope_of(call)),
             report=run.report,
         )
 

@@ -1,0 +1,152 @@
+"""A tools worker on a real server, with a stand-in for memory, and a caller that talks to it as the monitor does."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline.messages.memory import MemoryChanged, MemoryFile, ReadMemory
+from trunkline.messages.tools import (
+    CallTool,
+    CancelCall,
+    EffectRecord,
+    ListTools,
+    ToolCatalogue,
+    ToolOutcome,
+    ToolProgress,
+)
+from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, MEMORY_CHANGED, MEMORY_READ
+from trunkline.testing.platform import platform
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline_bus import Bus, BusError, Refusal, Request, new_id, service
+
+
+class Caller:
+    """Calls tools. ``files`` is what the stand-in for memory holds; ``progress`` is what came before outcomes."""
+
+    def __init__(self, bus: Bus, home: Path) -> None:
+        self.bus = bus
+        self.home = home
+        self.files: dict[str, str] = {}
+        self.progress: list[ToolProgress] = []
+
+    @property
+    def workspace(self) -> Path:
+        """The block's workspace."""
+        return self.home / "workspaces" / "main"
+
+    async def call(
+        self, name: str, arguments: dict[str, Any] | str | None = None, **more: Any
+    ) -> ToolOutcome:
+        """Call a tool as the monitor does: when its worker goes silent, again under the same key."""
+        request = CallTool(
+            call=more.pop("key", None) or new_id("call"), name=name, arguments={} if arguments is None else arguments,
+            block=more.pop("block", "main"), conversation="conv_1", turn="turn_1", actor="owner", **more,
+        )  # fmt: skip
+        with anyio.fail_after(60):
+            while True:
+                try:
+                    return await self._asked(request)
+                except BusError as error:
+                    if type(error).__name__ == "RemoteFault":
+                        raise
+                    await anyio.sleep(0.05)
+
+    async def _asked(self, request: CallTool) -> ToolOutcome:
+        async with self.bus.call_streaming(CALL_TOOL, request, idle_timeout=3.0) as replies:
+            async for reply in replies:
+                if isinstance(reply, ToolOutcome):
+                    return reply
+                self.progress.append(reply)
+        raise BusError("no outcome")
+
+    async def catalogue(self, *, block: str = "main", version: str | None = None) -> ToolCatalogue:
+        """The block's catalogue."""
+        return await self.bus.call(LIST_TOOLS, ListTools(block=block, version=version))
+
+    async def names(self, block: str = "main") -> set[str]:
+        """The names in the block's catalogue."""
+        return {spec.name for spec in (await self.catalogue(block=block)).tools or ()}
+
+    async def cancel(self, key: str, reason: str = "") -> None:
+        """Cancel a call, wherever it runs."""
+        await self.bus.publish(CANCEL_CALL, CancelCall(reason=reason), call=key)
+
+    async def records(self, key: str) -> list[EffectRecord]:
+        """What the ledger holds of a call."""
+        return [stored.data async for stored in self.bus.history(EFFECT, call=key)]
+
+    async def until(self, holds: Callable[[], bool | Awaitable[bool]], seconds: float = 30.0) -> None:
+        """Wait until something holds, asked again and again."""
+        with anyio.fail_after(seconds):
+            while True:
+                found = holds()
+                if found if isinstance(found, bool) else await found:
+                    return
+                await anyio.sleep(0.01)
+
+    async def remember(self, path: str, text: str) -> None:
+        """Change what memory holds, and tell of it."""
+        self.files[path] = text
+        await self.bus.publish(MEMORY_CHANGED, MemoryChanged(paths=(path,), version="1"))
+
+    async def read(self, request: Request[ReadMemory]) -> MemoryFile:
+        """Answer as the memory worker does."""
+        if request.data.path not in self.files:
+            raise Refusal("not_found", "There is nothing by that name.")
+        content = self.files[request.data.path]
+        return MemoryFile(path=request.data.path, content=content, hash="h", modified_at=datetime.now(UTC))
+
+
+Tools = Callable[..., AbstractAsyncContextManager[Caller]]
+Processes = Callable[..., AbstractAsyncContextManager[tuple[Caller, ProcessPlatform]]]
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Tools:
+    """Makes a tools worker in this process: ``async with tools(plugin, config={...}, memory=True) as caller``."""
+
+    @asynccontextmanager
+    async def running(
+        *plugins: object, config: Mapping[str, Any] | None = None, memory: bool = True
+    ) -> AsyncIterator[Caller]:
+        home = tmp_path / "home"
+        async with AsyncExitStack() as stack:
+            found = await stack.enter_async_context(
+                platform(home, plugins=plugins, config=config, workers=("tools",))
+            )
+            yield await _caller(stack, found.bus, home, memory)
+
+    return running
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Processes:
+    """Makes tools workers as processes, with plugins as texts of modules."""
+
+    @asynccontextmanager
+    async def running(**plugins: str) -> AsyncIterator[tuple[Caller, ProcessPlatform]]:
+        home = tmp_path / "home"
+        async with AsyncExitStack() as stack:
+            found = await stack.enter_async_context(
+                process_platform(home, plugins=plugins, workers=("tools",))
+            )
+            try:
+                yield await _caller(stack, found.bus, home, memory=True), found
+            except BaseException:
+                print(found.logs())  # noqa: T201 - pytest shows it with the failure
+                raise
+
+    return running
+
+
+async def _caller(stack: AsyncExitStack, bus: Bus, home: Path, memory: bool) -> Caller:
+    caller = Caller(bus, home)
+    if memory:
+        answering = await stack.enter_async_context(service(bus, name="trunkline-memory", version="0.0.1"))
+        await answering.add(MEMORY_READ, caller.read)
+    return caller

@@ -1,0 +1,193 @@
+"""Tools workers as processes that are killed: no effect happens twice, and what is unknown is called unknown."""
+
+import os
+import signal
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline.messages.tools import EffectFinished, EffectStarted, ToolOutcome
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+OUTSIDE = '''
+import os, time
+from pathlib import Path
+import anyio
+import trunkline
+
+HERE = Path(__file__).parent
+
+def happened(what):
+    """An effect outside: one more line in a file, with the process that did it."""
+    with open(HERE / what, "a") as file:
+        file.write(f"{os.getpid()}\\n")
+
+async def released():
+    while not (HERE / "go").exists():
+        await anyio.sleep(0.02)
+
+@trunkline.tool(effect="write")
+async def pay() -> str:
+    """Pay, and wait."""
+    happened("pay")
+    await released()
+    return f"paid by {os.getpid()}"
+
+@trunkline.tool(effect="write", idempotent=True)
+async def set_light() -> str:
+    """Switch the light on, and wait."""
+    happened("set_light")
+    await released()
+    return "on"
+
+@trunkline.tool(effect="read")
+async def look() -> str:
+    """Look, and wait."""
+    happened("look")
+    await released()
+    return "seen"
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [pay, set_light, look]
+'''
+
+
+class Outside:
+    """What the tools did, seen from outside."""
+
+    def __init__(self, home: Any) -> None:
+        self.folder = home / "test-plugins"
+
+    def effects(self, tool: str) -> list[int]:
+        """The processes that did it, in order."""
+        file = self.folder / tool
+        return [int(line) for line in file.read_text().split()] if file.exists() else []
+
+    def release(self) -> None:
+        """Let the tools end."""
+        (self.folder / "go").touch()
+
+
+def killed(running: Any, pid: int) -> None:
+    """Kill the worker with this process id."""
+    next(process for process in running.processes.values() if process.pid == pid).kill()
+
+
+async def test_a_write_whose_worker_dies_is_unknown_and_never_done_again(processes: Any) -> None:
+    """Another worker tells the model to verify, and so does every repeat; the effect happened once."""
+    async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
+        await running.start("tools", "second")
+        outside, found = Outside(caller.home), []
+
+        async def pay() -> None:
+            found.append(await caller.call("pay", key="call_pay"))
+
+        tasks.start_soon(pay)
+        await caller.until(lambda: bool(outside.effects("pay")))
+        killed(running, outside.effects("pay")[0])
+        await caller.until(lambda: bool(found), 50)
+        assert found[0].status == "unknown"
+        assert "The worker that ran pay died before it could report." in found[0].output
+        assert "Find out what is the case" in found[0].output
+        outside.release()
+        again = await caller.call("pay", key="call_pay")
+        assert (again.status, again.repeated) == ("unknown", True)
+        assert len(outside.effects("pay")) == 1
+        assert [type(one) for one in await caller.records("call_pay")] == [EffectStarted, EffectFinished]
+
+
+@pytest.mark.parametrize("tool", ["look", "set_light"])
+async def test_what_may_be_repeated_is_run_again_by_another_worker(processes: Any, tool: str) -> None:
+    """A read, and a write that is declared idempotent."""
+    async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
+        await running.start("tools", "second")
+        outside, found = Outside(caller.home), []
+
+        async def act() -> None:
+            found.append(await caller.call(tool, key="call_again"))
+
+        tasks.start_soon(act)
+        await caller.until(lambda: bool(outside.effects(tool)))
+        killed(running, outside.effects(tool)[0])
+        await caller.until(lambda: len(outside.effects(tool)) == 2, 50)
+        outside.release()
+        await caller.until(lambda: bool(found))
+        assert found[0].status == "ok"
+        first, second = outside.effects(tool)
+        assert first != second
+
+
+async def test_a_worker_that_starts_anew_finds_what_the_dead_one_left(processes: Any) -> None:
+    """The only worker dies and comes back as another one: the call is unknown."""
+    async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
+        outside, found = Outside(caller.home), []
+
+        async def pay() -> None:
+            found.append(await caller.call("pay", key="call_pay"))
+
+        tasks.start_soon(pay)
+        await caller.until(lambda: bool(outside.effects("pay")))
+        running.kill("tools")
+        await running.restart("tools")
+        await caller.until(lambda: bool(found), 50)
+        assert found[0].status == "unknown"
+        assert len(outside.effects("pay")) == 1
+
+
+async def test_of_workers_that_race_exactly_one_runs_the_call(processes: Any) -> None:
+    """Many askers, three workers, one effect, and everybody gets its outcome."""
+    async with processes(outside=OUTSIDE) as (caller, running):
+        await running.start("tools", "second")
+        await running.start("tools", "third")
+        outside = Outside(caller.home)
+        for round in range(5):
+            key, found = f"call_{round}", list[ToolOutcome]()
+            (outside.folder / "go").unlink(missing_ok=True)
+
+            async def pay(key: str = key, found: list[ToolOutcome] = found) -> None:
+                found.append(await caller.call("pay", key=key))
+
+            async with anyio.create_task_group() as tasks:
+                for _ in range(12):
+                    tasks.start_soon(pay)
+                await caller.until(lambda: len(outside.effects("pay")) > round)  # noqa: B023
+                outside.release()
+            assert len(outside.effects("pay")) == round + 1
+            assert {one.output for one in found} == {f"paid by {outside.effects('pay')[-1]}"}
+
+
+async def test_the_server_may_be_killed_under_a_running_write(processes: Any) -> None:
+    """The tool goes on, its outcome is recorded when the server is back, and the effect happened once."""
+    async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
+        outside, found = Outside(caller.home), []
+
+        async def pay() -> None:
+            found.append(await caller.call("pay", key="call_pay"))
+
+        tasks.start_soon(pay)
+        await caller.until(lambda: bool(outside.effects("pay")))
+        running.kill("nats")
+        outside.release()
+        await caller.until(lambda: bool(found), 50)
+        assert found[0].status == "ok"
+        assert len(outside.effects("pay")) == 1
+
+
+async def test_a_drained_worker_ends_what_it_has_begun(processes: Any) -> None:
+    """SIGTERM during a call: the outcome reaches the caller, and the process leaves with 0."""
+    async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
+        outside, found = Outside(caller.home), []
+
+        async def pay() -> None:
+            found.append(await caller.call("pay", key="call_pay"))
+
+        tasks.start_soon(pay)
+        await caller.until(lambda: bool(outside.effects("pay")))
+        os.kill(outside.effects("pay")[0], signal.SIGTERM)
+        outside.release()
+        await caller.until(lambda: bool(found), 50)
+        assert (found[0].status, found[0].repeated) == ("ok", False)
+        assert await running.processes["tools"].gone() == 0
