@@ -53,10 +53,14 @@ class HealthResult:
 
 @dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """A check of ``trunkline doctor``. ``id`` is stable and reads ``area.thing``."""
+    """A check of ``trunkline doctor``. ``id`` is stable and reads ``area.thing``.
+
+    One that asks somebody over the network is ``online``: it runs only with ``doctor --online``.
+    """
 
     id: str
     check: Callable[[], Awaitable[HealthResult]]
+    online: bool = False
 
 
 class Lifespan(Protocol):

@@ -35,13 +35,17 @@ def command(block: str | None, conversation: str | None, channel: str) -> int:
     from trunkline.abc.foreground import Sitting
     from trunkline.cli.aio import run
 
-    return run(_chat, Sitting(block, conversation), channel)
+    return run(_chat, Sitting(block, conversation), channel, at_terminal=True)
 
 
 async def _chat(sitting: "Sitting", name: str) -> int:
+    from dataclasses import replace
+    from functools import partial
+
     import anyio
 
     from trunkline.cli.logfile import log_to_file
+    from trunkline.cli.trace import draw
     from trunkline.config import load_config
     from trunkline.runtime.attach import attached
     from trunkline.runtime.gateway_client import GatewayClient
@@ -56,7 +60,8 @@ async def _chat(sitting: "Sitting", name: str) -> int:
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
-            status = await channel.attend(GatewayClient(bus, channel.name), sitting)
+            at_bus = replace(sitting, trace=partial(draw, bus))
+            status = await channel.attend(GatewayClient(bus, channel.name), at_bus)
             tasks.cancel_scope.cancel()
     return status
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 READABLE = "%(asctime)s %(levelname)-7s %(message)s"
 
-PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 """What every record has; the rest was given as ``extra``."""
 
 

@@ -36,18 +36,24 @@ async def _trace(turn: str, as_json: bool) -> None:
 
     from trunkline.config import load_config
     from trunkline.runtime.attach import attached
-    from trunkline.telemetry.tree import lines
     from trunkline.workers import load_worker
 
     async with attached(load_config(), load_worker, kinds=()) as bus:
         found, trace_id = await _find(bus, turn)
         spans = await _spans(bus, trace_id)
-    if as_json:
-        click.echo(msgspec.json.encode(spans).decode())
-        return
-    click.echo(f"turn {found}  trace {trace_id}")
-    for line in lines(spans):
-        click.echo(_drawn(line))
+    click.echo(msgspec.json.encode(spans).decode() if as_json else _tree(found, trace_id, spans))
+
+
+async def draw(bus: "Bus", turn: str) -> str:
+    """The tree of a turn (or of the ``last`` one) as plain text. Raises TrunklineError when there is none."""
+    found, trace_id = await _find(bus, turn)
+    return _tree(found, trace_id, await _spans(bus, trace_id))
+
+
+def _tree(turn: str, trace_id: str, spans: "list[SpanRecord]") -> str:
+    from trunkline.telemetry.tree import lines
+
+    return "\n".join([f"turn {turn}  trace {trace_id}", *map(_drawn, lines(spans))])
 
 
 async def _find(bus: "Bus", turn: str) -> tuple[str, str]:

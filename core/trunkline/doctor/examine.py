@@ -1,13 +1,13 @@
 """Runs the checks, each apart from the others and with a deadline. No check may be in here."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
 import anyio
 import msgspec
 
-from trunkline.abc.platform import HealthResult
+from trunkline.abc.platform import HealthCheck, HealthResult
 from trunkline.config import Config, load_config
 from trunkline.doctor import bus_checks, data_checks, host_checks, plugin_checks
 from trunkline.doctor.finding import Check, Finding, Patient
@@ -105,14 +105,18 @@ async def _checked(name: str, check: Check, patient: Patient) -> Finding:
 
 
 async def _of_plugins(patient: Patient) -> list[Finding]:
-    owned: Iterable[tuple[str, str, Callable[[], Awaitable[HealthResult]]]] = (
-        (one.owner, one.item.id, one.item.check)
-        for one in (patient.plugins.health_checks() if patient.plugins is not None else ())
-    )
+    if patient.plugins is None:
+        return []
     return [
-        await _guarded(name if name not in CHECKS else f"{owner}.{name}", check, SECONDS, owner)
-        for owner, name, check in owned
+        await _of_plugin(owned.owner, owned.item, patient.online) for owned in patient.plugins.health_checks()
     ]
+
+
+async def _of_plugin(owner: str, one: HealthCheck, online: bool) -> Finding:
+    name = one.id if one.id not in CHECKS else f"{owner}.{one.id}"
+    if one.online and not online:
+        return Finding(id=name, status="skipped", summary="asks over the network: --online", owner=owner)
+    return await _guarded(name, one.check, plugin_checks.ONLINE_SECONDS if one.online else SECONDS, owner)
 
 
 async def _guarded(

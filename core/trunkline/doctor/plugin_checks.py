@@ -6,6 +6,7 @@ from trunkline.abc.models import ModelAdapter
 from trunkline.abc.platform import HealthResult
 from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.errors import ModelError
+from trunkline.monitor.provider import default_adapter
 
 ONLINE_SECONDS = 15.0
 
@@ -35,21 +36,17 @@ async def adapter_configured(patient: Patient) -> HealthResult | None:
     if patient.plugins is None:
         return None
     wanted = patient.config.settings.runtime.provider_adapter
-    names = [owned.item.name for owned in patient.plugins.models()]
+    adapters = [owned.item for owned in patient.plugins.models()]
+    names = [adapter.name for adapter in adapters]
+    chosen = default_adapter(patient.config, adapters)
+    if chosen in names:
+        by_itself = ", chosen by itself" if wanted == "auto" else ""
+        return fine(f"Adapter {chosen} answers{by_itself}")
+    if any(o.item.table == "adapters" and o.item.name == chosen for o in patient.plugins.config_sections()):
+        return bad(f"Adapter {chosen} lacks its settings.", f'See [adapters.{chosen}], or "trunkline init".')
     known = ", ".join(sorted(names)) or "none"
-    if wanted == "auto":
-        found = fine(f"The adapter is chosen by itself among {known}")
-        return (
-            found
-            if names
-            else bad("No model adapter is installed.", "Install one, for instance trunkline-offline.")
-        )
-    if wanted in names:
-        return fine(f"Adapter {wanted} is installed")
-    if any(o.item.table == "adapters" and o.item.name == wanted for o in patient.plugins.config_sections()):
-        return bad(f"Adapter {wanted} lacks its settings.", f'See [adapters.{wanted}], or "trunkline init".')
     hint = f"Set runtime.provider_adapter to one of {known}, or install the plugin that brings it."
-    return bad(f"There is no model adapter {wanted!r}.", hint)
+    return bad(f"There is no model adapter {chosen!r}.", hint)
 
 
 async def adapter_reachable(patient: Patient) -> HealthResult | None:

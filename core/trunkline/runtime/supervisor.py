@@ -15,6 +15,7 @@ import trunkline
 from trunkline.config import Config
 from trunkline.errors import TrunklineError
 from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.adapters import check_adapters
 from trunkline.runtime.connecting import bus_settings
 from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, WorkerLoader, enter_tracing, host, keep_topology
@@ -108,7 +109,9 @@ async def supervised(
 async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
     config, home = instance.config, instance.home
     if config.settings.bus.url is None:
-        server = await stack.enter_async_context(EmbeddedServer(ServerSettings(store_dir=home.bus, max_store=MAX_STORE)))
+        server = await stack.enter_async_context(
+            EmbeddedServer(ServerSettings(store_dir=home.bus, max_store=MAX_STORE))
+        )
         instance.server = server
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
@@ -119,6 +122,8 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
 async def _boot(crew: "_Crew", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:
     for phase, workers in BOOT:
         with _phase(phase):
+            if phase == "adapter config":
+                check_adapters(crew.instance.config, crew.extra)
             if phase == "preferences":
                 check_preferences(crew.instance.home.memory)
             for kind in workers:
@@ -166,6 +171,7 @@ class _Crew:
 
     def __init__(self, instance: Instance, load: WorkerLoader, extra: tuple[object, ...]) -> None:
         self.instance = instance
+        self.extra = extra
         self._load = load
         self._settings = HostSettings(instance.config, instance.bus, extra, prepare_bus=False)
         self._stops: dict[WorkerKind, anyio.Event] = {}

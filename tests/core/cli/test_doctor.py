@@ -100,7 +100,7 @@ async def warns():
 @trunkline.hookimpl
 def trunkline_health_checks():
     return [trunkline.HealthCheck("laptop.hangs", hangs), trunkline.HealthCheck("laptop.breaks", breaks),
-            trunkline.HealthCheck("laptop.battery", warns)]
+            trunkline.HealthCheck("laptop.battery", warns), trunkline.HealthCheck("laptop.cloud", breaks, online=True)]
 '''  # fmt: skip
 
 
@@ -115,6 +115,7 @@ def test_checks_of_plugins_are_apart_from_each_other(trunkline: Run, tmp_path: P
     assert "kaputt" in found["laptop.breaks"]["summary"]
     assert (found["laptop.battery"]["status"], found["laptop.battery"]["hint"]) == ("warning", "Plug it in.")
     assert "laptop" in found["laptop.battery"]["owner"]
+    assert found["laptop.cloud"]["status"] == "skipped", "DEPLOY-4: nothing goes out unless --online is given"
 
 
 def test_the_readable_form_says_the_same(trunkline: Run) -> None:

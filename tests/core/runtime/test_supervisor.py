@@ -174,3 +174,31 @@ async def test_nats_out_of_reach_is_said_with_its_address(tmp_path: Path, crew: 
         async with supervised(config, crew.load, kinds=KINDS):
             pass
     assert crew.diary == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"runtime__provider_adapter": "nobody"}, "'adapter config': There is no model adapter 'nobody'"),
+        (
+            {"adapters__openai__baseurl": "http://x"},
+            "'adapter config': adapters.openai.baseurl is not a setting",
+        ),
+    ],
+)
+async def test_wrong_adapter_settings_stop_the_start(
+    tmp_path: Path, crew: Crew, setting: dict[str, str], words: str
+) -> None:
+    """A misspelt key or adapter is an error with its path, before anybody is let in."""
+    with pytest.raises(BootError, match=words):
+        async with supervised(config_at(tmp_path, **setting), crew.load, kinds=KINDS):
+            pass
+    assert crew.diary == []
+
+
+async def test_a_section_of_a_plugin_that_was_taken_out_is_a_gap(
+    tmp_path: Path, crew: Crew, caplog: pytest.LogCaptureFixture
+) -> None:
+    """SWAP-3: what is left of a removed plugin's settings is reported and stops nobody."""
+    async with supervised(config_at(tmp_path, plugins__gone__colour="red"), crew.load, kinds=("tools",)):
+        assert "plugins.gone" in caplog.text

@@ -35,7 +35,7 @@ def trunkline_health_checks(settings: PluginSettings) -> Iterable[HealthCheck]:
     async def check() -> HealthResult:
         return await _check(section)
 
-    return [HealthCheck("adapters.openai", check)]
+    return [HealthCheck("adapters.openai", check, online=True)]
 
 
 async def _check(section: OpenAISettings) -> HealthResult:
