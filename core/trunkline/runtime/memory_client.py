@@ -48,13 +48,25 @@ EXPORT_SECONDS = 600.0
 
 
 class BlockMemory:
-    """``Memory`` for one block. ``actor`` is whom history names; ``scope`` the conversation and turn it names."""
+    """``Memory`` for one block. ``actor`` is whom history names; ``scope`` the conversation and turn it names.
 
-    def __init__(self, bus: Bus, block: str, actor: str, scope: Scope = NOWHERE) -> None:
+    ``patience`` is how long a call may take, in seconds.
+    """
+
+    def __init__(
+        self,
+        bus: Bus,
+        block: str,
+        actor: str,
+        scope: Scope = NOWHERE,
+        *,
+        patience: float = CALL_SECONDS,
+    ) -> None:
         self._bus = bus
         self._root = f"blocks/{block}"
         self._actor = actor
         self._scope = scope
+        self._patience = patience
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
@@ -73,6 +85,8 @@ class BlockMemory:
 
     async def delete(self, path: str) -> str:
         """Delete a file or folder; history keeps it. Returns the version."""
+        if not path.strip("/."):
+            raise ToolError("Name the file or folder to delete.")
         wish = DeleteMemory(path=self._whole(path), actor=self._actor)
         return (await self._call(MEMORY_DELETE, wish)).version
 
@@ -134,15 +148,16 @@ class BlockMemory:
 
     # Calls ---------------------------------------------------------------------------------------------------
 
-    async def _call(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float = CALL_SECONDS) -> A:
+    async def _call(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
         try:
             return await self._ask(endpoint, request, timeout=timeout)
         except RemoteFault as fault:
             raise ToolError(fault.message) from fault
 
-    async def _ask(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float = CALL_SECONDS) -> A:
+    async def _ask(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
         try:
-            return await self._bus.call(endpoint, request, scope=self._scope, timeout=timeout)
+            wait = timeout or self._patience
+            return await self._bus.call(endpoint, request, scope=self._scope, timeout=wait)
         except RemoteFault:
             raise
         except NoResponders as error:

@@ -1,0 +1,93 @@
+"""Looking into memory: ``memory_read``, ``memory_search``, ``memory_list``, ``memory_history``. Changes nothing."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+from trunkline import ToolContext, tool
+
+PREVIOUS_LETTERS = 4_000
+"""How much of an earlier state a record shows; the rest is read with ``commit``."""
+
+Limit = Annotated[int, Meta(ge=1, le=100)]
+
+
+@tool(effect="read")
+async def memory_read(context: ToolContext, path: str) -> dict[str, Any]:
+    """Read a file of memory.
+
+    Args:
+        path: The file, relative to this block's memory; from / on relative to the whole memory, such as /AGENT.md.
+    """
+    file = await context.memory.read(path)
+    return {"path": file.path, "content": file.content, "modified_at": file.modified_at}
+
+
+@tool(effect="read")
+async def memory_search(
+    context: ToolContext,
+    query: str,
+    path: str = "/",
+    type: Literal["content", "filename"] = "content",
+    limit: Limit = 10,
+) -> list[dict[str, Any]]:
+    """Search memory, best first: words in texts and earlier conversations, or names of files.
+
+    Args:
+        query: The words to look for.
+        path: Only under this folder; / is the whole memory, empty is this block's.
+        type: content searches texts, filename searches names.
+        limit: How many places at most.
+    """
+    hits = await context.memory.search(query, path=path, kind=type, limit=limit)
+    return [
+        {"path": hit.path, "line": hit.line, "content": hit.content, "context": hit.context} for hit in hits
+    ]
+
+
+@tool(effect="read")
+async def memory_list(context: ToolContext, path: str = "", recursive: bool = False) -> list[dict[str, Any]]:
+    """List the names under a folder of memory.
+
+    Args:
+        path: The folder; empty is this block's memory, / the whole memory.
+        recursive: Folders in folders too.
+    """
+    entries = await context.memory.list(path, recursive=recursive)
+    return [
+        {"path": entry.path, "kind": entry.kind, "size": entry.size, "modified_at": entry.modified_at}
+        for entry in entries
+    ]
+
+
+@tool(effect="read")
+async def memory_history(
+    context: ToolContext, path: str, limit: Limit = 10, commit: str | None = None
+) -> list[dict[str, Any]] | dict[str, Any]:
+    """Show what changed a file or folder of memory, newest first, with the text before; or its text at a commit.
+
+    Args:
+        path: The file or folder.
+        limit: How many changes at most.
+        commit: A hash from an earlier answer: gives the file's content as it was then, instead of the changes.
+    """
+    if commit is not None:
+        file = await context.memory.read(path, commit)
+        return {"path": file.path, "content": file.content, "hash": commit}
+    changes = await context.memory.history(path, limit=limit)
+    return [
+        {
+            "hash": change.version,
+            "message": change.message,
+            "author": change.author,
+            "timestamp": change.timestamp,
+            "previous": _cut(change.previous),
+        }
+        for change in changes
+    ]
+
+
+def _cut(text: str | None) -> str | None:
+    if text is None or len(text) <= PREVIOUS_LETTERS:
+        return text
+    return f"{text[:PREVIOUS_LETTERS]}\n[Cut here: {len(text)} characters. Read all with an older commit's hash.]"

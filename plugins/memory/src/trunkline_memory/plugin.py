@@ -1,0 +1,22 @@
+"""The plugin: declares its tools and nothing else."""
+
+from collections.abc import Iterable
+
+import trunkline
+
+
+@trunkline.hookimpl
+def trunkline_tools() -> Iterable[trunkline.Tool]:
+    """The memory tools (PA-F8, PA-F9)."""
+    from trunkline_memory import changing, exporting, looking
+
+    return [
+        looking.memory_read,
+        looking.memory_search,
+        looking.memory_list,
+        looking.memory_history,
+        changing.memory_write,
+        changing.memory_edit,
+        changing.memory_delete,
+        exporting.memory_export,
+    ]

@@ -1,0 +1,243 @@
+"""The memory tools on a real memory worker, and each of them against the contract of tools."""
+
+import json
+import tarfile
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trunkline import Tool, ToolContext, ToolError
+from trunkline.abc.memory import Memory
+from trunkline.messages.memory import MemoryFile
+from trunkline.runtime.memory_client import BlockMemory
+from trunkline.testing.contexts import tool_context
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_suite import ToolSuite
+from trunkline_bus import Scope
+from trunkline_memory import changing, exporting, looking
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Platform]:
+    async with platform(tmp_path / "home", workers=("memory",)) as found:
+        yield found
+
+
+@pytest.fixture
+def context(running: Platform, tmp_path: Path) -> ToolContext:
+    (tmp_path / "workspace").mkdir()
+    scope = Scope(conversation="conv_test", turn="turn_test")
+    memory: Memory = BlockMemory(running.bus, "main", "agent", scope)
+    return tool_context(tmp_path / "workspace", memory=memory)
+
+
+async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:
+    return json.loads(await tool(context, arguments))
+
+
+@pytest.mark.anyio
+async def test_what_is_written_is_read(context: ToolContext, running: Platform) -> None:
+    """A written file is in the block's folder of memory, and read back the same."""
+    written = await used(changing.memory_write, context, path="notes/a.md", content="Grüße\r\n\tx")
+    read = await used(looking.memory_read, context, path="notes/a.md")
+    assert set(read) == {"path", "content", "modified_at"}
+    assert read["content"] == "Grüße\r\n\tx"
+    assert len(written["hash"]) == 40
+    assert (running.home.memory / "blocks/main/notes/a.md").read_bytes() == "Grüße\r\n\tx".encode()
+
+
+@pytest.mark.anyio
+async def test_the_whole_memory_is_reached_from_its_root(context: ToolContext) -> None:
+    """A path that begins with / is relative to the whole memory, also in what comes back."""
+    read = await used(looking.memory_read, context, path="/AGENT.md")
+    assert read["path"] == "/AGENT.md"
+    names = {entry["path"] for entry in await used(looking.memory_list, context, path="/")}
+    assert {"/AGENT.md", "/identity", "/preferences.toml"} <= names
+
+
+@pytest.mark.anyio
+async def test_editing_replaces_the_first_occurrence(context: ToolContext) -> None:
+    """Only the first; a text that is not there is refused and nothing changes (PA-T3)."""
+    await used(changing.memory_write, context, path="a.md", content="one one")
+    await used(changing.memory_edit, context, path="a.md", old_content="one", new_content="two")
+    with pytest.raises(ToolError, match="not in"):
+        await used(changing.memory_edit, context, path="a.md", old_content="three", new_content="x")
+    assert (await used(looking.memory_read, context, path="a.md"))["content"] == "two one"
+
+
+@pytest.mark.anyio
+async def test_missing_files_are_an_error_for_the_model(context: ToolContext) -> None:
+    """Reading or deleting what is not there says so by name."""
+    for tool in (looking.memory_read, changing.memory_delete):
+        with pytest.raises(ToolError, match="nope"):
+            await used(tool, context, path="nope.md")
+
+
+@pytest.mark.anyio
+async def test_search_finds_texts_and_names(context: ToolContext) -> None:
+    """Content by words, files by name; each hit says where."""
+    await used(
+        changing.memory_write, context, path="garden.md", content="# Garden\nThe climbing frame is green.\n"
+    )
+    (hit,) = await used(looking.memory_search, context, query="climbing frames", path="")
+    assert (hit["path"], hit["line"], hit["content"]) == ("garden.md", 2, "The climbing frame is green.")
+    (named,) = await used(looking.memory_search, context, query="gard", type="filename")
+    assert named["path"] == "garden.md"
+
+
+@pytest.mark.anyio
+async def test_an_empty_block_lists_nothing(context: ToolContext) -> None:
+    """A block that has written nothing yet has an empty memory, not an error."""
+    assert await used(looking.memory_list, context) == []
+
+
+@pytest.mark.anyio
+async def test_history_has_the_states_before(context: ToolContext) -> None:
+    """Newest first, with the text before, who changed it, and the text at each commit (PA-T6)."""
+    for text in ("one", "two", "three"):
+        await used(changing.memory_write, context, path="a.md", content=text)
+    changes = await used(looking.memory_history, context, path="a.md")
+    assert [change["previous"] for change in changes] == ["two", "one", None]
+    assert {change["author"] for change in changes} == {"agent"}
+    first = await used(looking.memory_history, context, path="a.md", commit=changes[-1]["hash"])
+    assert first["content"] == "one"
+    assert len(await used(looking.memory_history, context, path="a.md", limit=2)) == 2
+
+
+@pytest.mark.anyio
+async def test_export_lies_in_the_workspace(context: ToolContext) -> None:
+    """The archive has the files and their history."""
+    await used(changing.memory_write, context, path="a.md", content="kept")
+    made = await used(exporting.memory_export, context)
+    with tarfile.open(context.workspace / made["path"]) as tar:
+        names = tar.getnames()
+        held = tar.extractfile("memory/blocks/main/a.md")
+        assert held is not None
+        assert held.read() == b"kept"
+    assert "README.txt" in names
+    assert any(name.endswith(".pack") for name in names)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "path", ["../x", "/../x", "~/x", ".git/config", "/.git/HEAD", "a/../../x", "//etc/x\0"]
+)
+async def test_paths_out_of_memory_are_refused(context: ToolContext, path: str) -> None:
+    """No tool reads or writes outside of memory (PA-T2)."""
+    with pytest.raises(ToolError):
+        await used(looking.memory_read, context, path=path)
+    with pytest.raises(ToolError):
+        await used(changing.memory_write, context, path=path, content="x")
+
+
+@pytest.mark.anyio
+async def test_a_memory_that_is_gone_is_an_error_for_the_model(tmp_path: Path) -> None:
+    """Without a memory worker a tool fails with a text that says so, and does not hang."""
+    async with platform(tmp_path / "home", workers=("tools",)) as without:
+        lost = BlockMemory(without.bus, "main", "agent", patience=0.2)
+        with pytest.raises(ToolError, match="available"):
+            await used(looking.memory_read, tool_context(tmp_path, memory=lost), path="a.md")
+
+
+class _MemorySuite(ToolSuite):
+    """The contract, with a memory that answers from this process."""
+
+    other_paths = ("path",)
+
+    def context(self, workspace: Path) -> ToolContext:
+        return tool_context(workspace, memory=_Held())
+
+
+class _Held:
+    """A memory of one file."""
+
+    async def read(self, path: str, version: str | None = None) -> Any:
+        return MemoryFile(path=path, content="one", hash="0" * 40, modified_at=datetime.now(UTC))
+
+    async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
+        return "1" * 40
+
+    async def edit(self, path: str, old: str, new: str) -> str:
+        return "1" * 40
+
+    async def delete(self, path: str) -> str:
+        return "1" * 40
+
+    async def search(self, query: str, *, path: str = "", kind: str = "content", limit: int = 10) -> Any:
+        return ()
+
+    async def list(self, path: str = "", *, recursive: bool = False) -> Any:
+        return ()
+
+    async def history(self, path: str, *, limit: int = 50) -> Any:
+        return ()
+
+    async def export(self, target: Path) -> int:
+        return 0
+
+
+class TestMemoryRead(_MemorySuite):
+    def tool(self) -> Tool:
+        return looking.memory_read
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "a.md"}
+
+
+class TestMemorySearch(_MemorySuite):
+    def tool(self) -> Tool:
+        return looking.memory_search
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"query": "x", "path": "/", "type": "content", "limit": 3}
+
+
+class TestMemoryList(_MemorySuite):
+    def tool(self) -> Tool:
+        return looking.memory_list
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "", "recursive": True}
+
+
+class TestMemoryHistory(_MemorySuite):
+    def tool(self) -> Tool:
+        return looking.memory_history
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "a.md", "limit": 2}
+
+
+class TestMemoryWrite(_MemorySuite):
+    def tool(self) -> Tool:
+        return changing.memory_write
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "a.md", "content": "x"}
+
+
+class TestMemoryEdit(_MemorySuite):
+    def tool(self) -> Tool:
+        return changing.memory_edit
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "a.md", "old_content": "one", "new_content": "two"}
+
+
+class TestMemoryDelete(_MemorySuite):
+    def tool(self) -> Tool:
+        return changing.memory_delete
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "a.md"}
+
+
+class TestMemoryExport(_MemorySuite):
+    def tool(self) -> Tool:
+        return exporting.memory_export
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {}
