@@ -106,13 +106,17 @@ class Asker:
     async def _collect(
         self, request: ModelRequest, answer: Answer, used: set[str], span: trace.Span
     ) -> ModelCallFinished:
+        failure: Exception | None = None
         async with anyio.create_task_group() as sending:
             sending.start_soon(answer.stream.run)
             try:
                 await self._events(request, answer, span)
-            finally:
-                sending.cancel_scope.cancel()
+            except Exception as error:  # raised again below, bare: the group would wrap it
+                failure = error
+            sending.cancel_scope.cancel()
         await answer.stream.flush()
+        if failure is not None:
+            raise failure
         return answer.entry(used)
 
     async def _events(self, request: ModelRequest, answer: Answer, span: trace.Span) -> None:

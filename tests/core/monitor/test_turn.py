@@ -81,7 +81,9 @@ def test_parallel_calls_run_together_and_return_in_call_order() -> None:
     """All calls of an answer are commanded at once; whichever ends first, the model gets them in call order."""
     turn = Turn()
     started(turn)
-    entries, commands = turn.advance(ModelCallFinished(step=0, text="let me look", tool_calls=calls("a", "b", "c")))
+    entries, commands = turn.advance(
+        ModelCallFinished(step=0, text="let me look", tool_calls=calls("a", "b", "c"))
+    )
     assert [type(e) for e in entries] == [ModelCallFinished, ToolPlanned, ToolPlanned, ToolPlanned]
     runs = [c for c in commands if isinstance(c, RunTool)]
     assert [c.call.name for c in runs] == ["a", "b", "c"] and len({c.key for c in runs}) == 3
@@ -98,7 +100,9 @@ def test_there_is_no_iteration_cap() -> None:
     turn = Turn()
     started(turn)
     for step in range(200):
-        _, (run,) = turn.advance(ModelCallFinished(step=step, tool_calls=(ToolCall(id=f"c{step}", name="a"),)))
+        _, (run,) = turn.advance(
+            ModelCallFinished(step=step, tool_calls=(ToolCall(id=f"c{step}", name="a"),))
+        )
         assert isinstance(run, RunTool)
         assert turn.advance(result(run))[1] == (AskModel(step + 1),)
 
@@ -155,7 +159,7 @@ def test_an_approval_parks_the_turn_once_nothing_else_runs() -> None:
     entries, commands = turn.advance(result(runs[0]))  # type: ignore[arg-type]
     assert isinstance(entries[-1], Parked) and commands == (Release(),) and turn.phase is Phase.PARKED
     entries, commands = turn.advance(Resumed(), ApprovalRecorded(call_id="c1", allow=True, by="owner"))
-    assert [c for c in commands] == [RunTool(runs[1].call, runs[1].key, "h")]  # type: ignore[union-attr]
+    assert list(commands) == [RunTool(runs[1].call, runs[1].key, "h")]  # type: ignore[union-attr]
     turn.advance(ApprovalRecorded(call_id="c1", allow=False, by="somebody later"))
     assert turn.actions[1].allowed is True
     assert turn.advance(result(runs[1]))[1] == (AskModel(1),)  # type: ignore[arg-type]
