@@ -41,7 +41,7 @@ def caution(spec: ToolSpec) -> str:
 
 def unknown(call: str, name: str) -> ToolOutcome:
     """The outcome of a call whose worker died while the effect was under way."""
-    text = f"The worker that ran {name} died before it could report. {VERIFY}"
+    text = f"The outcome of {name} is unknown: the worker that ran it died before it could report. {VERIFY}"
     return ToolOutcome(call=call, status="unknown", output=text)
 
 

@@ -90,7 +90,7 @@ async def test_a_write_whose_worker_dies_is_unknown_and_never_done_again(process
         killed(running, outside.effects("pay")[0])
         await caller.until(lambda: bool(found), 50)
         assert found[0].status == "unknown"
-        assert "The worker that ran pay died before it could report." in found[0].output
+        assert "The outcome of pay is unknown" in found[0].output
         assert "Find out what is the case" in found[0].output
         outside.release()
         again = await caller.call("pay", key="call_pay")
@@ -157,6 +157,28 @@ async def test_of_workers_that_race_exactly_one_runs_the_call(processes: Any) ->
                 outside.release()
             assert len(outside.effects("pay")) == round + 1
             assert {one.output for one in found} == {f"paid by {outside.effects('pay')[-1]}"}
+
+
+async def test_a_cancel_reaches_the_worker_that_runs_the_call(processes: Any) -> None:
+    """Whoever of three has it; those that only wait for it say the same."""
+    async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
+        await running.start("tools", "second")
+        await running.start("tools", "third")
+        outside, found = Outside(caller.home), list[ToolOutcome]()
+
+        async def pay() -> None:
+            found.append(await caller.call("pay", key="call_pay"))
+
+        for _ in range(6):
+            tasks.start_soon(pay)
+        await caller.until(lambda: bool(outside.effects("pay")))
+        await caller.cancel("call_pay", "the turn was cancelled")
+        await caller.until(lambda: len(found) == 6)
+        assert {one.status for one in found} == {"error"}
+        assert all("the turn was cancelled" in one.output for one in found)
+        assert len(outside.effects("pay")) == 1
+        again = await caller.call("pay", key="call_pay")
+        assert "pay was stopped before it ended" in again.output
 
 
 async def test_the_server_may_be_killed_under_a_running_write(processes: Any) -> None:
