@@ -120,7 +120,11 @@ class Ledger:
         return outcome
 
     async def _other(self, call: str, ours: ToolOutcome) -> ToolOutcome:
-        state = await self._look(call)
+        try:
+            state = await self._look(call)
+        except BusError as error:
+            log.error("another worker recorded call %s, but what cannot be read: %s", call, error)
+            return ours
         return repeated(state.outcome) if isinstance(state, Done) else ours
 
     async def _look(self, call: str) -> Fresh | Held | Done:

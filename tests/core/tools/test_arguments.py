@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trunkline import ToolError, ToolSpec
 from trunkline.tools.arguments import prepared
@@ -153,3 +155,22 @@ def test_hostile_text_is_refused_like_any_other(text: str) -> None:
     """Whatever comes, the answer is a ToolError."""
     with pytest.raises(ToolError):
         prepared(SPEC, {"": text})
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+NAMES = st.sampled_from([*SPEC.parameters["properties"], "", "query=x", "Limit"]) | st.text()
+
+
+@given(st.dictionaries(NAMES, JSON | st.text(alphabet='a=\\"{}[], 1')))
+def test_whatever_comes_fits_or_is_refused(sent: dict[str, Any]) -> None:
+    """No argument of any shape is anything but fitting or a ToolError; what fits, fits again and stays the same."""
+    try:
+        found = prepared(SPEC, sent)
+    except ToolError:
+        return
+    assert repr(prepared(SPEC, found)) == repr(found)
+    assert isinstance(found["query"], str)

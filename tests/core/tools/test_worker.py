@@ -1,5 +1,6 @@
 """The tools worker over the bus: catalogue, calls, refusals, and that no tool hurts it."""
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,11 @@ class Workshop:
         @trunkline.tool(effect="read")
         async def fail(kind: str) -> str:
             """Fail."""
+            if kind == "self":
+                task = asyncio.current_task()
+                assert task is not None
+                task.cancel()
+                await anyio.sleep(1)
             raise {
                 "told": ToolError("The moon is down. Try the sun."),
                 "secret": RuntimeError("the password is hunter2"),
@@ -181,6 +187,15 @@ async def test_limits_that_cannot_be_read_refuse(tools: Any) -> None:
             await caller.catalogue(block="odd")
 
 
+async def test_without_memory_nothing_is_permitted_that_was_not_known_before(tools: Any) -> None:
+    """Limits that are known count on while memory is away; those that are not refuse, after a while."""
+    shop = Workshop()
+    async with tools(shop, memory=False) as caller:
+        refused = await caller.call("note", {"text": "x"})
+        assert "cannot be read now" in refused.output
+        assert not shop.ran
+
+
 async def test_an_unknown_tool_brings_the_near_ones(tools: Any) -> None:
     """Unknown is refused, with a did-you-mean."""
     async with tools(Workshop()) as caller:
@@ -273,7 +288,7 @@ async def test_a_tool_s_own_text_passes_and_any_other_exception_does_not(tools: 
     """What is no ToolError becomes a fixed sentence with a reference, and the worker lives."""
     async with tools(Workshop()) as caller:
         assert "Told" in (await caller.call("fail", {"kind": "group"})).output
-        kinds = ["secret", "exit"] + (["interrupt", "stop", "cancel"] if tool == "fail" else [])
+        kinds = ["secret", "exit"] + (["interrupt", "stop", "cancel", "self"] if tool == "fail" else [])
         for kind in kinds:
             outcome = await caller.call(tool, {"kind": kind})
             assert outcome.status == "error"
@@ -333,7 +348,11 @@ async def test_a_read_has_no_start_in_the_ledger(tools: Any) -> None:
     """It may run again after a crash, so only its result is kept."""
     async with tools(Workshop()) as caller:
         await caller.call("echo", {"text": "x"}, key="call_r")
-        assert [type(record) for record in await caller.records("call_r")] == [EffectFinished]
+
+        async def recorded() -> bool:
+            return [type(record) for record in await caller.records("call_r")] == [EffectFinished]
+
+        await caller.until(recorded)
         assert (await caller.call("echo", {"text": "x"}, key="call_r")).repeated
 
 
@@ -389,6 +408,19 @@ async def test_concurrent_edits_of_one_file_lose_nothing(tools: Any) -> None:
                 arguments = {"path": "a", "find": f"<{n}>", "replace": f"[{n}]"}
                 tasks.start_soon(caller.call, "replace_in_file", arguments)
         assert (caller.workspace / "a").read_text() == "".join(f"[{n}]" for n in range(20))
+
+
+async def test_without_a_ledger_only_reads_run(tools: Any) -> None:
+    """What cannot be recorded must not have an effect."""
+    shop = Workshop()
+    async with tools(shop) as caller:
+        assert (await caller.call("note", {"text": "before"})).status == "ok"
+        await caller.bus.link.api("STREAM.DELETE.EFFECT", {})
+        refused = await caller.call("note", {"text": "x"})
+        assert refused.status == "error"
+        assert refused.output.startswith("note was not run, because it cannot be recorded now that it runs.")
+        assert shop.ran == ["before"]
+        assert (await caller.call("echo", {"text": "x"})).output == "x"
 
 
 # Guards -------------------------------------------------------------------------------------------------------
