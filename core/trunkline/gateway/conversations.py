@@ -34,18 +34,16 @@ from trunkline.subjects import (
 )
 from trunkline_bus import Bus
 
-TITLE_LENGTH = 80
+TITLE_LETTERS = 60
 PAGE = 100
 """The largest page of a list, and how many waiting conversations a list looks at."""
 
 
 def title_of(messages: Iterable[Message]) -> str | None:
-    """A conversation's title: the first line of what a person said first."""
-    for message in messages:
-        if message.role == "user" and message.content.strip():
-            line = message.content.strip().splitlines()[0]
-            return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rstrip() + "…"
-    return None
+    """The title of a conversation that memory has nothing of yet: the first words that a person said."""
+    said = next((message.content for message in messages if message.role == "user" and message.content), "")
+    words = " ".join(said[: 10 * TITLE_LETTERS].split())
+    return (words if len(words) <= TITLE_LETTERS else words[: TITLE_LETTERS - 1].rstrip() + "…") or None
 
 
 class Conversations:
@@ -61,8 +59,6 @@ class Conversations:
         found = await self._bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=(path,)), timeout=10.0)
         if not found.files:
             raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {append.block!r}.")
-        if append.title is None:
-            append = msgspec.structs.replace(append, title=title_of(append.messages))
         return await self._bus.call(MEMORY_APPEND_CONVERSATION, append, timeout=20.0)
 
     async def load(self, request: LoadConversation) -> ConversationSlice:

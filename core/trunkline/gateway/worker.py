@@ -57,6 +57,7 @@ class GatewayWorker(Worker):
             host=settings.host,
             max_content=settings.max_content,
         )
+        self._closing = parts.closing
         self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port)
         self.resources.callback(self._server.release)
         self.address = self._server.address
@@ -69,6 +70,8 @@ class GatewayWorker(Worker):
     async def serve(self) -> None:
         await self._make_default_block()
         await self._server.ended.wait()
+        if self._closing.is_set():  # drained
+            await anyio.sleep_forever()
         raise TrunklineError("The HTTP server stopped by itself.", hint="Its log says why.")
 
     async def drain(self) -> None:

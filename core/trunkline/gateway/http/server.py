@@ -47,9 +47,9 @@ class HttpServer:
         try:
             await self._uvicorn.serve(sockets=[self._socket])
         finally:
+            self.ended.set()
             with anyio.CancelScope(shield=True):
                 await self._stop()
-            self.ended.set()
 
     async def drain(self) -> None:
         """Take no more connections, end the streams, let running requests end, and return when all is over."""
@@ -62,6 +62,7 @@ class HttpServer:
         self._socket.close()
 
     async def _stop(self) -> None:
+        """After a cancellation: what uvicorn does at its end by itself, without patience."""
         self._closing.set()
         if self._uvicorn.started and not self._uvicorn.stopped:
             self._uvicorn.force_exit = True

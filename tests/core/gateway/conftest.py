@@ -1,0 +1,54 @@
+"""A gateway and a memory worker on a real server, over real HTTP, with a monitor that does what a test tells it."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+import anyio
+import httpx
+import pytest
+
+from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import Bus
+
+from .fake_monitor import FakeMonitor
+
+
+@dataclass
+class House:
+    """What the tests stand in: the platform, its bus, an HTTP client with the token, and the monitor."""
+
+    platform: Platform
+    bus: Bus
+    http: httpx.AsyncClient
+    monitor: FakeMonitor
+    terminal: GatewayClient
+
+    @property
+    def url(self) -> str:
+        return self.platform.url
+
+    @property
+    def token(self) -> str:
+        return self.platform.token
+
+
+@pytest.fixture
+def plugins() -> list[object]:
+    """Plugin objects to load; tests override it."""
+    return []
+
+
+@pytest.fixture
+async def house(plugins: list[object]) -> AsyncIterator[House]:
+    """The platform with a monitor that echoes until a test gives it another script."""
+    async with platform(workers=("gateway", "memory"), plugins=plugins) as running:
+        monitor = FakeMonitor(running.bus)
+        headers = {"authorization": f"Bearer {running.token}"}
+        async with (
+            httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as http,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(monitor.run)
+            yield House(running, running.bus, http, monitor, GatewayClient(running.bus, "terminal"))
+            tasks.cancel_scope.cancel()

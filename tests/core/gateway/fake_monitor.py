@@ -1,0 +1,135 @@
+"""A monitor for the gateway's tests: it keeps the rules of the wire and does exactly what a test tells it to."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.messages.conversation import AppendConversation, Message, Usage
+from trunkline.messages.turn import (
+    FeedEvent,
+    FeedItem,
+    Finished,
+    FinishReason,
+    InboxItem,
+    JournalEntry,
+    ModelCallFinished,
+    ModelCallPlanned,
+    Started,
+    TextDelta,
+    TurnEnded,
+    TurnRecord,
+    TurnRequested,
+)
+from trunkline.subjects import FEED, INBOX, JOURNAL, STORE_MESSAGES
+from trunkline_bus import Bus
+
+USAGE = Usage(input_tokens=7, output_tokens=3)
+
+
+class Desk:
+    """One turn on the monitor's desk."""
+
+    def __init__(self, bus: Bus, request: TurnRequested, epoch: int = 1) -> None:
+        self._bus = bus
+        self.request = request
+        self.epoch = epoch
+        self._index = 0
+
+    async def begin(self) -> None:
+        """Record that the turn began."""
+        await self.journal(Started(request=self.request, model="fake"), ModelCallPlanned(step=0))
+
+    async def journal(self, *entries: JournalEntry) -> None:
+        """Record entries."""
+        record = TurnRecord(turn=self.request.turn, epoch=self.epoch, owner="fake", entries=entries)
+        await self._bus.append(JOURNAL, record, **self._keys())
+
+    async def show(self, *events: FeedEvent) -> None:
+        """Publish events at the next positions."""
+        for event in events:
+            item = FeedItem(turn=self.request.turn, epoch=self.epoch, index=self._index, event=event)
+            await self._bus.publish(FEED, item, **self._keys())
+            self._index += 1
+
+    async def say(self, text: str, *, offset: int = 0, step: int = 0) -> None:
+        """Show a piece of text."""
+        await self.show(TextDelta(step=step, offset=offset, text=text))
+
+    def take_over(self) -> None:
+        """From now on speak as the next owner."""
+        self.epoch += 1
+        self._index = 0
+
+    async def end(
+        self,
+        text: str = "",
+        *,
+        reason: FinishReason = "stop",
+        between: tuple[Message, ...] = (),
+        code: ErrorCode | None = None,
+    ) -> None:
+        """Store what was said, record the end, and show it."""
+        turn, request = self.request.turn, self.request
+        answer = Message(id=f"msg_answer_{turn}", role="assistant", content=text, turn=turn)
+        messages = (request.message, *between, *((answer,) if text else ()))
+        append = AppendConversation(
+            block=request.block, conversation=request.conversation, messages=messages, actor="fake"
+        )
+        await self._bus.call(STORE_MESSAGES, append)
+        message_id = answer.id if text else None
+        await self.journal(
+            ModelCallFinished(step=0, text=text, usage=USAGE),
+            Finished(reason=reason, message_id=message_id, usage=USAGE, code=code),
+        )
+        sentence = FIXED_SENTENCES[code] if code else None
+        await self.show(
+            TurnEnded(reason=reason, message_id=message_id, usage=USAGE, code=code, sentence=sentence)
+        )
+
+    def _keys(self) -> dict[str, str]:
+        return {"conversation": self.request.conversation, "turn": self.request.turn}
+
+
+Script = Callable[[Desk], Awaitable[None]]
+
+
+async def echo(desk: Desk) -> None:
+    """Answer with what was said."""
+    text = f"You said: {desk.request.message.content}"
+    await desk.say(text)
+    await desk.end(text)
+
+
+class FakeMonitor:
+    """Takes messages out of the inbox as they come and plays the script for each. ``seen`` is all that came."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self.script: Script = echo
+        self.seen: list[InboxItem] = []
+        self.paused = False
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        done: set[int] = set()
+        async with anyio.create_task_group() as tasks:
+            while True:
+                async for stored in self._bus.history(INBOX):
+                    if stored.seq not in done and not self.paused:
+                        done.add(stored.seq)
+                        self.seen.append(stored.data)
+                        tasks.start_soon(self._serve, stored.seq, stored.data)
+                await anyio.sleep(0.01)
+
+    async def _serve(self, seq: int, item: InboxItem) -> None:
+        if isinstance(item, TurnRequested):
+            desk = Desk(self._bus, item)
+            await desk.begin()
+            await self.script(desk)
+        await self._bus.delete(INBOX, seq)
+
+    @property
+    def requests(self) -> list[TurnRequested]:
+        """The messages that came."""
+        return [item for item in self.seen if isinstance(item, TurnRequested)]

@@ -1,0 +1,287 @@
+"""PA's Gateway API over HTTP (PA-F26..F28, PA-T9..T11, T16, ARCH-3, ARCH-4)."""
+
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import msgspec
+import pytest
+
+from trunkline.gateway.http.schemas import (
+    ConversationDetail,
+    ConversationList,
+    DoneData,
+    Error,
+    ToolCallData,
+    ToolOutputData,
+)
+from trunkline.messages.conversation import Message, ToolCall
+from trunkline.messages.turn import TextReset, ToolEnded, ToolStarted
+
+from .conftest import House
+from .fake_monitor import Desk
+from .sse_client import converse, events_in, text_of
+
+pytestmark = pytest.mark.anyio
+
+NEW = "/conversations/messages"
+
+
+def detail(body: bytes) -> ConversationDetail:
+    return msgspec.json.decode(body, type=ConversationDetail)
+
+
+def page(body: bytes) -> ConversationList:
+    return msgspec.json.decode(body, type=ConversationList)
+
+
+async def look_and_tell(desk: Desk) -> None:
+    call = ToolCall(id="c1", name="look", arguments={"at": "it"})
+    await desk.say("I look. ")
+    await desk.show(
+        ToolStarted(step=0, call=call), ToolEnded(step=0, call_id="c1", name="look", output="blue")
+    )
+    await desk.say("It is blue.", step=1)
+    between = (
+        Message(id="m1", role="assistant", content="I look. ", tool_calls=(call,)),
+        Message(id="m2", role="tool", content="blue", tool_call_id="c1", name="look"),
+    )
+    await desk.end("It is blue.", between=between)
+
+
+async def test_a_new_conversation_streams_to_its_end(house: House) -> None:
+    """PA-T9: deltas, tool call, result, deltas, done; the conversation's id is in the header and ``done`` names
+    the stored message."""
+    house.monitor.script = look_and_tell
+    response, events = await converse(house.http, NEW, {"content": "what colour?"})
+    assert [event.name for event in events] == [
+        "text-delta",
+        "tool-call",
+        "tool-result",
+        "text-delta",
+        "done",
+    ]
+    assert events[1].data == ToolCallData(id="c1", name="look", arguments={"at": "it"})
+    assert events[2].data == ToolOutputData(id="c1", output="blue")
+    done = events[-1].data
+    assert isinstance(done, DoneData)
+    assert (done.finish_reason, done.usage.prompt_tokens, done.usage.completion_tokens) == ("stop", 7, 3)
+    assert response.headers["content-type"].startswith("text/event-stream")
+    conversation = response.headers["x-conversation-id"]
+    found = detail((await house.http.get(f"/conversations/{conversation}")).content)
+    assert [(m.role, m.content) for m in found.messages] == [
+        ("user", "what colour?"),
+        ("assistant", "I look. "),
+        ("assistant", "It is blue."),
+    ]
+    assert found.messages[-1].id == done.message_id
+    assert found.title == "what colour?"
+
+
+async def test_tools_are_shown_when_asked_for(house: House) -> None:
+    """Tool messages are stored, and shown with ``include=tools`` only; what PA has no field for is metadata."""
+    house.monitor.script = look_and_tell
+    response, _ = await converse(house.http, NEW, {"content": "what colour?"})
+    path = f"/conversations/{response.headers['x-conversation-id']}"
+    found = detail((await house.http.get(path, params={"include": "tools"})).content)
+    assert [m.role for m in found.messages] == ["user", "assistant", "tool", "assistant"]
+    assert found.messages[2].metadata["tool_call_id"] == "c1"
+    assert (await house.http.get(path, params={"include": "secrets"})).status_code == 400
+
+
+async def test_a_conversation_can_be_had_at_once(house: House) -> None:
+    """Whoever was just given an id can ask for the conversation, though nothing of it is stored yet."""
+    house.monitor.paused = True
+    async with house.http.stream("POST", NEW, json={"content": "hello there"}) as response:
+        conversation = response.headers["x-conversation-id"]
+        found = detail((await house.http.get(f"/conversations/{conversation}")).content)
+        assert [(m.role, m.content) for m in found.messages] == [("user", "hello there")]
+        assert found.title == "hello there"
+        listed = page((await house.http.get("/conversations")).content)
+        assert [line.id for line in listed.conversations] == [conversation]
+        assert listed.total == 1
+
+
+async def test_a_second_client_lists_and_goes_on(house: House) -> None:
+    """ARCH-3: what one client began, another finds in the list and goes on with."""
+    first, _ = await converse(house.http, NEW, {"content": "one"})
+    listed = page((await house.http.get("/conversations")).content)
+    found = listed.conversations[0].id
+    assert found == first.headers["x-conversation-id"]
+    second, events = await converse(house.http, f"/conversations/{found}/messages", {"content": "two"})
+    assert second.headers["x-conversation-id"] == found
+    assert text_of(events) == "You said: two"
+    messages = detail((await house.http.get(f"/conversations/{found}")).content).messages
+    assert [m.content for m in messages] == ["one", "You said: one", "two", "You said: two"]
+    assert house.monitor.requests[1].history is None, "the monitor takes the stored conversation"
+
+
+async def test_a_client_comes_back_in_mid_answer(house: House) -> None:
+    """A stream that broke goes on behind the last event that arrived; the turn did not notice."""
+    go_on = anyio.Event()
+
+    async def script(desk: Desk) -> None:
+        await desk.say("one ")
+        await desk.say("two ", offset=4)
+        await go_on.wait()
+        await desk.say("three", offset=8)
+        await desk.end("one two three")
+
+    house.monitor.script = script
+    async with house.http.stream("POST", NEW, json={"content": "count"}) as response:
+        turn = response.headers["x-turn-id"]
+        async for event in events_in(response):
+            last = event.id
+            break
+    go_on.set()
+    path = f"/api/turns/{turn}/events"
+    async with house.http.stream("GET", path, headers={"last-event-id": last}) as response:
+        rest = [event async for event in events_in(response)]
+    assert text_of(rest) == "two three"
+    async with house.http.stream("GET", path, params={"from": rest[0].id}) as response:
+        assert text_of([event async for event in events_in(response)]) == "three"
+    async with house.http.stream("GET", path) as response:
+        assert text_of([event async for event in events_in(response)]) == "one two three"
+
+
+async def test_a_message_that_is_sent_again_is_the_same_turn(house: House) -> None:
+    """A repeat with the same client message id attaches to the turn, in a new conversation and in an old one."""
+    body = {"content": "once", "metadata": {"client_message_id": "c-1"}}
+    first, told = await converse(house.http, NEW, body)
+    again, retold = await converse(house.http, NEW, body)
+    assert first.headers["x-turn-id"] == again.headers["x-turn-id"]
+    assert first.headers["x-conversation-id"] == again.headers["x-conversation-id"]
+    assert text_of(told) == text_of(retold) == "You said: once"
+    path = f"/conversations/{first.headers['x-conversation-id']}/messages"
+    second, _ = await converse(house.http, path, {"content": "more"}, **{"idempotency-key": "c-2"})
+    third, _ = await converse(house.http, path, {"content": "more"}, **{"idempotency-key": "c-2"})
+    assert second.headers["x-turn-id"] == third.headers["x-turn-id"] != first.headers["x-turn-id"]
+    assert len(house.monitor.requests) == 2
+
+
+async def test_a_dropped_answer_is_taken_back(house: House) -> None:
+    """When the model has to be asked again, ``text-reset`` says what remains, and the answer is told anew."""
+
+    async def script(desk: Desk) -> None:
+        await desk.say("It is gr")
+        await shown.wait()
+        desk.take_over()
+        await desk.show(TextReset(step=0))
+        await desk.say("It is blue.")
+        await desk.end("It is blue.")
+
+    shown = anyio.Event()
+    house.monitor.script = script
+    events = []
+    async with house.http.stream("POST", NEW, json={"content": "colour?"}) as response:
+        async for event in events_in(response):
+            events.append(event)
+            shown.set()
+    assert [event.name for event in events] == ["text-delta", "text-reset", "text-delta", "done"]
+    assert text_of(events) == "It is blue."
+
+
+async def test_a_client_that_leaves_does_not_end_the_turn(house: House) -> None:
+    """The answer is finished and stored though nobody reads it."""
+    left = anyio.Event()
+
+    async def script(desk: Desk) -> None:
+        await desk.say("still ")
+        await left.wait()
+        await desk.end("still here")
+
+    house.monitor.script = script
+    async with house.http.stream("POST", NEW, json={"content": "hi"}) as response:
+        conversation = response.headers["x-conversation-id"]
+    left.set()
+    with anyio.fail_after(10):
+        while True:
+            messages = detail((await house.http.get(f"/conversations/{conversation}")).content).messages
+            if len(messages) == 2:
+                break
+            await anyio.sleep(0.02)
+    assert messages[-1].content == "still here"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, "invalid_request"),
+        (b"\xff\xfe", 400, "invalid_request"),
+        (b"[]", 400, "invalid_request"),
+        (b"{}", 400, "invalid_request"),
+        (b'{"message": "hi"}', 400, "invalid_request"),
+        (b'{"content": 7}', 400, "invalid_request"),
+        (b'{"content": " "}', 400, "invalid_request"),
+        (b'{"content": "x", "metadata": []}', 400, "invalid_request"),
+        (b'{"content": "x", "metadata": {"block": 1}}', 400, "invalid_request"),
+        (b'{"content": "x", "metadata": {"client_message_id": ""}}', 400, "invalid_request"),
+        (b'{"content": "x", "metadata": {"block": "nope"}}', 404, "not_found"),
+        (b'{"content": "' + b"x" * 1_000_001 + b'"}', 413, "too_large"),
+        (b'{"content": "' + b"x" * 7_000_000 + b'"}', 413, "too_large"),
+    ],
+    ids=lambda value: repr(value)[:40],
+)
+async def test_bad_messages_change_nothing(house: House, body: bytes, status: int, code: str) -> None:
+    """PA-T11: the documented status and body, and nothing is in the inbox."""
+    response = await house.http.post(NEW, content=body)
+    assert response.status_code == status
+    assert msgspec.json.decode(response.content, type=Error).code == code
+    assert (await house.http.get("/conversations")).json()["total"] == 0
+    assert house.monitor.seen == []
+
+
+@pytest.mark.parametrize("conversation", ["conv_none", "..%2f..%2fetc", "a" * 200, "*", "conv_%00"])
+async def test_unknown_conversations_are_not_found(house: House, conversation: str) -> None:
+    """PA-T11: an unknown id is 404 for reading and for going on, whatever it looks like."""
+    for response in (
+        await house.http.get(f"/conversations/{conversation}"),
+        await house.http.post(f"/conversations/{conversation}/messages", json={"content": "hi"}),
+    ):
+        assert response.status_code == 404
+        assert msgspec.json.decode(response.content, type=Error).code == "not_found"
+
+
+async def test_the_list_pages_and_searches(house: House) -> None:
+    """PA-T16: limit, offset, search, from and to; ``total`` counts all that match."""
+    for word in ("apple", "banana", "cherry"):
+        await converse(house.http, NEW, {"content": word})
+
+    async def listed(**query: str | int) -> ConversationList:
+        return page((await house.http.get("/conversations", params=query)).content)
+
+    everything = await listed()
+    assert [line.title for line in everything.conversations] == ["cherry", "banana", "apple"]
+    assert (everything.total, everything.limit, everything.offset) == (3, 20, 0)
+    assert everything.conversations[0].message_count == 2
+    second = await listed(limit=1, offset=1)
+    assert [line.title for line in second.conversations] == ["banana"]
+    assert second.total == 3
+    assert [line.title for line in (await listed(search="BANAN")).conversations] == ["banana"]
+    tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
+    assert (await listed(**{"from": tomorrow})).total == 0
+    assert (await listed(to=tomorrow)).total == 3
+
+
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=101", "limit=x", "limit=-1", "offset=-1", "from=monday", "limit=٣", "to=7"]
+)
+async def test_a_bad_query_is_refused(house: House, query: str) -> None:
+    """PA-T16: a limit of 0 or 101, and every other nonsense, is 400."""
+    response = await house.http.get(f"/conversations?{query}")
+    assert response.status_code == 400
+    assert msgspec.json.decode(response.content, type=Error).code == "invalid_request"
+
+
+async def test_events_of_nonsense_are_refused(house: House) -> None:
+    """A position that nobody gave out is 400, an unknown turn 404."""
+    response, _ = await converse(house.http, NEW, {"content": "hi"})
+    path = f"/api/turns/{response.headers['x-turn-id']}/events"
+    assert (await house.http.get(path, params={"from": "yesterday"})).status_code == 400
+    assert (await house.http.get("/api/turns/turn_none/events")).status_code == 404
+
+
+async def test_the_channel_and_http_see_the_same(house: House) -> None:
+    """PA-F40: a channel over the bus and a client over HTTP have the same conversations."""
+    response, _ = await converse(house.http, NEW, {"content": "from http"})
+    view = await house.terminal.conversation(response.headers["x-conversation-id"])
+    assert [message.content for message in view.messages] == ["from http", "You said: from http"]

@@ -1,0 +1,275 @@
+"""Who may come in, and by which name the gateway may be called (PA-T8, T20, DEPLOY-5, design section 7)."""
+
+import logging
+import random
+import socket
+import string
+from collections.abc import Mapping
+from pathlib import Path
+
+import httpx
+import msgspec
+import pytest
+
+import trunkline
+from trunkline.abc.gateway import Identity
+from trunkline.errors import StorageError, TrunklineError
+from trunkline.gateway.auth import Door, load_token
+from trunkline.gateway.http.schemas import Error
+from trunkline.messages.gateway import SendMessage
+from trunkline.testing.platform import platform
+
+from .conftest import House
+from .sse_client import converse
+
+pytestmark = pytest.mark.anyio
+
+NEW = "/conversations/messages"
+
+
+def bare(house: House) -> httpx.AsyncClient:
+    return httpx.AsyncClient(base_url=house.url, timeout=20)
+
+
+WRONG = (
+    {},
+    {"authorization": "Bearer"},
+    {"authorization": "Bearer wrong"},
+    {"authorization": "Basic {token}"},
+    {"authorization": "{token}"},
+    {"authorization": "Bearer {token}x"},
+    {"x-api-key": ""},
+    {"x-api-key": "wrong"},
+    {"cookie": "token={token}"},
+    {"authorization": "Bearer wrong", "x-api-key": "{token}"},
+)
+PATHS = ("/conversations", "/api/blocks", "/v1/models", "/openapi.json", "/nowhere")
+
+
+async def test_without_the_token_nobody_comes_in(house: House) -> None:
+    """PA-T8: no credential or a wrong one is 401 everywhere, before anything happens."""
+    async with bare(house) as client:
+        for headers in WRONG:
+            given = {name: value.replace("{token}", house.token) for name, value in headers.items()}
+            for path in PATHS:
+                response = await client.get(path, headers=given)
+                assert (response.status_code, path) == (401, path)
+                assert response.headers["www-authenticate"] == "Bearer"
+
+
+async def test_the_token_opens_both_doors(house: House) -> None:
+    """PA-T8: the bearer token and the API key are the same credential; a token in the address is none."""
+    async with bare(house) as client:
+        for headers in ({"authorization": f"bearer {house.token}"}, {"x-api-key": house.token}):
+            assert (await client.get("/conversations", headers=headers)).status_code == 200
+        assert (await client.get("/conversations", params={"token": house.token})).status_code == 401
+        twice = [("authorization", f"Bearer {house.token}"), ("authorization", "Bearer other")]
+        assert (await client.get("/conversations", headers=twice)).status_code == 401
+
+
+async def test_a_thousand_guesses_are_refused() -> None:
+    """PA-T8: random credentials do not open the door."""
+    door = Door("the-real-token-of-this-home", ())
+    dice = random.Random(7)
+    for _ in range(1000):
+        guess = "".join(dice.choices(string.printable + "äß€", k=dice.randint(0, 60)))
+        assert await door.identify([("authorization", f"Bearer {guess}")]) is None
+        assert await door.identify([("x-api-key", guess)]) is None
+
+
+async def test_the_loop_is_not_here(house: House) -> None:
+    """PA-T8: ``/engine/chat`` does not exist at the gateway, with a credential or without."""
+    async with bare(house) as client:
+        assert (await client.post("/engine/chat", json={})).status_code == 404
+    assert (await house.http.post("/engine/chat", json={})).status_code == 404
+
+
+async def test_the_token_is_kept_and_never_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """PA-T20: made once, for the owner's eyes only, and in no log line."""
+    with caplog.at_level(logging.DEBUG):
+        async with platform(tmp_path, workers=("gateway", "memory")) as running:
+            token = running.token
+            file = running.home.token_file
+            assert file.stat().st_mode & 0o777 == 0o600
+            async with httpx.AsyncClient(base_url=running.url) as client:
+                await client.get("/conversations", headers={"authorization": f"Bearer {token}x"})
+        file.chmod(0o644)
+        async with platform(tmp_path, workers=("gateway", "memory")) as running:
+            assert running.token == token
+            assert file.stat().st_mode & 0o777 == 0o600
+    assert token not in caplog.text
+    kept = [path for path in (tmp_path / "memory").rglob("*") if path.is_file()]
+    assert all(token.encode() not in path.read_bytes() for path in kept)
+
+
+def test_a_token_that_is_too_short_is_refused(tmp_path: Path) -> None:
+    """An emptied token file must not let everybody in."""
+    file = tmp_path / "token"
+    file.write_text("")
+    with pytest.raises(StorageError, match="shorter than"):
+        load_token(file)
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8420", "127.0.0.1.evil.example", "", "[", "10.0.0.1"]
+)
+async def test_foreign_names_are_refused(house: House, host: str) -> None:
+    """DNS rebinding: a page that reaches us under its own name is refused, with the token too."""
+    response = await house.http.get("/conversations", headers={"host": host})
+    assert response.status_code in (400, 403)
+    if response.status_code == 403:
+        assert msgspec.json.decode(response.content, type=Error).code == "forbidden"
+
+
+@pytest.mark.parametrize("host", ["localhost:1", "127.0.0.1", "[::1]:8420"])
+async def test_own_names_are_let_in(house: House, host: str) -> None:
+    """The loopback names are ours, whatever the port."""
+    assert (await house.http.get("/conversations", headers={"host": host})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://localhost:1"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+async def test_foreign_pages_cannot_send(house: House, headers: dict[str, str]) -> None:
+    """An unsafe request from another origin's page is refused and changes nothing."""
+    response = await house.http.post(NEW, json={"content": "hi"}, headers=headers)
+    assert response.status_code == 403
+    assert house.monitor.seen == []
+
+
+async def test_our_own_page_can_send(house: House) -> None:
+    """A page of our own origin may send."""
+    await converse(house.http, NEW, {"content": "hi"}, origin=house.url, **{"sec-fetch-site": "same-origin"})
+
+
+async def test_only_loopback_listens(house: House) -> None:
+    """DEPLOY-5: without configuration the gateway listens on 127.0.0.1 and nowhere else."""
+    assert house.url.startswith("http://127.0.0.1:")
+    port = int(house.url.rsplit(":", 1)[1])
+    with socket.socket() as other, pytest.raises(OSError):
+        other.settimeout(0.5)
+        other.connect(("127.0.0.2", port))
+
+
+async def test_a_port_in_use_is_said_in_a_sentence(tmp_path: Path) -> None:
+    """The start is refused with what is wrong and what to do."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(TrunklineError, match=f"127.0.0.1:{port}: the port is in use") as refused:
+            async with platform(tmp_path, workers=("gateway", "memory"), config={"gateway.port": port}):
+                pass
+    assert "gateway.port" in refused.value.hint
+
+
+class Guests:
+    """A plugin with its own guests, rules, routes and routing."""
+
+    @trunkline.hookimpl
+    def trunkline_authenticators(self) -> list[object]:
+        return [self]
+
+    @trunkline.hookimpl
+    def trunkline_admission_rules(self) -> list[object]:
+        return [Rule()]
+
+    @trunkline.hookimpl
+    def trunkline_route(self, message: SendMessage) -> str | None:
+        return "garden" if "tomato" in message.content else None
+
+    @trunkline.hookimpl
+    def trunkline_http_routes(self) -> list[object]:
+        return [
+            trunkline.HttpRoute("/open", ("GET",), said("open"), public=True),
+            trunkline.HttpRoute("/closed", ("GET",), said("closed")),
+            trunkline.HttpRoute("/broken", ("GET",), broken),
+        ]
+
+    name = "guests"
+
+    async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
+        if headers.get("x-guest") == "boom":
+            raise RuntimeError("secret detail /etc/passwd")
+        return Identity(id="guest", type="collaborator") if headers.get("x-guest") == "ann" else None
+
+
+class Rule:
+    name = "rule"
+
+    async def __call__(self, message: SendMessage, identity: Identity) -> None:
+        match message.content:
+            case "too often":
+                raise trunkline.Refusal("rate_limited", "slow down")
+            case "odd":
+                raise trunkline.Refusal("house_rule", "not here")
+            case "boom":
+                raise RuntimeError("secret detail /etc/passwd")
+
+
+def said(text: str):  # noqa: ANN201  an endpoint as plugins write them
+    async def endpoint(request: object) -> object:
+        from starlette.responses import PlainTextResponse
+
+        return PlainTextResponse(text)
+
+    return endpoint
+
+
+async def broken(request: object) -> object:
+    raise RuntimeError("secret detail /etc/passwd")
+
+
+class TestPlugins:
+    """What plugins add to the gateway."""
+
+    @pytest.fixture
+    def plugins(self) -> list[object]:
+        return [Guests()]
+
+    async def test_an_authenticator_lets_its_guests_in(self, house: House) -> None:
+        """A plugin's identity is the turn's actor; one that fails refuses, though others might admit."""
+        async with bare(house) as client:
+            await converse(client, NEW, {"content": "hi"}, **{"x-guest": "ann"})
+            assert house.monitor.requests[0].actor == "guest"
+            for name in ("boom", "bob"):
+                response = await client.get("/conversations", headers={"x-guest": name})
+                assert response.status_code == 401
+                assert "passwd" not in response.text
+
+    @pytest.mark.parametrize(
+        ("content", "status", "code"),
+        [("too often", 429, "rate_limited"), ("odd", 403, "forbidden"), ("boom", 403, "forbidden")],
+    )
+    async def test_rules_refuse(self, house: House, content: str, status: int, code: str) -> None:
+        """A rule's refusal keeps its code if that is one of ours; a rule that fails refuses (fail closed)."""
+        response = await house.http.post(NEW, json={"content": content})
+        assert response.status_code == status
+        assert msgspec.json.decode(response.content, type=Error).code == code
+        assert "passwd" not in response.text
+        assert house.monitor.seen == []
+
+    async def test_a_route_chooses_the_block(self, house: House) -> None:
+        """A message that names no block goes where the plugin says."""
+        await house.terminal.create_block("garden")
+        await converse(house.http, NEW, {"content": "a tomato"})
+        await converse(house.http, NEW, {"content": "a stone"})
+        assert [request.block for request in house.monitor.requests] == ["garden", "main"]
+
+    async def test_routes_of_plugins(self, house: House) -> None:
+        """They lie under ``/x/<plugin>/``, behind the door unless public; a broken one tells nothing."""
+        owner = next(
+            one.owner for one in house.platform.instance.workers["gateway"].context.plugins.http_routes()
+        )
+        async with bare(house) as client:
+            assert (await client.get(f"/x/{owner}/open")).text == "open"
+            assert (await client.get(f"/x/{owner}/closed")).status_code == 401
+        assert (await house.http.get(f"/x/{owner}/closed")).text == "closed"
+        response = await house.http.get(f"/x/{owner}/broken")
+        assert response.status_code == 500
+        assert msgspec.json.decode(response.content, type=Error).code == "internal"

@@ -1,0 +1,199 @@
+"""Turns by id, over HTTP and the bus: where they stand, cancel, steer, decide; and what a failure looks like."""
+
+import anyio
+import httpx
+import msgspec
+import pytest
+
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.gateway.http.schemas import Accepted, Error, Turn
+from trunkline.messages.conversation import Message, ToolCall
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.turn import (
+    ApprovalAsked,
+    ApprovalDecided,
+    ApprovalRecorded,
+    ApprovalRequested,
+    Parked,
+    ToolStarted,
+    TurnCancelRequested,
+    TurnSteered,
+)
+from trunkline_bus import RemoteFault
+
+from .conftest import House
+from .fake_monitor import Desk
+from .sse_client import converse, events_in
+
+pytestmark = pytest.mark.anyio
+
+NEW = "/conversations/messages"
+HASH = "h" * 64
+
+
+def turn(response: httpx.Response) -> Turn:
+    return msgspec.json.decode(response.content, type=Turn)
+
+
+async def until(house: House, kind: type, count: int = 1) -> list[object]:
+    """The items of a kind that reached the monitor."""
+    with anyio.fail_after(10):
+        while True:
+            found = [item for item in house.monitor.seen if isinstance(item, kind)]
+            if len(found) >= count:
+                return found
+            await anyio.sleep(0.01)
+
+
+@pytest.fixture
+def held(house: House) -> anyio.Event:
+    """The monitor answers nothing until this is set."""
+    event = anyio.Event()
+
+    async def script(desk: Desk) -> None:
+        await desk.say("well ")
+        await event.wait()
+        await desk.end("well done")
+
+    house.monitor.script = script
+    return event
+
+
+async def begin(house: House) -> str:
+    """Begin a turn and wait until it runs."""
+    accepted = await house.terminal.send(SendMessage(content="go"))
+    with anyio.fail_after(10):
+        while (await house.terminal.turn(accepted.turn)).status == "queued":
+            await anyio.sleep(0.01)
+    return accepted.turn
+
+
+async def test_where_a_turn_stands(house: House, held: anyio.Event) -> None:
+    """Queued, running, finished: with what is known of it."""
+    house.monitor.paused = True
+    accepted = await house.terminal.send(SendMessage(content="go"))
+    path = f"/api/turns/{accepted.turn}"
+    found = turn(await house.http.get(path))
+    assert (found.status, found.block, found.conversation_id) == ("queued", "main", accepted.conversation)
+    house.monitor.paused = False
+    await until(house, object)
+    held.set()
+    with anyio.fail_after(10):
+        while (found := turn(await house.http.get(path))).status != "finished":
+            assert found.status in ("queued", "running")
+            await anyio.sleep(0.01)
+    assert (found.finish_reason, found.usage.prompt_tokens) == ("stop", 7)
+    assert found.message_id is not None
+    assert (await house.http.get("/api/turns/turn_none")).status_code == 404
+
+
+async def test_cancel(house: House, held: anyio.Event) -> None:
+    """A cancel reaches the monitor through the inbox; a turn that has ended stays as it is."""
+    id = await begin(house)
+    response = await house.http.post(f"/api/turns/{id}/cancel")
+    assert response.status_code == 202
+    await house.terminal.cancel(id, mode="after_step")
+    cancels = await until(house, TurnCancelRequested, 2)
+    assert cancels == [
+        TurnCancelRequested(turn=id, by="owner", mode="now"),
+        TurnCancelRequested(turn=id, by="channel:terminal", mode="after_step"),
+    ]
+    held.set()
+    with anyio.fail_after(10):
+        while (await house.terminal.turn(id)).status != "finished":
+            await anyio.sleep(0.01)
+    assert turn(await house.http.post(f"/api/turns/{id}/cancel")).finish_reason == "stop"
+    assert (await house.http.post("/api/turns/turn_none/cancel")).status_code == 404
+    assert (await house.http.post(f"/api/turns/{id}/cancel", json={"mode": "never"})).status_code == 400
+
+
+async def test_steer(house: House, held: anyio.Event) -> None:
+    """Something said into a running turn reaches it; into one that has ended, it is a turn of its own."""
+    id = await begin(house)
+    response = await house.http.post(f"/api/turns/{id}/steer", json={"content": "left!"})
+    assert response.status_code == 202
+    taken = msgspec.json.decode(response.content, type=Accepted)
+    steered = (await until(house, TurnSteered))[0]
+    assert isinstance(steered, TurnSteered)
+    assert (steered.turn, steered.request.message.content) == (id, "left!")
+    assert (taken.turn, taken.message_id) == (id, steered.request.message.id)
+    held.set()
+    with anyio.fail_after(10):
+        while (await house.terminal.turn(id)).status != "finished":
+            await anyio.sleep(0.01)
+    accepted = await house.terminal.send(SendMessage(content="and now?", steer=id))
+    assert accepted.turn != id
+    assert accepted.conversation == taken.conversation_id
+
+
+async def test_the_first_decision_counts(house: House) -> None:
+    """A parked call is shown with its hash; one decision is taken, for exactly this call, and the next is told."""
+    call = ToolCall(id="c1", name="write", arguments={"path": "x"})
+    asked = ApprovalAsked(call_id="c1", call_hash=HASH, question="Write x?")
+
+    async def script(desk: Desk) -> None:
+        await desk.journal(asked)
+        await desk.journal(Parked())
+        await desk.show(
+            ToolStarted(step=0, call=call), ApprovalRequested(call=call, call_hash=HASH, question="Write x?")
+        )
+        house.monitor.script = lambda _: anyio.sleep(0)
+        decided.append(desk)
+
+    decided: list[Desk] = []
+    house.monitor.script = script
+    async with house.http.stream("POST", NEW, json={"content": "write"}) as response:
+        id = response.headers["x-turn-id"]
+        async for event in events_in(response):
+            if event.name == "approval-request":
+                assert msgspec.to_builtins(event.data) == {
+                    "id": "c1",
+                    "name": "write",
+                    "arguments": {"path": "x"},
+                    "hash": HASH,
+                    "question": "Write x?",
+                }
+                break
+    assert (await house.terminal.turn(id)).status == "parked"
+    path = f"/api/turns/{id}/calls/c1/decision"
+    wrong = await house.http.post(path, json={"allow": True, "hash": "other"})
+    assert (wrong.status_code, wrong.json()["code"]) == (409, "conflict")
+    assert (await house.http.post(path, json={"allow": "yes", "hash": HASH})).status_code == 400
+    nothing = f"/api/turns/{id}/calls/c2/decision"
+    assert (await house.http.post(nothing, json={"allow": True, "hash": HASH})).status_code == 404
+    assert (await house.http.post(path, json={"allow": True, "hash": HASH})).status_code == 202
+    found = (await until(house, ApprovalDecided))[0]
+    assert found == ApprovalDecided(turn=id, call="c1", call_hash=HASH, allow=True, by="owner")
+    await decided[0].journal(ApprovalRecorded(call_id="c1", allow=True, by="owner"))
+    with pytest.raises(RemoteFault, match="allowed by owner already") as late:
+        await house.terminal.decide(id, "c1", HASH, allow=False)
+    assert late.value.code == ErrorCode.CONFLICT
+
+
+@pytest.mark.parametrize("code", [ErrorCode.PROVIDER_ERROR, ErrorCode.TOOL_ERROR, ErrorCode.CONTEXT_OVERFLOW])
+async def test_a_failed_turn_ends_with_its_sentence(house: House, code: ErrorCode) -> None:
+    """ARCH-5, ARCH-6: one error event with the code and its fixed sentence, and the stream closes."""
+
+    async def script(desk: Desk) -> None:
+        await desk.say("part")
+        await desk.end(
+            reason="error", code=code, between=(Message(id="p", role="assistant", content="part"),)
+        )
+
+    house.monitor.script = script
+    response, events = await converse(house.http, NEW, {"content": "hi"})
+    assert [event.name for event in events] == ["text-delta", "error"]
+    assert events[-1].data == Error(code=code, message=FIXED_SENTENCES[code])
+    assert turn(await house.http.get(f"/api/turns/{response.headers['x-turn-id']}")).error == events[-1].data
+
+
+async def test_the_trace_begins_at_the_border(house: House) -> None:
+    """A caller's trace goes on in the turn, and the correlation id of the response is that trace."""
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    response, _ = await converse(
+        house.http, NEW, {"content": "hi"}, traceparent=f"00-{trace}-00f067aa0ba902b7-01"
+    )
+    assert response.headers["x-correlation-id"] == trace
+    carried = house.monitor.requests[0].traceparent
+    assert carried is not None
+    assert carried.split("-")[1] == trace
