@@ -81,14 +81,22 @@ class _Cursor:
         while True:
             if self._broken:
                 await self._remake_patiently()
-            if not self._pulling:
-                await self._puller.start(batch=_BATCH, expires=_EXPIRES, extra={})
-                self._pulling = True
+            if not self._pulling and not await self._begin_pull():
+                continue
             msg = await self._puller.next()
             if msg is not None and (record := self._record(msg)) is not None:
                 return record
             self._pulling = False
             self._broken = self._broken or self._puller.end in (End.GONE, End.BROKEN)
+
+    async def _begin_pull(self) -> bool:
+        try:
+            await self._puller.start(batch=_BATCH, expires=_EXPIRES, extra={})
+        except BusError:
+            self._broken = True
+        else:
+            self._pulling = True
+        return self._pulling
 
     async def _remake_patiently(self) -> None:
         pause = 0.05
@@ -98,6 +106,8 @@ class _Cursor:
                 self._broken = self._pulling = False
                 return
             except BusError as error:
+                if self._link.closed:
+                    raise
                 _log.warning("cannot follow %s in %s: %s", self._filter, self._stream, error)
             await anyio.sleep(pause)
             pause = min(pause * 2, 1.0)

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 from nats.aio.msg import Msg
 
-from trunkline_bus.errors import BusError, CallTimeout, SequenceConflict
+from trunkline_bus.errors import BusError, CallTimeout, SequenceConflict, StorageFull
 from trunkline_bus.jsapi import (
+    EXPECTED_STREAM,
     NO_MESSAGE,
     NOT_READY,
     StoredRecord,
@@ -26,6 +27,7 @@ from trunkline_bus.messages import Ack
 _PAGE = 256
 _PAGE_BYTES = 4 * 1024 * 1024
 _SILENCE = 2.0
+_NO_SUCH_SEQUENCE = 2**62
 
 
 class _PubAck(msgspec.Struct):
@@ -47,23 +49,29 @@ class Fence(msgspec.Struct, frozen=True):
 
 async def store(
     link: Link,
+    stream: str,
     subject: str,
     data: bytes,
     headers: Mapping[str, str],
     timeout: float,
     fence: Fence | None = None,
 ) -> Ack:
-    """Publish into the stream behind ``subject`` and return its acknowledgement.
+    """Publish to ``subject`` into ``stream`` and return its acknowledgement.
 
     ``headers`` must hold a ``Nats-Msg-Id``, and what ``fence`` says. Raises ``SequenceConflict``, ``StorageFull``,
     ``StreamUnavailable``, ``StreamError`` or ``ConnectionFailed``.
     """
+    final = {**headers, EXPECTED_STREAM: stream}
     attempts = 0
 
     async def attempt(remaining: float) -> Ack:
         nonlocal attempts
         attempts += 1
-        msg = await link.request(subject, data, timeout=remaining, headers=headers, fragile=True)
+        try:
+            msg = await link.request(subject, data, timeout=remaining, headers=final, fragile=True)
+        except CallTimeout:
+            await _refuse_when_full(link, stream, subject)
+            raise
         ack = _PUB_ACK.decode(msg.data)
         if ack.error is None:
             return Ack(ack.seq, ack.duplicate)
@@ -76,6 +84,18 @@ async def store(
 
     result: Ack = await link.persist(attempt, timeout=timeout, what=f"append to {subject}")
     return result
+
+
+async def _refuse_when_full(link: Link, stream: str, subject: str) -> None:
+    """A server that cannot write does not answer an append, but tells when asked to delete what cannot exist."""
+    try:
+        body = msgspec.json.encode({"seq": _NO_SUCH_SEQUENCE, "no_erase": True})
+        msg = await link.request(f"$JS.API.STREAM.MSG.DELETE.{stream}", body, timeout=0.5, fragile=True)
+    except BusError:
+        return
+    error = msgspec.json.decode(msg.data).get("error")
+    if error is not None and isinstance(problem := error_of(error, subject), StorageFull):
+        raise problem
 
 
 async def _own_success(link: Link, fence: Fence, data: bytes, conflict: SequenceConflict) -> Ack:

@@ -118,7 +118,7 @@ class KeyValue(Generic[T]):
             fence = Fence(self.spec.stream_name, subject, expect)
         if ttl is not None:
             final[TTL] = f"{max(1, round(ttl))}s"
-        ack = await store(self._link, subject, data, final, timeout=10.0, fence=fence)
+        ack = await store(self._link, self.spec.stream_name, subject, data, final, 10.0, fence)
         return ack.seq
 
     def _entry(self, record: StoredRecord) -> Entry[T]:

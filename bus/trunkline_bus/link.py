@@ -133,9 +133,20 @@ class Link:
         return self._up.is_set() and bool(self._nc.is_connected)
 
     @property
+    def closed(self) -> bool:
+        """Whether this end closed the connection for good."""
+        return self._closing
+
+    @property
     def server_version(self) -> str:
         """The version of the server last connected to."""
         return str(self._nc._server_info.get("version", "0.0.0"))
+
+    @property
+    def server_address(self) -> str:
+        """``host:port`` of the server connected to; empty while there is none."""
+        url = self._nc.connected_url
+        return f"{url.hostname}:{url.port}" if url is not None else ""
 
     @property
     def max_payload(self) -> int:
@@ -270,12 +281,14 @@ class Link:
     ) -> Any:
         """Run ``attempt(seconds)`` until it returns, retrying what a restart of the server explains.
 
-        One attempt waits at most ``patience`` seconds. Raises ``StreamUnavailable`` after ``timeout`` seconds.
+        One attempt waits at most ``patience`` seconds. Raises ``StreamUnavailable`` after ``timeout`` seconds,
+        ``ConnectionFailed`` when the connection was down till then.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
         pause = 0.01
         while True:
+            await self.until_connected(max(0.001, deadline - loop.time()))
             remaining = deadline - loop.time()
             try:
                 return await attempt(max(0.001, min(remaining, patience)))

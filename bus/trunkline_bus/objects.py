@@ -114,7 +114,7 @@ class ObjectStore:
         return found
 
     async def _store(self, subject: str, data: bytes, headers: dict[str, str]) -> None:
-        await store(self._link, subject, data, headers, timeout=10.0)
+        await store(self._link, self.spec.stream_name, subject, data, headers, 10.0)
 
     async def _purge(self, nuid: str) -> None:
         body: dict[str, Any] = {"filter": f"$O.{self.spec.name}.C.{nuid}"}

@@ -110,6 +110,8 @@ class _PullLoop(Generic[T]):
                 if end is End.GONE:
                     await apply_one(self._link, self._spec)
             except BusError as error:
+                if self._link.closed:
+                    raise
                 _log.warning("cannot pull from %s/%s: %s", self._spec.stream, self._spec.name, error)
                 end = End.GONE
             if end is End.PIN_LOST:

@@ -10,6 +10,7 @@ import fcntl
 import json
 import logging
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -29,15 +30,17 @@ from trunkline_bus.errors import ServerStartError
 _log = logging.getLogger(__name__)
 
 _PR_SET_PDEATHSIG = 1
+_CRITICAL = re.compile(r"critical write error|no space left on device", re.IGNORECASE)
+_STORAGE_INTERVAL = 1.0
+_ROOM_TO_RESUME = 8 * 1024 * 1024
 _WATCHER = 'exec 3<&0; "$@" 3<&- </dev/null & c=$!; (read _ <&3; kill -9 $c) & wait $c'
-_DISABLED = "will be DISABLED"
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the embedded server. ``port`` -1 picks a free one. Times in seconds, sizes in bytes.
 
-    ``max_store`` limits what JetStream may put on disk; None leaves it to the server. ``binary`` is by default the
-    ``nats-server`` beside this Python, else the one on the PATH.
+    ``max_store`` limits what JetStream may put on disk; None means nine tenths of what is free. ``binary`` is by
+    default the ``nats-server`` beside this Python, else the one on the PATH.
     """
 
     store_dir: Path
@@ -53,7 +56,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 class EmbeddedServer:
     """A nats-server for the length of an ``async with`` block, restarted on the same port when it dies.
 
-    ``sync_interval: always`` is set: what is acknowledged is on disk. Raises ``ServerStartError``.
+    ``sync_interval: always`` is set: what is acknowledged is on disk. ``storage_failed`` is True while the disk is
+    full; when there is room again the server is restarted, as it would not recover by itself. ``restarts`` counts.
+    Raises ``ServerStartError``.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -62,11 +67,13 @@ class EmbeddedServer:
         self.password = secrets.token_urlsafe(24)
         self.port = settings.port
         self.restarts = 0
+        self.storage_failed = False
         self._store = settings.store_dir.expanduser().absolute()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock: IO[bytes] | None = None
         self._group: TaskGroup | None = None
         self._binary = ""
+        self._restarted = anyio.Event()
 
     @property
     def url(self) -> str:
@@ -99,6 +106,7 @@ class EmbeddedServer:
         self._group = anyio.create_task_group()
         await self._group.__aenter__()
         self._group.start_soon(self._supervise)
+        self._group.start_soon(self._watch_storage)
         return self
 
     async def __aexit__(
@@ -154,7 +162,6 @@ class EmbeddedServer:
         return ports
 
     def _write_config(self, ports: Path) -> None:
-        limit = f"max_file_store: {self.settings.max_store}" if self.settings.max_store else ""
         config = f"""\
 server_name: trunkline
 listen: {json.dumps(f"{self.settings.host}:{self.port}")}
@@ -169,7 +176,7 @@ authorization {{ user: {self.user}, password: {json.dumps(self.password)} }}
 jetstream {{
   store_dir: {json.dumps(str(self._store))}
   sync_interval: always
-  {limit}
+  max_file_store: {self.settings.max_store or _room(self._store)}
 }}
 """
         path = self._store / "server.conf"
@@ -201,8 +208,11 @@ jetstream {{
         return f"the embedded NATS server did not start: {said}; {cure}"
 
     def _log_text(self) -> str:
+        """The end of the server's log."""
         try:
-            return self._log_file.read_text(errors="replace")[-20_000:]
+            with self._log_file.open("rb") as log:
+                log.seek(max(0, self._log_file.stat().st_size - 20_000))
+                return log.read().decode(errors="replace")
         except OSError:
             return ""
 
@@ -224,7 +234,24 @@ jetstream {{
                 pause = min(max(0.1, pause * 2), 5.0)
             else:
                 self.restarts += 1
+                self._restarted.set()
                 pause = 0.0
+
+    async def _watch_storage(self) -> None:
+        """After a full disk the server stays unable to write, so start it again once there is room."""
+        while True:
+            await anyio.sleep(_STORAGE_INTERVAL)
+            if not _CRITICAL.search(self._log_text()):
+                continue
+            if not self.storage_failed:
+                self.storage_failed = True
+                _log.error("the disk of %s is full: nothing is stored until there is room again", self._store)
+            if self._process is not None and _free(self._store) > _ROOM_TO_RESUME:
+                _log.warning("there is room on %s again; restarting the embedded NATS server", self._store)
+                self._restarted = anyio.Event()
+                _signal(self.pid, signal.SIGTERM)
+                await self._restarted.wait()
+                self.storage_failed = False
 
     async def _stop(self) -> None:
         """End the child gently, then firmly, and release the store."""
@@ -246,6 +273,20 @@ jetstream {{
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _room(store: Path) -> int:
+    """What JetStream may use: what it uses already and nine tenths of what is free.
+
+    The server's own default is three quarters of what is free when it starts, without what it uses already, so that
+    after a restart on a well filled disk it would refuse to store anything.
+    """
+    used = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
+    return used + _free(store) * 9 // 10
+
+
+def _free(store: Path) -> int:
+    return shutil.disk_usage(store).free
 
 
 def _find_binary(configured: Path | None) -> str:

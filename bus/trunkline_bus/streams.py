@@ -8,7 +8,7 @@ from trunkline_bus.envelope import Scope
 from trunkline_bus.errors import BusError
 from trunkline_bus.inbound import Inbound
 from trunkline_bus.jetstream import Fence, api, last_record, records, store
-from trunkline_bus.jsapi import EXPECTED_LAST, EXPECTED_LAST_SUBJECT, EXPECTED_STREAM, MSG_ID, StoredRecord
+from trunkline_bus.jsapi import EXPECTED_LAST, EXPECTED_LAST_SUBJECT, MSG_ID, StoredRecord
 from trunkline_bus.link import Link
 from trunkline_bus.messages import Ack, Stored
 from trunkline_bus.outbound import Outbound
@@ -32,8 +32,9 @@ async def append(
 ) -> Ack:
     """See ``Bus.append``."""
     subject = topic.subject.format(**keys)
+    stream = stream_of(topic)
     envelope = outbound.wrap(payload, scope)
-    final = {**(headers or {}), MSG_ID: msg_id or envelope.id, EXPECTED_STREAM: stream_of(topic)}
+    final = {**(headers or {}), MSG_ID: msg_id or envelope.id}
     if expect is not None:
         final[EXPECTED_LAST] = str(expect)
     if expect_filter is not None:
@@ -41,10 +42,10 @@ async def append(
 
     fence = None
     if expect is not None:
-        fence = Fence(stream_of(topic), expect_filter or topic.kept.filter(**keys), expect)
+        fence = Fence(stream, expect_filter or topic.kept.filter(**keys), expect)
 
     async def transmit(target: str, body: bytes, final_headers: dict[str, str]) -> Ack:
-        return await store(link, target, body, final_headers, timeout, fence)
+        return await store(link, stream, target, body, final_headers, timeout, fence)
 
     return await outbound.send(subject, envelope, final, transmit)
 
