@@ -82,7 +82,9 @@ async def store(
             return await _own_success(link, fence, data, problem)
         raise problem
 
-    result: Ack = await link.persist(attempt, timeout=timeout, what=f"append to {subject}")
+    what = f"append to {subject}"
+    async with link.append_slot(timeout, what) as remaining:
+        result: Ack = await link.persist(attempt, timeout=remaining, what=what)
     return result
 
 

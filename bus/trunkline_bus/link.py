@@ -9,7 +9,8 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, NoReturn
 
 import msgspec
@@ -33,6 +34,8 @@ _log = logging.getLogger(__name__)
 Sink = Callable[[Msg], None]
 Listener = Callable[[], object]
 STATUS = "Status"
+APPENDS_IN_FLIGHT = 256
+"""More unacknowledged appends at once only lengthen the server's queue, until repeats of the slow ones choke it."""
 
 
 class ConnectionLost(BusError):
@@ -61,6 +64,7 @@ class Link:
         self._tokens = 0
         self._up = asyncio.Event()
         self._closing = False
+        self._slots = asyncio.Semaphore(APPENDS_IN_FLIGHT)
         self._last_error: Exception | None = None
         self._on_up: list[Listener] = []
         self._on_lost: list[Listener] = []
@@ -277,7 +281,7 @@ class Link:
         return answer
 
     async def persist(
-        self, attempt: Callable[[float], Awaitable[Any]], *, timeout: float, what: str, patience: float = 2.0
+        self, attempt: Callable[[float], Awaitable[Any]], *, timeout: float, what: str, patience: float = 3.0
     ) -> Any:
         """Run ``attempt(seconds)`` until it returns, retrying what a restart of the server explains.
 
@@ -297,6 +301,25 @@ class Link:
                     raise StreamUnavailable(f"{what}: no answer in {timeout:g} s ({error})") from error
             await asyncio.sleep(pause)
             pause = min(pause * 2, 0.25)
+
+    @asynccontextmanager
+    async def append_slot(self, timeout: float, what: str) -> AsyncIterator[float]:
+        """One of the slots for unacknowledged appends; yields the seconds left of ``timeout``.
+
+        Raises ``StreamUnavailable`` when none became free in time.
+        """
+        began = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(timeout if self._slots.locked() else None):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            raise StreamUnavailable(
+                f"{what}: too many appends are waiting, no turn in {timeout:g} s"
+            ) from error
+        try:
+            yield timeout - (asyncio.get_running_loop().time() - began)
+        finally:
+            self._slots.release()
 
     # Receiving
 
