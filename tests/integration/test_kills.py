@@ -1,0 +1,331 @@
+"""Every worker and the server as a process of its own, killed with SIGKILL at the worst moments.
+
+What is held: an accepted message is answered exactly once, no effect happens twice, an interrupted write is reported
+as unknown, a reader's stream has no gap and no repeat, the stored conversation has each message once and in order,
+and the turn has one trace.
+"""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from trunkline.messages.gateway import ConversationView, MessageAccepted
+from trunkline.messages.turn import (
+    FeedEvent,
+    Finished,
+    JournalEntry,
+    ModelCallFinished,
+    ModelCallPlanned,
+    Resumed,
+    Started,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolFinished,
+    ToolPlanned,
+    TurnEnded,
+)
+from trunkline.subjects import EFFECT, INBOX, JOURNAL, SPANS
+from trunkline.testing.platform import text_of
+from trunkline.testing.processes import ProcessPlatform, process_platform
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+OUTSIDE_EFFECT = '''
+"""A tool whose effect is outside: it appends a line to a file, slowly, and says so before and after."""
+import time
+from pathlib import Path
+import trunkline
+
+@trunkline.tool(effect="write")
+def transfer(file: str, amount: int, seconds: float = 0.0) -> str:
+    """Move money: appends to a file."""
+    with Path(file).open("a") as out:
+        out.write(f"{amount}\\n")
+    time.sleep(seconds)
+    return f"moved {amount}"
+
+@trunkline.tool(effect="read")
+def look(file: str, seconds: float = 0.0) -> str:
+    """Look, slowly; counts how often it was run."""
+    with Path(file).open("a") as out:
+        out.write("look\\n")
+    time.sleep(seconds)
+    return "seen"
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [transfer, look]
+'''
+
+WORKERS = ("gateway", "monitor", "tools", "memory", "nats")
+
+
+@asynccontextmanager
+async def processes(provider: str, home: Path) -> AsyncIterator[ProcessPlatform]:
+    config = {
+        "runtime.provider_adapter": "openai",
+        "adapters.openai.base_url": provider,
+        "adapters.openai.model": "scripted",
+    }
+    plugins = {"transfer": OUTSIDE_EFFECT}
+    kinds = ("gateway", "monitor", "tools", "memory")
+    async with process_platform(home, config=config, plugins=plugins, workers=kinds) as running:
+        try:
+            yield running
+        except BaseException:
+            print(running.logs()[-20_000:])  # noqa: T201 - pytest shows it with the failure
+            raise
+
+
+class Watcher:
+    """Follows a turn's feed like a client, and acts at a moment of it."""
+
+    def __init__(self, running: ProcessPlatform, accepted: MessageAccepted) -> None:
+        self.running = running
+        self.accepted = accepted
+        self.events: list[FeedEvent] = []
+
+    async def until(self, due: Callable[["Watcher"], bool], act: Callable[[], Awaitable[None]]) -> None:
+        """Read to the end; ``act`` once when ``due``."""
+        acted = False
+        with anyio.fail_after(60):
+            async for event in self.running.gateway.watch(self.accepted.conversation, self.accepted.turn):
+                self.events.append(event)
+                if not acted and due(self):
+                    acted = True
+                    await act()
+        assert acted, "the moment to act never came"
+
+    @property
+    def text(self) -> str:
+        return text_of(self.events)
+
+    def check_stream(self) -> None:
+        """Offsets join without gap or repeat within each attempt, and the end comes once."""
+        length: dict[int, int] = {}
+        for event in self.events:
+            if isinstance(event, TextReset):
+                length[event.step] = 0
+            elif isinstance(event, TextDelta):
+                assert event.offset == length.get(event.step, 0), (event, length)
+                length[event.step] = event.offset + len(event.text)
+        assert sum(isinstance(event, TurnEnded) for event in self.events) == 1
+        ended = [event.call_id for event in self.events if isinstance(event, ToolEnded)]
+        assert len(ended) == len(set(ended))
+
+
+async def kill_and_restart(running: ProcessPlatform, victim: str) -> None:
+    running.kill(victim)
+    if victim != "nats":
+        await running.restart(victim)
+
+
+async def view_of(running: ProcessPlatform, conversation: str) -> ConversationView:
+    return await running.gateway.conversation(conversation, include_tools=True)
+
+
+async def journal_of(running: ProcessPlatform, accepted: MessageAccepted) -> list[JournalEntry]:
+    keys = {"conversation": accepted.conversation, "turn": accepted.turn}
+    return [entry async for s in running.bus.history(JOURNAL, after=0, **keys) for entry in s.data.entries]
+
+
+async def check_turn(
+    running: ProcessPlatform, accepted: MessageAccepted, roles: Iterable[str]
+) -> ConversationView:
+    """What must hold of any finished turn."""
+    view = await view_of(running, accepted.conversation)
+    ids = [message.id for message in view.messages]
+    assert len(ids) == len(set(ids)) and [message.role for message in view.messages] == list(roles)
+    entries = await journal_of(running, accepted)
+    assert sum(isinstance(entry, Finished) for entry in entries) == 1
+    assert sum(isinstance(entry, Started) for entry in entries) == 1
+    with anyio.fail_after(15):
+        while [s async for s in running.bus.history(INBOX, after=0, conversation=accepted.conversation)]:  # noqa: ASYNC110
+            await anyio.sleep(0.05)
+    if owner_lived:
+        await check_one_trace(running, entries)
+    return view
+
+
+async def check_one_trace(running: ProcessPlatform, entries: list[JournalEntry]) -> None:
+    """Spans of both owners are in the trace that the message began."""
+    started = next(entry for entry in entries if isinstance(entry, Started))
+    assert started.request.traceparent is not None
+    trace = started.request.traceparent.split("-")[1]
+    owners = 1 + sum(isinstance(entry, Resumed) for entry in entries)
+    with anyio.move_on_after(5):
+        while True:
+            spans = [s async for b in running.bus.history(SPANS, after=0, trace=trace) for s in b.data.spans]
+            epochs = {
+                s.attributes["trunkline.turn.epoch"] for s in spans if s.name.startswith("invoke_agent")
+            }
+            if owners in epochs:
+                return
+            await anyio.sleep(0.1)
+    raise AssertionError(f"no span of owner {owners} in trace {trace}: {[s.name for s in spans]}")
+
+
+@pytest.mark.parametrize("victim", WORKERS)
+async def test_killed_in_mid_stream(victim: str, provider: str, tmp_path: Path) -> None:
+    """Whoever dies while text streams: the answer is complete, the stream has no gap and no repeat."""
+    async with processes(provider, tmp_path) as running:
+        accepted = await running.send("slow:30:40")
+        watcher = Watcher(running, accepted)
+        await watcher.until(lambda w: len(w.events) >= 5, lambda: kill_and_restart(running, victim))
+        watcher.check_stream()
+        assert watcher.text.split() == [f"word-{n}" for n in range(1, 31)]
+        view = await check_turn(running, accepted, ("user", "assistant"))
+        assert view.messages[-1].content == watcher.text
+        again = await running.say("say:still here", conversation=accepted.conversation)
+        assert again.text == "still here"
+
+
+def program(tool: str, **arguments: Any) -> str:
+    return f"say:Working. ;; call:{tool} {json.dumps(arguments)} ;; quote"
+
+
+async def moment(path: Path) -> None:
+    """Wait until the tool has begun to have its effect."""
+    effect = anyio.Path(path)
+    with anyio.fail_after(20):
+        while not (await effect.exists() and await effect.read_text()):  # noqa: ASYNC110 - another process writes it
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("victim", WORKERS)
+async def test_killed_while_a_tool_has_its_effect(victim: str, provider: str, tmp_path: Path) -> None:
+    """The effect happens once. If its own worker died, the model is told that the outcome is unknown; otherwise it
+    gets the result."""
+    async with processes(provider, tmp_path / "home") as running:
+        file = tmp_path / "bank"
+        accepted = await running.send(program("transfer", file=str(file), amount=7, seconds=1.5))
+        watcher = Watcher(running, accepted)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watcher.until, lambda w: True, anyio.lowlevel.checkpoint)
+            await moment(file)
+            await kill_and_restart(running, victim)
+        watcher.check_stream()
+        assert file.read_text() == "7\n"
+        result = next(event for event in watcher.events if isinstance(event, ToolEnded))
+        if victim == "tools":
+            assert result.error and "unknown" in result.output.lower()
+        else:
+            assert result.output == "moved 7" and not result.error
+        view = await check_turn(running, accepted, ("user", "assistant", "tool", "assistant"))
+        assert view.messages[1].content == "Working." and view.messages[1].tool_calls
+
+
+async def test_a_read_under_way_is_simply_run_again(provider: str, tmp_path: Path) -> None:
+    """A tool without an effect needs no caution."""
+    async with processes(provider, tmp_path / "home") as running:
+        file = tmp_path / "looks"
+        accepted = await running.send(program("look", file=str(file), seconds=1.0))
+        watcher = Watcher(running, accepted)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watcher.until, lambda w: True, anyio.lowlevel.checkpoint)
+            await moment(file)
+            await kill_and_restart(running, "tools")
+        result = next(event for event in watcher.events if isinstance(event, ToolEnded))
+        assert result.output == "seen" and file.read_text().splitlines() == ["look", "look"]
+        await check_turn(running, accepted, ("user", "assistant", "tool", "assistant"))
+
+
+STEPS = (ModelCallPlanned, ToolPlanned, ModelCallFinished, ToolFinished, Finished)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+async def test_the_monitor_killed_between_journal_steps(step: type, provider: str, tmp_path: Path) -> None:
+    """At the instant at which each kind of step is on disk, before the monitor does what follows from it."""
+    async with processes(provider, tmp_path / "home") as running:
+        file = tmp_path / "bank"
+        killed = anyio.Event()
+
+        async def on_record(received: Any) -> None:
+            if not killed.is_set() and any(isinstance(entry, step) for entry in received.data.entries):
+                killed.set()
+                running.kill("monitor")
+
+        subscription = await running.bus.subscribe(JOURNAL, on_record)
+        accepted = await running.send(program("transfer", file=str(file), amount=3))
+        with anyio.fail_after(30):
+            await killed.wait()
+        await subscription.aclose()
+        await running.restart("monitor")
+        answer = await running.answer(accepted)
+        assert file.read_text() == "3\n"
+        assert "moved 3" in answer.text
+        roles = ("user", "assistant", "tool", "assistant")
+        await check_turn(running, accepted, roles, owner_lived=step is not Finished)
+
+
+async def test_the_whole_platform_killed_at_once(provider: str, tmp_path: Path) -> None:
+    """All five and the server together: after the restart the accepted message is answered."""
+    async with processes(provider, tmp_path / "home") as running:
+        file = tmp_path / "bank"
+        accepted = await running.send(program("transfer", file=str(file), amount=5) + " ;; slow:20:40")
+        await moment(file)
+        for name in ("monitor", "gateway", "tools", "memory", "nats"):
+            running.kill(name)
+        for name in ("memory", "tools", "gateway", "monitor"):
+            await running.restart(name)
+        answer = await running.answer(accepted)
+        assert answer.ended.reason == "stop" and file.read_text() == "5\n"
+        await check_turn(running, accepted, ("user", "assistant", "tool", "assistant"))
+
+
+async def test_a_second_monitor_takes_over_while_the_first_is_stopped(provider: str, tmp_path: Path) -> None:
+    """A monitor that stands still long enough to lose its pin and then goes on must not answer a second time."""
+    import signal
+
+    async with processes(provider, tmp_path / "home") as running:
+        accepted = await running.send("slow:40:50")
+        watcher = Watcher(running, accepted)
+
+        async def stop_first() -> None:
+            running.kill("monitor", signal.SIGSTOP)
+            await running.start("monitor", "second")
+
+        await watcher.until(lambda w: len(w.events) >= 5, stop_first)
+        running.kill("monitor", signal.SIGCONT)
+        watcher.check_stream()
+        assert watcher.text.split() == [f"word-{n}" for n in range(1, 41)]
+        later = [await running.say(f"say:{n}", conversation=accepted.conversation) for n in range(3)]
+        assert [answer.text for answer in later] == ["0", "1", "2"]
+        await check_turn(running, accepted, ("user", "assistant") * 4)
+
+
+async def test_an_accepted_message_waits_for_a_monitor(provider: str, tmp_path: Path) -> None:
+    """With no monitor at all a message is accepted, and answered once there is one; order is kept."""
+    async with processes(provider, tmp_path / "home") as running:
+        running.kill("monitor")
+        first = await running.send("say:one")
+        second = await running.send("say:two", conversation=first.conversation)
+        await running.restart("monitor")
+        assert [(await running.answer(a)).text for a in (first, second)] == ["one", "two"]
+        view = await view_of(running, first.conversation)
+        assert [m.content for m in view.messages] == ["say:one", "one", "say:two", "two"]
+
+
+async def test_the_ledger_holds_each_write_once(provider: str, tmp_path: Path) -> None:
+    """Three parallel writes and a killed monitor: three started, three finished, three effects."""
+    async with processes(provider, tmp_path / "home") as running:
+        file = tmp_path / "bank"
+        wishes = " ".join(
+            f"transfer {json.dumps({'file': str(file), 'amount': n, 'seconds': 0.8})}" for n in (1, 2, 3)
+        )
+        accepted = await running.send(f"parallel:{wishes} ;; say:done")
+        await moment(file)
+        await kill_and_restart(running, "monitor")
+        answer = await running.answer(accepted)
+        assert sorted(file.read_text().split()) == ["1", "2", "3"]
+        results = [event.output for event in answer.events if isinstance(event, ToolEnded)]
+        assert sorted(results) == ["moved 1", "moved 2", "moved 3"]
+        records = [s.data async for s in running.bus.history(EFFECT, after=0)]
+        assert len(records) == 6
