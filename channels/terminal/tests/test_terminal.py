@@ -1,73 +1,28 @@
 """The terminal channel in a real terminal: keys in by tmux, and what tmux shows."""
 
-import shutil
-import subprocess
 import sys
-import time
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("tmux") is None, reason="tmux is not installed: apt-get install tmux"
-)
+from trunkline.testing.tmux import MISSING, Tmux
+
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 
 SITTING = f"{sys.executable} {Path(__file__).with_name('sitting.py')}"
 
 
-class Tmux:
-    """One terminal of its own server."""
-
-    def __init__(self, home: Path, *, columns: int = 80, rows: int = 24, environ: str = "") -> None:
-        self._server = f"trunkline-{uuid.uuid4().hex[:12]}"
-        command = f"{environ} {SITTING} {home}; echo left with $?; exec cat"
-        self._tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(rows), command)
-        self.until(lambda: "›" in self.screen())
-
-    def _tmux(self, *arguments: str) -> str:
-        done = subprocess.run(
-            ["tmux", "-L", self._server, *arguments], capture_output=True, text=True, check=True, timeout=20
-        )
-        return done.stdout
-
-    def keys(self, *keys: str) -> None:
-        """Press keys, by tmux's names."""
-        self._tmux("send-keys", *keys)
-
-    def type(self, text: str) -> None:
-        """Type a text and Enter."""
-        self._tmux("send-keys", "-l", text)
-        self._tmux("send-keys", "Enter")
-
-    def screen(self, *, history: bool = False) -> str:
-        """What is on the screen, and above it with ``history``."""
-        lines = self._tmux("capture-pane", "-p", *(["-S", "-"] if history else []))
-        return "\n".join(line.rstrip() for line in lines.rstrip("\n").split("\n"))
-
-    def resize(self, columns: int, rows: int) -> None:
-        self._tmux("resize-window", "-x", str(columns), "-y", str(rows))
-
-    def shows(self, *texts: str) -> None:
-        """Wait until the screen holds all of these."""
-        self.until(lambda: all(text in self.screen() for text in texts))
-
-    def until(self, true: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + 30
-        while not true():
-            assert time.monotonic() < deadline, f"not in time; the screen:\n{self.screen(history=True)}"
-            time.sleep(0.05)
-
-    def close(self) -> None:
-        subprocess.run(["tmux", "-L", self._server, "kill-server"], capture_output=True, timeout=20)
+def at_terminal(home: Path, *, columns: int = 80, rows: int = 24, environ: str = "") -> Tmux:
+    """A terminal with the channel on a scripted gateway."""
+    return Tmux(f"{environ} {SITTING} {home}", columns=columns, rows=rows)
 
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Tmux]:
-    tmux = Tmux(tmp_path)
-    yield tmux
-    tmux.close()
+    with at_terminal(tmp_path) as tmux:
+        tmux.shows("›")
+        yield tmux
 
 
 def test_markdown_is_rendered(terminal: Tmux) -> None:
@@ -188,8 +143,7 @@ def test_lines_can_be_joined(terminal: Tmux) -> None:
 
 def test_a_paste_is_one_message(terminal: Tmux) -> None:
     """Pasted lines do not send themselves."""
-    terminal._tmux("set-buffer", "first\nsecond\nthird")
-    terminal._tmux("paste-buffer", "-p")
+    terminal.paste("first\nsecond\nthird")
     terminal.shows("first", "third")
     assert "You said" not in terminal.screen()
     terminal.keys("Enter")
@@ -226,38 +180,34 @@ def test_an_outage_is_told_and_nothing_repeated(terminal: Tmux) -> None:
 
 def test_the_history_comes_back(tmp_path: Path) -> None:
     """Arrow up brings what was typed in an earlier sitting, but not what began with a space."""
-    first = Tmux(tmp_path)
-    first.type("remember me")
-    first.shows("You said: remember me")
-    first.type(" not me")
-    first.shows("You said:  not me")
-    first.close()
+    with at_terminal(tmp_path) as first:
+        first.shows("›")
+        first.type("remember me")
+        first.shows("You said: remember me")
+        first.type(" not me")
+        first.shows("You said:  not me")
     assert (tmp_path / "terminal_history").stat().st_mode & 0o777 == 0o600
-    second = Tmux(tmp_path)
-    try:
+    with at_terminal(tmp_path) as second:
+        second.shows("›")
         second.keys("Up")
         second.shows("› remember me")
-    finally:
-        second.close()
 
 
 def test_a_narrow_terminal_is_usable(tmp_path: Path) -> None:
     """Twenty columns are enough, and so is a change of width in mid-sitting."""
-    tmux = Tmux(tmp_path, columns=20, rows=15)
-    try:
+    with at_terminal(tmp_path, columns=20, rows=15) as tmux:
+        tmux.shows("›")
         tmux.type("markdown")
         tmux.shows("Some bold text.", "The end.")
         tmux.resize(60, 20)
         tmux.type("wide now")
         tmux.shows("You said: wide now")
-    finally:
-        tmux.close()
 
 
 def test_a_dumb_terminal_gets_plain_text(tmp_path: Path) -> None:
     """No drawing: a prompt, plain answers, approvals asked all the same, and no code."""
-    tmux = Tmux(tmp_path, environ="TERM=dumb")
-    try:
+    with at_terminal(tmp_path, environ="TERM=dumb") as tmux:
+        tmux.shows("›")
         tmux.type("markdown")
         tmux.shows("Some **bold** text.", "123 in / 45 out")
         tmux.type("approval")
@@ -271,5 +221,3 @@ def test_a_dumb_terminal_gets_plain_text(tmp_path: Path) -> None:
         tmux.shows("Cancelled.")
         tmux.keys("C-d")
         tmux.shows("left with 0")
-    finally:
-        tmux.close()

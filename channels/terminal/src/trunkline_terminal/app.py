@@ -11,7 +11,7 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 import anyio
-from prompt_toolkit.application import Application, get_app_session, in_terminal
+from prompt_toolkit.application import Application, get_app_session
 from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 REDRAW = 0.05
 """Seconds between two redraws at the least."""
+
+HOLD, SHOW = "\x1b[?2026h", "\x1b[?2026l"
+"""Synchronised output: the terminal shows what stands between the two at once, if it knows how."""
 
 HISTORY = "terminal_history"
 
@@ -95,8 +98,19 @@ class TerminalScreen:
             while True:
                 await self._more.wait()
                 self._more = anyio.Event()
-                async with in_terminal():
-                    self.flush()
+                if self._app.is_running and not self._app.is_done:
+                    self._print_above()
+
+    def _print_above(self) -> None:
+        """Print above what is drawn, in one go. The terminal stays raw: keys pressed meanwhile must not be echoed."""
+        renderer, output = self._app.renderer, self._app.output
+        output.write_raw(HOLD)
+        renderer.erase()
+        self.flush()
+        renderer.request_absolute_cursor_position()
+        renderer.render(self._app, self._app.layout)
+        output.write_raw(SHOW)
+        output.flush()
 
     def flush(self) -> None:
         """Print what waits to be printed; only while nothing is drawn."""

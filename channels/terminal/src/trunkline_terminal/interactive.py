@@ -39,6 +39,7 @@ class Interactive:
         """Until the person leaves. Always 0: they saw what failed."""
         await self._session.begin()
         self._screen.note(GREETING)
+        self._screen.flush()
         with self._enter, self._lines, self._press, self._presses:
             await self._sit()
         self._farewell()

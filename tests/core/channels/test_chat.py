@@ -1,0 +1,172 @@
+"""``trunkline chat`` and ``trunkline say`` on a whole platform, as the programs that a person starts."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from trunkline.testing.platform import clean_environ
+from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline.testing.tmux import MISSING, Tmux
+
+PROGRAM = [sys.executable, "-m", "trunkline.cli.main"]
+needs_tmux = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Path]:
+    """A home whose model does what the message says."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    with ScriptedProvider() as provider:
+        adapter = f'[adapters.openai]\nbase_url = "{provider.url}"\nmodel = "scripted"\n'
+        (folder / "trunkline.toml").write_text(adapter + '[runtime]\nprovider_adapter = "openai"\n')
+        yield folder
+
+
+def run(home: Path, *arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*PROGRAM, *arguments], input=stdin, capture_output=True, text=True, timeout=90,
+        env={**clean_environ(), "TRUNKLINE_HOME": str(home)},
+    )  # fmt: skip
+
+
+def chat(home: Path, *arguments: str) -> Tmux:
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(home), "TERM": "screen-256color"}
+    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
+    return Tmux(f"env -i {given} {shlex.join([*PROGRAM, 'chat', *arguments])}", columns=100, rows=40)
+
+
+def test_a_pipe_gets_answers(home: Path) -> None:
+    """``echo hi | trunkline chat`` starts a platform, prints the answer and nothing else, and leaves with 0."""
+    done = run(home, "chat", stdin="hi\nsay:the second\n")
+    assert done.stdout == "You said: hi\nthe second\n", done.stderr
+    assert done.returncode == 0 and "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_failed_turn_is_an_exit_status(home: Path) -> None:
+    """The partial text is printed, the sentence told, and the status is 1."""
+    done = run(home, "chat", stdin="cut:2\n")
+    assert done.returncode == 1
+    assert "word-1" in done.stdout and "The model provider failed to answer." in done.stderr
+
+
+def test_say_prints_one_answer(home: Path) -> None:
+    """The answer in standard output, the conversation in standard error; --conversation goes on with it."""
+    first = run(home, "say", "say:hello there")
+    assert (first.stdout, first.returncode) == ("hello there\n", 0), first.stderr
+    conversation = first.stderr.split()[-1]
+    second = json.loads(run(home, "say", "roles", "--conversation", conversation, "--json").stdout)
+    assert second["conversation"] == conversation
+    assert second["answer"].split()[-3:] == ["user", "assistant", "user"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("say", "hi", "--block", "nope"), "nope"),
+        (("say", "hi", "--conversation", "conv_nope"), "no such conversation"),
+        (("chat", "--block", "mian"), "Did you mean main?"),
+        (("chat", "--channel", "telephone"), "There are: terminal."),
+        (("say", "  "), "nothing to say"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(home: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    """A block, conversation or channel that is not there ends the program with a sentence and a status."""
+    done = run(home, *arguments)
+    assert done.returncode != 0 and sentence in done.stderr and "Traceback" not in done.stderr
+
+
+@needs_tmux
+def test_a_conversation_at_a_terminal(home: Path) -> None:
+    """Markdown, tokens, status, trace and the way back."""
+    with chat(home) as tmux:
+        tmux.shows("›", "new conversation")
+        tmux.type("say:some **bold** words")
+        tmux.shows("some bold words", " in / ", " out · ")
+        tmux.type("/status")
+        tmux.shows("block         main", "conversation  conv_")
+        tmux.type("/trace")
+        tmux.shows("invoke_agent main")
+        tmux.keys("C-d")
+        tmux.shows("trunkline chat --conversation conv_", "left with 0")
+
+
+@needs_tmux
+def test_ctrl_c_ends_the_turn_and_the_next_goes_on(home: Path) -> None:
+    """The text that had come is kept, and the conversation is usable at once."""
+    with chat(home) as tmux:
+        tmux.shows("›")
+        tmux.type("stall:5")
+        tmux.shows("word-5")
+        tmux.keys("C-c")
+        tmux.shows("Cancelled.")
+        tmux.type("say:still here")
+        tmux.shows("still here", "0.")
+        tmux.keys("C-d")
+        tmux.shows("left with 0")
+
+
+@needs_tmux
+def test_a_bus_that_dies_in_mid_answer_repeats_nothing(home: Path) -> None:
+    """nats-server is killed while words come: every word is on the screen once, in order."""
+    with chat(home) as tmux:
+        tmux.shows("›")
+        tmux.type("slow:120:50")
+        tmux.shows("word-10 ")
+        for process in psutil.Process(tmux.pid()).children(recursive=True):
+            if "nats-server" in process.name():
+                os.kill(process.pid, signal.SIGKILL)
+        tmux.until(lambda: "word-120" in tmux.screen(history=True))
+        tmux.shows(" out · ")
+        screen = tmux.screen(history=True)
+        answer = screen[screen.rindex("word-1 ") :]
+        words = [word for word in answer.split() if word.startswith("word-")]
+        assert words == [f"word-{number}" for number in range(1, 121)]
+
+
+@needs_tmux
+def test_chat_attaches_to_what_runs_and_a_turn_outlives_it(home: Path) -> None:
+    """A terminal that is closed in mid-turn loses nothing: the next one finds the running turn and shows it whole."""
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(home), "TRUNKLINE_GATEWAY__PORT": "0"}
+    up = subprocess.Popen([*PROGRAM, "up"], env=environ, stdout=subprocess.PIPE, text=True)
+    try:
+        assert up.stdout is not None and "ready" in up.stdout.readline()
+        with chat(home) as first:
+            first.shows("›")
+            first.type("slow:60:50")
+            first.shows("word-5 ")
+            first.keys("C-d")
+            first.shows("The turn goes on without you.", "left with 0")
+            shown = " ".join(first.screen().split())
+            conversation = shown[shown.index("conv_") :].split()[0]
+        with chat(home, "--conversation", conversation) as second:
+            second.shows("slow:60:50", "word-1 ", "word-60", " out · ")
+    finally:
+        up.terminate()
+        assert up.wait(60) == 0
+
+
+@needs_tmux
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_in_good_order(home: Path, number: signal.Signals) -> None:
+    """The terminal is as it was, and nothing of the platform stays behind."""
+    with chat(home) as tmux:
+        tmux.shows("›")
+        [program] = [
+            process
+            for process in psutil.Process(tmux.pid()).children(recursive=True)
+            if "chat" in process.cmdline()
+        ]
+        children = program.children(recursive=True)
+        program.send_signal(number)
+        tmux.shows("left with 143")
+        gone: Callable[[], bool] = lambda: not any(child.is_running() for child in children)  # noqa: E731
+        tmux.until(gone)
