@@ -21,31 +21,43 @@ PROGRESS_SECONDS = 1.0
 
 @dataclass(eq=False, slots=True)
 class Run:
-    """One call on its way. ``note`` is its line of progress; ``stop`` ends it, ``stopped`` says why it was."""
+    """One call on its way. ``note`` is its line of progress, ``stopped`` says why it was stopped.
+
+    ``attempt`` is open while this worker runs the call, ``waiting`` while it looks after another that does. When it
+    ended without an outcome it was handed back, and the caller asks another worker.
+    """
 
     call: CallTool
     note: str = ""
     stopped: str | None = None
     outcome: ToolOutcome | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
-    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    attempt: anyio.CancelScope | None = None
+    waiting: anyio.CancelScope | None = None
 
     def report(self, note: str) -> None:
         """Show a line of progress with the next sign of life. May be called from any thread."""
         self.note = str(note)[:500]
 
     def stop(self, why: str) -> None:
-        """Cancel what of the call can be cancelled; its records are still written."""
+        """Cancel what of the call runs here; its records are still written. What runs elsewhere is waited for."""
         if self.stopped is None:
             self.stopped = why
-            self.scope.cancel()
+            if self.attempt is not None:
+                self.attempt.cancel()
+
+    def hand_back(self) -> None:
+        """Wait no longer for another worker's outcome."""
+        if self.waiting is not None:
+            self.waiting.cancel()
 
 
-Work = Callable[[Run], Awaitable[ToolOutcome]]
+Work = Callable[[Run], Awaitable[ToolOutcome | None]]
+"""Carries a call out; None when it is handed back."""
 
 
 class Calls:
-    """Runs calls in ``tasks`` by ``work``, which carries one out and heeds ``run.scope``."""
+    """Runs calls in ``tasks`` by ``work``."""
 
     def __init__(self, tasks: TaskGroup, work: Work) -> None:
         self._tasks = tasks
@@ -68,7 +80,7 @@ class Calls:
                 await run.ended.wait()
                 break
             yield ToolProgress(call=call.call, note=run.note)
-        if run.outcome is not None:  # without one this worker is being closed, and the caller asks another
+        if run.outcome is not None:
             yield run.outcome
 
     def stop(self, key: str, why: str) -> None:
@@ -83,6 +95,7 @@ class Calls:
             await self._all_ended()
         for run in list(self._runs.values()):
             run.stop("the tools worker was shut down")
+            run.hand_back()
         await self._all_ended()
 
     async def _all_ended(self) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
+import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
@@ -64,15 +65,14 @@ class Carrier:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
-    async def carry_out(self, run: Run) -> ToolOutcome:
-        """The outcome of the call, recorded where it has to be. Raises nothing that a tool or guard raised."""
+    async def carry_out(self, run: Run) -> ToolOutcome | None:
+        """The outcome of the call, recorded where it has to be; None when another worker has it and we must leave.
+
+        Raises nothing that a tool or guard raised.
+        """
         attempt = _Attempt()
-        outcome: ToolOutcome | None = None
-        with run.scope:
-            outcome = await self._once_only(run, attempt)
-        if outcome is None:
-            outcome = _stopped(run, attempt)
-        if not attempt.record:
+        outcome = await self._once_only(run, attempt)
+        if outcome is None or not attempt.record:
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
             self._parts.tasks.start_soon(self._record_read, run, outcome, attempt.seq)
@@ -84,10 +84,14 @@ class Carrier:
         """Nobody waits for this: a read whose result is not recorded may run again."""
         await self._parts.ledger.finish(run.call, outcome, over, patient=False)
 
-    async def _once_only(self, run: Run, attempt: _Attempt) -> ToolOutcome:
+    async def _once_only(self, run: Run, attempt: _Attempt) -> ToolOutcome | None:
         """Run the call unless the ledger knows how it ended; as often as another worker is quicker."""
         while True:
-            state, trouble = await self._settled(run)
+            with anyio.CancelScope() as run.waiting:
+                state, trouble = await self._settled(run)
+            if run.waiting.cancelled_caught:
+                return None
+            run.waiting = None
             if isinstance(state, Done):
                 return repeated(state.outcome)
             catalogue = await self._parts.shelf.catalogue()
@@ -100,7 +104,7 @@ class Carrier:
                 return faults.refused(run.call.call, listed)
             if trouble is not None and not listed.spec.repeatable:
                 return faults.incident(run.call.call, _NO_LEDGER.format(run.call.name), trouble)
-            outcome = await self._dispatched(run, catalogue, listed, attempt)
+            outcome = await self._attempted(run, catalogue, listed, attempt)
             if not attempt.lost:
                 return outcome
 
@@ -110,10 +114,20 @@ class Carrier:
         except BusError as error:
             return Fresh(), error
 
+    async def _attempted(
+        self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
+    ) -> ToolOutcome:
+        """Dispatch the call, unless it is stopped before or meanwhile."""
+        attempt.spec = listed.spec
+        if run.stopped is not None:
+            return _stopped(run, attempt)
+        with anyio.CancelScope() as run.attempt:
+            return await self._dispatched(run, catalogue, listed, attempt)
+        return _stopped(run, attempt)
+
     async def _dispatched(
         self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
     ) -> ToolOutcome:
-        attempt.spec = listed.spec
         try:
             invocation = self._invocation(run, listed)
         except ToolError as error:

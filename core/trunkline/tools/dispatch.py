@@ -68,9 +68,10 @@ class Dispatch:
             if isinstance(error, anyio.get_cancelled_exc_class()) and being_cancelled():
                 raise
             return _refusal(guard, invocation, error, trip)
-        if not isinstance(outcome, ToolOutcome):
+        asking = isinstance(outcome, ToolOutcome) and outcome.status == "approval"
+        if not isinstance(outcome, ToolOutcome) or (asking and trip.performed):
             return _withheld(guard, invocation, None, trip)
-        if outcome.status == "approval" and not trip.performed:
+        if asking:
             return await self._asked(index, invocation, outcome, perform, trip)
         return outcome
 

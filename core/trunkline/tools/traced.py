@@ -14,10 +14,12 @@ def traced(work: Work, *, capture: bool) -> Work:
     """The same work with a span around it. ``capture`` puts arguments and result into the span."""
     tracer = trace.get_tracer("trunkline.tools")
 
-    async def with_span(run: Run) -> ToolOutcome:
+    async def with_span(run: Run) -> ToolOutcome | None:
         with tracer.start_as_current_span(f"{names.EXECUTE_TOOL} {run.call.name}") as span:
             span.set_attributes(_known(run))
             outcome = await work(run)
+            if outcome is None:
+                return None
             _tell(span, outcome)
             if capture and span.is_recording():
                 span.set_attribute(names.GEN_AI_TOOL_ARGUMENTS, json.dumps(run.call.arguments))

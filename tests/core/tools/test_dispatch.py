@@ -128,6 +128,18 @@ async def test_a_guard_that_fails_after_the_tool_ran_says_that_it_ran() -> None:
     assert len(tool.reached) == 1
 
 
+async def test_a_question_that_comes_too_late_is_a_failed_check() -> None:
+    """What ran already cannot be asked about."""
+
+    async def ask_later(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        await proceed(call)
+        return ToolOutcome(call="", status="approval", question="May it?")
+
+    outcome, tool = await dispatched(("gate", ask_later))
+    assert outcome.output.startswith("act ran, but its result was withheld")
+    assert len(tool.reached) == 1
+
+
 async def test_a_guard_cannot_run_a_writing_tool_twice() -> None:
     """To proceed twice with what must not run twice is a failed check."""
 
