@@ -20,6 +20,8 @@ from trunkline_bus import BusError, Refusal
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.5
+FIRST_SECONDS = 1.0
+"""How long the start waits for memory, so that the default block is there when the gateway first answers."""
 
 
 class GatewayWorker(Worker):
@@ -61,6 +63,8 @@ class GatewayWorker(Worker):
         self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port)
         self.resources.callback(self._server.release)
         self.address = self._server.address
+        with anyio.move_on_after(FIRST_SECONDS):
+            await self._make_default_block()
         await BusFace(messages, conversations, self._blocks).answer_on(context.service)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)

@@ -1,6 +1,6 @@
 """A gateway and a memory worker on a real server, over real HTTP, with a monitor that does what a test tells it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 
 import anyio
@@ -31,6 +31,13 @@ class House:
     @property
     def token(self) -> str:
         return self.platform.token
+
+
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+    """Wait until the condition holds."""
+    with anyio.fail_after(seconds):
+        while not await condition():  # noqa: ASYNC110  it is asked over the bus
+            await anyio.sleep(0.01)
 
 
 @pytest.fixture

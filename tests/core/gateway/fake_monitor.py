@@ -22,7 +22,7 @@ from trunkline.messages.turn import (
     TurnRequested,
 )
 from trunkline.subjects import FEED, INBOX, JOURNAL, STORE_MESSAGES
-from trunkline_bus import Bus
+from trunkline_bus import Bus, BusError, Stored
 
 USAGE = Usage(input_tokens=7, output_tokens=3)
 
@@ -76,7 +76,7 @@ class Desk:
         append = AppendConversation(
             block=request.block, conversation=request.conversation, messages=messages, actor="fake"
         )
-        await self._bus.call(STORE_MESSAGES, append)
+        await insist(lambda: self._bus.call(STORE_MESSAGES, append, timeout=2.0))
         message_id = answer.id if text else None
         await self.journal(
             ModelCallFinished(step=0, text=text, usage=USAGE),
@@ -89,6 +89,16 @@ class Desk:
 
     def _keys(self) -> dict[str, str]:
         return {"conversation": self.request.conversation, "turn": self.request.turn}
+
+
+async def insist(act: Callable[[], Awaitable[object]]) -> None:
+    """Do what may be repeated until it is done."""
+    while True:
+        try:
+            await act()
+            return
+        except BusError:
+            await anyio.sleep(0.05)
 
 
 Script = Callable[[Desk], Awaitable[None]]
@@ -115,19 +125,25 @@ class FakeMonitor:
         done: set[int] = set()
         async with anyio.create_task_group() as tasks:
             while True:
-                async for stored in self._bus.history(INBOX):
+                for stored in await self._waiting():
                     if stored.seq not in done and not self.paused:
                         done.add(stored.seq)
                         self.seen.append(stored.data)
                         tasks.start_soon(self._serve, stored.seq, stored.data)
                 await anyio.sleep(0.01)
 
+    async def _waiting(self) -> list[Stored[InboxItem]]:
+        try:
+            return [stored async for stored in self._bus.history(INBOX)]
+        except BusError:
+            return []
+
     async def _serve(self, seq: int, item: InboxItem) -> None:
         if isinstance(item, TurnRequested):
             desk = Desk(self._bus, item)
             await desk.begin()
             await self.script(desk)
-        await self._bus.delete(INBOX, seq)
+        await insist(lambda: self._bus.delete(INBOX, seq))
 
     @property
     def requests(self) -> list[TurnRequested]:

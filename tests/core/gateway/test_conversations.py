@@ -17,7 +17,7 @@ from trunkline.gateway.http.schemas import (
 from trunkline.messages.conversation import Message, ToolCall
 from trunkline.messages.turn import TextReset, ToolEnded, ToolStarted
 
-from .conftest import House
+from .conftest import House, until
 from .fake_monitor import Desk
 from .sse_client import converse, events_in, text_of
 
@@ -193,13 +193,15 @@ async def test_a_client_that_leaves_does_not_end_the_turn(house: House) -> None:
     async with house.http.stream("POST", NEW, json={"content": "hi"}) as response:
         conversation = response.headers["x-conversation-id"]
     left.set()
-    with anyio.fail_after(10):
-        while True:
-            messages = detail((await house.http.get(f"/conversations/{conversation}")).content).messages
-            if len(messages) == 2:
-                break
-            await anyio.sleep(0.02)
-    assert messages[-1].content == "still here"
+    stored: list[str] = []
+
+    async def answered() -> bool:
+        found = detail((await house.http.get(f"/conversations/{conversation}")).content).messages
+        stored[:] = [message.content for message in found]
+        return len(stored) == 2
+
+    await until(answered)
+    assert stored == ["hi", "still here"]
 
 
 @pytest.mark.parametrize(

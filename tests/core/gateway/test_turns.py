@@ -21,7 +21,7 @@ from trunkline.messages.turn import (
 )
 from trunkline_bus import RemoteFault
 
-from .conftest import House
+from .conftest import House, until
 from .fake_monitor import Desk
 from .sse_client import converse, events_in
 
@@ -35,14 +35,26 @@ def turn(response: httpx.Response) -> Turn:
     return msgspec.json.decode(response.content, type=Turn)
 
 
-async def until(house: House, kind: type, count: int = 1) -> list[object]:
+async def seen(house: House, kind: type, count: int = 1) -> list[object]:
     """The items of a kind that reached the monitor."""
-    with anyio.fail_after(10):
-        while True:
-            found = [item for item in house.monitor.seen if isinstance(item, kind)]
-            if len(found) >= count:
-                return found
-            await anyio.sleep(0.01)
+
+    def found() -> list[object]:
+        return [item for item in house.monitor.seen if isinstance(item, kind)]
+
+    async def enough() -> bool:
+        return len(found()) >= count
+
+    await until(enough)
+    return found()
+
+
+async def status(house: House, turn: str, wanted: str) -> None:
+    """Wait until the turn stands as wanted."""
+
+    async def stands() -> bool:
+        return (await house.terminal.turn(turn)).status == wanted
+
+    await until(stands)
 
 
 @pytest.fixture
@@ -62,9 +74,7 @@ def held(house: House) -> anyio.Event:
 async def begin(house: House) -> str:
     """Begin a turn and wait until it runs."""
     accepted = await house.terminal.send(SendMessage(content="go"))
-    with anyio.fail_after(10):
-        while (await house.terminal.turn(accepted.turn)).status == "queued":
-            await anyio.sleep(0.01)
+    await status(house, accepted.turn, "running")
     return accepted.turn
 
 
@@ -76,12 +86,10 @@ async def test_where_a_turn_stands(house: House, held: anyio.Event) -> None:
     found = turn(await house.http.get(path))
     assert (found.status, found.block, found.conversation_id) == ("queued", "main", accepted.conversation)
     house.monitor.paused = False
-    await until(house, object)
+    await seen(house, object)
     held.set()
-    with anyio.fail_after(10):
-        while (found := turn(await house.http.get(path))).status != "finished":
-            assert found.status in ("queued", "running")
-            await anyio.sleep(0.01)
+    await status(house, accepted.turn, "finished")
+    found = turn(await house.http.get(path))
     assert (found.finish_reason, found.usage.prompt_tokens) == ("stop", 7)
     assert found.message_id is not None
     assert (await house.http.get("/api/turns/turn_none")).status_code == 404
@@ -93,15 +101,13 @@ async def test_cancel(house: House, held: anyio.Event) -> None:
     response = await house.http.post(f"/api/turns/{id}/cancel")
     assert response.status_code == 202
     await house.terminal.cancel(id, mode="after_step")
-    cancels = await until(house, TurnCancelRequested, 2)
+    cancels = await seen(house, TurnCancelRequested, 2)
     assert cancels == [
         TurnCancelRequested(turn=id, by="owner", mode="now"),
         TurnCancelRequested(turn=id, by="channel:terminal", mode="after_step"),
     ]
     held.set()
-    with anyio.fail_after(10):
-        while (await house.terminal.turn(id)).status != "finished":
-            await anyio.sleep(0.01)
+    await status(house, id, "finished")
     assert turn(await house.http.post(f"/api/turns/{id}/cancel")).finish_reason == "stop"
     assert (await house.http.post("/api/turns/turn_none/cancel")).status_code == 404
     assert (await house.http.post(f"/api/turns/{id}/cancel", json={"mode": "never"})).status_code == 400
@@ -113,14 +119,12 @@ async def test_steer(house: House, held: anyio.Event) -> None:
     response = await house.http.post(f"/api/turns/{id}/steer", json={"content": "left!"})
     assert response.status_code == 202
     taken = msgspec.json.decode(response.content, type=Accepted)
-    steered = (await until(house, TurnSteered))[0]
+    steered = (await seen(house, TurnSteered))[0]
     assert isinstance(steered, TurnSteered)
     assert (steered.turn, steered.request.message.content) == (id, "left!")
     assert (taken.turn, taken.message_id) == (id, steered.request.message.id)
     held.set()
-    with anyio.fail_after(10):
-        while (await house.terminal.turn(id)).status != "finished":
-            await anyio.sleep(0.01)
+    await status(house, id, "finished")
     accepted = await house.terminal.send(SendMessage(content="and now?", steer=id))
     assert accepted.turn != id
     assert accepted.conversation == taken.conversation_id
@@ -137,7 +141,6 @@ async def test_the_first_decision_counts(house: House) -> None:
         await desk.show(
             ToolStarted(step=0, call=call), ApprovalRequested(call=call, call_hash=HASH, question="Write x?")
         )
-        house.monitor.script = lambda _: anyio.sleep(0)
         decided.append(desk)
 
     decided: list[Desk] = []
@@ -162,7 +165,7 @@ async def test_the_first_decision_counts(house: House) -> None:
     nothing = f"/api/turns/{id}/calls/c2/decision"
     assert (await house.http.post(nothing, json={"allow": True, "hash": HASH})).status_code == 404
     assert (await house.http.post(path, json={"allow": True, "hash": HASH})).status_code == 202
-    found = (await until(house, ApprovalDecided))[0]
+    found = (await seen(house, ApprovalDecided))[0]
     assert found == ApprovalDecided(turn=id, call="c1", call_hash=HASH, allow=True, by="owner")
     await decided[0].journal(ApprovalRecorded(call_id="c1", allow=True, by="owner"))
     with pytest.raises(RemoteFault, match="allowed by owner already") as late:

@@ -1,0 +1,222 @@
+"""Blocks over HTTP and the bus: made, shown, put away and brought back byte for byte, deleted (MB-F1..F5, F29)."""
+
+import hashlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from trunkline.errors import ErrorCode
+from trunkline.gateway.blocks import together
+from trunkline.gateway.http.schemas import Blocks, BlockState, Error
+from trunkline.messages.blocks import BlockConfig, Pulse, PulseBeat, PulseState
+from trunkline.messages.conversation import AppendConversation, Message
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.memory import ReadMemory, WriteMemory
+from trunkline.runtime.feed import FeedReader
+from trunkline.subjects import MEMORY_READ, MEMORY_WRITE, PULSE_BUCKET, STORE_MESSAGES
+from trunkline_bus import RemoteFault
+
+from .conftest import House
+
+pytestmark = pytest.mark.anyio
+
+
+def fingerprint(folder: Path) -> dict[str, str]:
+    """Every file below a folder with the hash of its bytes."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+async def talk(house: House, text: str, **given: str) -> str:
+    """Have a turn, and return its conversation."""
+    accepted = await house.terminal.send(SendMessage(content=text, **given))
+    async for _ in FeedReader(house.bus, accepted.conversation, accepted.turn):
+        pass
+    return accepted.conversation
+
+
+async def test_the_default_block_is_there(house: House) -> None:
+    """A fresh home has one block, and messages that name none go there."""
+    assert [block.name for block in await house.terminal.blocks()] == ["main"]
+    await talk(house, "hi")
+    assert house.monitor.requests[0].block == "main"
+    assert (await house.terminal.block("main")).conversations == 1
+
+
+async def test_a_block_is_made_and_shown(house: House) -> None:
+    """Over HTTP: made with its choices, listed by name, shown, and made no second time."""
+    config = {"description": "The garden", "goals": ["tomatoes"], "model": "offline", "monitor_name": "Rose"}
+    response = await house.http.post("/api/blocks", json={"name": "garden", "config": config})
+    assert response.status_code == 201
+    made = msgspec.json.decode(response.content, type=BlockState)
+    assert made.config == BlockConfig(
+        description="The garden", goals=("tomatoes",), model="offline", monitor_name="Rose"
+    )
+    assert (made.status, made.conversations) == ("SLEEPING", 0)
+    assert abs((datetime.now(UTC) - made.created_at).total_seconds()) < 60
+    listed = msgspec.json.decode((await house.http.get("/api/blocks")).content, type=Blocks)
+    assert [block.name for block in listed.blocks] == ["garden", "main"]
+    assert msgspec.json.decode((await house.http.get("/api/blocks/garden")).content, type=BlockState) == made
+    again = await house.http.post("/api/blocks", json={"name": "garden"})
+    assert (again.status_code, again.json()["code"]) == (409, "conflict")
+    file = await house.bus.call(MEMORY_READ, ReadMemory(path="blocks/garden/monitor.md"))
+    assert "Rose" in file.content
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Garden", "-x", "a" * 33, "a b", "../x", "a/b", "ä", "x\n", ".archive", "a_b", "*"]
+)
+async def test_bad_names_are_refused(house: House, name: str) -> None:
+    """The name rule of MB-F3; nothing is made."""
+    response = await house.http.post("/api/blocks", json={"name": name})
+    assert response.status_code == 400
+    assert msgspec.json.decode(response.content, type=Error).code == "invalid_request"
+    with pytest.raises(RemoteFault) as refused:
+        await house.terminal.create_block(name)
+    assert refused.value.code == ErrorCode.INVALID_REQUEST
+    assert "small letters" in refused.value.message
+    with pytest.raises(RemoteFault) as unknown:
+        await house.terminal.send(SendMessage(content="hi", block=name or "none"))
+    assert unknown.value.code == ErrorCode.NOT_FOUND
+
+
+async def test_unknown_choices_are_refused(house: House) -> None:
+    """A choice that no block has is a mistake, not something to pass over."""
+    response = await house.http.post("/api/blocks", json={"name": "x", "config": {"modell": "y"}})
+    assert response.status_code == 400
+
+
+async def test_archive_and_restore_bring_back_every_byte(house: House) -> None:
+    """Conversations, memory and the workspace go away together and come back as they were."""
+    await house.terminal.create_block("garden")
+    conversation = await talk(house, "plant", block="garden")
+    write = WriteMemory(path="blocks/garden/notes/ü.md", content="söl\r\n\x07", actor="test")
+    await house.bus.call(MEMORY_WRITE, write)
+    home = house.platform.home
+    workspace = home.workspace("garden")
+    (workspace / "deep").mkdir(parents=True)
+    (workspace / "deep" / "bytes.bin").write_bytes(bytes(range(256)))
+    before = fingerprint(home.memory / "blocks" / "garden"), fingerprint(workspace)
+    assert before[0]
+
+    assert (await house.http.post("/api/blocks/garden/archive")).status_code == 204
+    assert not workspace.exists()
+    assert not (home.memory / "blocks" / "garden").exists()
+    found = await house.terminal.block_list(archived=True)
+    assert [block.name for block in found.blocks] == ["main"]
+    assert [(one.name, one.archive.startswith("garden_20")) for one in found.archived] == [("garden", True)]
+    with pytest.raises(RemoteFault) as gone:
+        await house.terminal.send(SendMessage(content="hi", block="garden"))
+    assert gone.value.code == ErrorCode.NOT_FOUND
+    assert (await house.http.get(f"/conversations/{conversation}")).status_code == 404
+
+    assert (await house.http.post("/api/blocks/garden/restore")).status_code == 200
+    assert (fingerprint(home.memory / "blocks" / "garden"), fingerprint(workspace)) == before
+    assert (await house.terminal.block_list(archived=True)).archived == ()
+    await talk(house, "again", conversation=conversation)
+    messages = (await house.terminal.conversation(conversation)).messages
+    assert [message.content for message in messages][0::2] == ["plant", "again"]
+
+
+async def test_restore_needs_a_free_name_and_an_archive(house: House) -> None:
+    """A block in the way is a conflict, and what was never put away is not found. The newest archive comes back."""
+    await house.terminal.create_block("garden", BlockConfig(description="old"))
+    await house.terminal.archive_block("garden")
+    await house.terminal.create_block("garden", BlockConfig(description="new"))
+    with pytest.raises(RemoteFault) as taken:
+        await house.terminal.restore_block("garden")
+    assert taken.value.code == ErrorCode.CONFLICT
+    await house.terminal.archive_block("garden")
+    assert (await house.terminal.restore_block("garden")).config.description == "new"
+    with pytest.raises(RemoteFault) as unknown:
+        await house.terminal.restore_block("desert")
+    assert unknown.value.code == ErrorCode.NOT_FOUND
+
+
+async def test_delete(house: House) -> None:
+    """A block goes with its workspace, an archive without touching the block; memory's history keeps the text."""
+    await house.terminal.create_block("garden")
+    await house.terminal.archive_block("garden")
+    await house.terminal.create_block("garden")
+    workspace = house.platform.home.workspace("garden")
+    workspace.mkdir(parents=True)
+    assert (await house.http.delete("/api/blocks/garden", params={"archived": "true"})).status_code == 204
+    assert workspace.is_dir()
+    assert (await house.terminal.block_list(archived=True)).archived == ()
+    assert (await house.http.delete("/api/blocks/garden")).status_code == 204
+    assert not workspace.exists()
+    assert (await house.http.get("/api/blocks/garden")).status_code == 404
+    assert (await house.http.delete("/api/blocks/garden")).status_code == 404
+    assert (await house.http.delete("/api/blocks/garden?archived=perhaps")).status_code == 400
+
+
+async def test_a_block_at_work_stays(house: House) -> None:
+    """Archiving or deleting is refused while a turn is under way, and nothing is lost."""
+    house.monitor.paused = True
+    await house.terminal.send(SendMessage(content="hi"))
+    for refused in (
+        await house.http.post("/api/blocks/main/archive"),
+        await house.http.delete("/api/blocks/main"),
+    ):
+        assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
+    assert [block.name for block in await house.terminal.blocks()] == ["main"]
+
+
+async def test_a_block_that_is_switched_off_takes_nothing(house: House) -> None:
+    """``enabled = false`` in its file refuses messages, and works at once."""
+    await house.terminal.create_block("garden", BlockConfig(enabled=False))
+    with pytest.raises(RemoteFault, match="switched off") as refused:
+        await house.terminal.send(SendMessage(content="hi", block="garden"))
+    assert refused.value.code == ErrorCode.CONFLICT
+    write = WriteMemory(path="blocks/garden/block.toml", content="enabled = true\n", actor="test")
+    await house.bus.call(MEMORY_WRITE, write)
+    await talk(house, "hi", block="garden")
+
+
+async def test_a_broken_file_is_shown_and_hurts_nobody(house: House) -> None:
+    """A block whose file cannot be read shows ERROR; the list and the others live."""
+    await house.terminal.create_block("garden")
+    write = WriteMemory(path="blocks/garden/block.toml", content="model = [", actor="test")
+    await house.bus.call(MEMORY_WRITE, write)
+    states = {block.name: block.pulse.status for block in await house.terminal.blocks()}
+    assert states == {"garden": "ERROR", "main": "SLEEPING"}
+
+
+async def test_nothing_revives_a_block_that_was_put_away(house: House) -> None:
+    """A late turn's messages are refused, instead of making half a block."""
+    append = AppendConversation(
+        block="gone", conversation="conv_x", messages=(Message(id="m", role="user", content="x"),), actor="t"
+    )
+    with pytest.raises(RemoteFault) as refused:
+        await house.bus.call(STORE_MESSAGES, append)
+    assert refused.value.code == ErrorCode.NOT_FOUND
+    assert not (house.platform.home.memory / "blocks" / "gone").exists()
+
+
+async def test_the_pulse_is_what_living_monitors_say(house: House) -> None:
+    """Over several monitors the busiest counts; a block nobody speaks for sleeps."""
+    bucket = house.bus.kv(PULSE_BUCKET)
+    ran = datetime.now(UTC)
+    said: list[tuple[str, PulseState]] = [("a", "ACTIVE"), ("b", "BUSY"), ("c", "ERROR")]
+    for monitor, status in said:
+        pulse = Pulse(status=status, last_run=ran, current_task="t" if status == "BUSY" else None)
+        await bucket.put(monitor, PulseBeat(block="main", monitor=monitor, pulse=pulse))
+    shown = (await house.terminal.block("main")).pulse
+    assert (shown.status, shown.current_task, shown.last_run) == ("BUSY", "t", ran)
+    await bucket.delete("b")
+    assert (await house.terminal.block("main")).pulse.status == "ERROR"
+    for monitor in ("a", "c"):
+        await bucket.delete(monitor)
+    assert (await house.terminal.block("main")).pulse == Pulse()
+
+
+def test_the_order_of_states() -> None:
+    """BUSY before ERROR before ACTIVE before SLEEPING."""
+    order: tuple[PulseState, ...] = ("SLEEPING", "ACTIVE", "ERROR", "BUSY")
+    for count in range(1, 5):
+        assert together(Pulse(status=status) for status in order[:count]).status == order[count - 1]

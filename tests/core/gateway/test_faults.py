@@ -1,0 +1,223 @@
+"""What happens when something is away or ends: no bus, no memory, a worker that drains, a client that repeats."""
+
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx
+import msgspec
+import pytest
+
+from trunkline.config import load_config
+from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
+from trunkline.gateway.http.contract import OPERATIONS, document
+from trunkline.gateway.http.schemas import Error, Readiness
+from trunkline.gateway.worker import GatewayWorker
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.turn import TextDelta
+from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.runtime.home import Home
+from trunkline.runtime.host import HostSettings, host
+from trunkline.runtime.worker import Worker
+from trunkline.subjects import INBOX
+from trunkline.testing.platform import clean_environ, platform
+from trunkline_bus import Bus, EmbeddedServer, RemoteFault, ServerSettings, connect
+
+from .conftest import House, until
+from .fake_monitor import Desk
+from .sse_client import events_in
+
+pytestmark = pytest.mark.anyio
+
+NEW = "/conversations/messages"
+
+
+@asynccontextmanager
+async def lone_gateway(home: Path, server: EmbeddedServer, stop: anyio.Event) -> AsyncIterator[Worker]:
+    """A gateway with no other worker, on a server of the test's own."""
+    config = load_config(home, flags={"gateway.port": 0}, environ=clean_environ())
+    Home.of(config).prepare()
+    bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
+    async with anyio.create_task_group() as tasks:
+
+        async def run(*, task_status: anyio.abc.TaskStatus[Worker]) -> None:
+            await host(GatewayWorker, HostSettings(config, bus), stop, task_status=task_status)
+
+        yield await tasks.start(run)
+        tasks.cancel_scope.cancel()
+
+
+def http_to(worker: Worker) -> httpx.AsyncClient:
+    token = worker.context.home.token_file.read_text().strip()
+    return httpx.AsyncClient(
+        base_url=worker.address, headers={"authorization": f"Bearer {token}"}, timeout=30
+    )
+
+
+async def test_without_the_bus_nothing_is_accepted(tmp_path: Path) -> None:
+    """The bus away: 503 with the fixed sentence, the process lives, and it is not ready."""
+    away, gone = anyio.Event(), anyio.Event()
+
+    async def serve(*, task_status: anyio.abc.TaskStatus[EmbeddedServer]) -> None:
+        async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "bus")) as server:
+            task_status.started(server)
+            await away.wait()
+        gone.set()
+
+    async with anyio.create_task_group() as tasks:
+        server = await tasks.start(serve)
+        async with lone_gateway(tmp_path, server, anyio.Event()) as worker, http_to(worker) as http:
+            away.set()
+            await gone.wait()
+            response = await http.post(NEW, json={"content": "hi"})
+            assert response.status_code == 503
+            error = msgspec.json.decode(response.content, type=Error)
+            assert error.message == FIXED_SENTENCES[ErrorCode.ENGINE_UNAVAILABLE]
+            assert (await http.get("/healthz")).status_code == 200
+            ready = await http.get("/readyz")
+            assert ready.status_code == 503
+            assert msgspec.json.decode(ready.content, type=Readiness).checks["bus"] == "missing"
+
+
+async def test_without_memory_nothing_is_accepted(tmp_path: Path) -> None:
+    """Nobody to say whether the block exists: 503, the inbox stays empty, and it is not ready."""
+    async with (
+        EmbeddedServer(ServerSettings(store_dir=tmp_path / "bus")) as server,
+        lone_gateway(tmp_path, server, anyio.Event()) as worker,
+        http_to(worker) as http,
+    ):
+        response = await http.post(NEW, json={"content": "hi"})
+        assert (response.status_code, response.json()["code"]) == (503, "engine_unavailable")
+        assert await worker.context.bus.last(INBOX) is None
+        ready = msgspec.json.decode((await http.get("/readyz")).content, type=Readiness)
+        assert (ready.status, ready.checks["bus"], ready.checks["memory"]) == (
+            "not_ready",
+            "ok",
+            "missing",
+        )
+
+
+async def test_without_a_monitor_messages_are_accepted(house: House) -> None:
+    """No agent alive is fine: the message is on disk and will be answered."""
+    house.monitor.paused = True
+    accepted = await house.terminal.send(SendMessage(content="hi"))
+    stored = await house.bus.last(INBOX, conversation=accepted.conversation)
+    assert stored is not None
+    ready = await house.http.get("/readyz")
+    assert (ready.status_code, ready.json()["checks"]["monitor"]) == (200, "missing")
+
+
+async def test_a_server_that_dies_and_comes_back(house: House) -> None:
+    """nats-server killed in mid-stream: the reader goes on when it is back, without gap or repeat."""
+    server = house.platform.instance.server
+    assert server is not None
+    shown = anyio.Event()
+
+    async def script(desk: Desk) -> None:
+        await desk.say("one ")
+        await shown.wait()
+        os.kill(server.pid, signal.SIGKILL)
+        await desk.say("two ", offset=4)
+        await desk.end("one two ")
+
+    house.monitor.script = script
+    texts = []
+    accepted = await house.terminal.send(SendMessage(content="go"))
+    with anyio.fail_after(30):
+        async for event in house.terminal.watch(accepted.conversation, accepted.turn):
+            if isinstance(event, TextDelta):
+                texts.append(event.text)
+                shown.set()
+    assert "".join(texts) == "one two "
+
+
+async def test_a_client_that_repeats_itself_has_one_turn(house: House) -> None:
+    """The same client id over the bus: the same conversation, turn and message, and one item in the inbox."""
+    message = SendMessage(content="hi", client_id="x")
+    first, second = await house.terminal.send(message), await house.terminal.send(message)
+    assert (first.turn, first.conversation, first.message_id) == (
+        second.turn,
+        second.conversation,
+        second.message_id,
+    )
+    other = GatewayClient(house.bus, "telegram")
+    assert (await other.send(message)).conversation != first.conversation, "a channel speaks for itself only"
+
+    async def both() -> bool:
+        return len(house.monitor.requests) == 2
+
+    await until(both)
+    assert {request.channel for request in house.monitor.requests} == {"terminal", "telegram"}
+    later = await house.terminal.send(message)
+    assert (later.turn, later.duplicate) == (first.turn, True)
+
+
+async def test_too_large_over_the_bus(house: House) -> None:
+    """The limit holds for channels as well, with a sentence for people."""
+    with pytest.raises(RemoteFault) as refused:
+        await house.terminal.send(SendMessage(content="x" * 1_000_001))
+    assert refused.value.code == ErrorCode.TOO_LARGE
+
+
+async def test_nobody_answers(nats: Bus) -> None:
+    """Without a gateway the client says so, and what to do."""
+    with pytest.raises(Unavailable, match="No gateway answers") as refused:
+        await GatewayClient(nats, "terminal", patience=0.3).blocks()
+    assert "trunkline up" in refused.value.hint
+
+
+@pytest.fixture
+async def nats(tmp_path: Path) -> AsyncIterator[Bus]:
+    config = load_config(tmp_path, environ=clean_environ())
+    async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "bus")) as server:
+        settings = bus_settings(config, url=server.url, user=server.user, password=server.password)
+        async with connect(settings) as bus:
+            yield bus
+
+
+async def test_a_gateway_that_drains_lets_its_readers_go(tmp_path: Path) -> None:
+    """At a drain streams end cleanly, so clients come back elsewhere with their last id; nothing hangs."""
+    async with (
+        platform(tmp_path, workers=("gateway", "memory")) as running,
+        httpx.AsyncClient(base_url=running.url, headers={"x-api-key": running.token}, timeout=20) as http,
+        http.stream("POST", NEW, json={"content": "hi"}) as response,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(running.instance.workers["gateway"].drain)
+        with anyio.fail_after(8):
+            assert [event async for event in events_in(response)] == []
+
+
+async def test_a_restarted_gateway_knows_its_turns(tmp_path: Path) -> None:
+    """Nothing that was accepted lives in the gateway: after a restart the conversation is there."""
+    async with platform(tmp_path, workers=("gateway", "memory")) as running:
+        accepted = await GatewayClient(running.bus, "terminal").send(SendMessage(content="hi"))
+    async with platform(tmp_path, workers=("gateway", "memory")) as running:
+        client = GatewayClient(running.bus, "terminal")
+        assert (await client.turn(accepted.turn)).status == "queued"
+        view = await client.conversation(accepted.conversation)
+        assert [message.content for message in view.messages] == ["hi"]
+        assert view.running == accepted.turn
+
+
+async def test_the_contract_is_served(house: House) -> None:
+    """``/openapi.json`` describes every route that there is, and every reference in it leads somewhere."""
+    served = (await house.http.get("/openapi.json")).json()
+    assert served == msgspec.json.decode(msgspec.json.encode(document()))
+    for method, path, *_ in OPERATIONS:
+        response = await house.http.request(method, path.format(id="x", name="x", call="x"), content=b"!")
+        assert response.status_code != 405, (method, path)
+    text = msgspec.json.encode(served).decode()
+    for name in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
+        assert name in served["components"]["schemas"]
+
+
+async def test_other_methods_are_refused(house: House) -> None:
+    """A method that a path does not know is 405 in the usual shape."""
+    response = await house.http.put("/conversations", json={})
+    assert response.status_code == 405
+    assert msgspec.json.decode(response.content, type=Error).code == "invalid_request"
