@@ -137,9 +137,9 @@ async def journal_of(running: ProcessPlatform, accepted: MessageAccepted) -> lis
 
 
 async def check_turn(
-    running: ProcessPlatform, accepted: MessageAccepted, roles: Iterable[str]
+    running: ProcessPlatform, accepted: MessageAccepted, roles: Iterable[str], *, owner_lived: bool = True
 ) -> ConversationView:
-    """What must hold of any finished turn."""
+    """What must hold of any finished turn. An owner killed with its last breath took its own span along."""
     view = await view_of(running, accepted.conversation)
     ids = [message.id for message in view.messages]
     assert len(ids) == len(set(ids)) and [message.role for message in view.messages] == list(roles)

@@ -1,0 +1,1 @@
+"""Side-by-side measurements, each in one run on one machine. Never run as timed tests."""
