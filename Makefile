@@ -1,6 +1,6 @@
 # What a person types. Needs Python 3.11 or later, git and make; the rest comes into .venv.
 .POSIX:
-.PHONY: help chat up doctor setup test lint lock clean
+.PHONY: help chat up doctor setup test lint docs lock clean
 
 BIN = .venv/bin
 
@@ -10,6 +10,7 @@ help:
 	@echo "make doctor  set up and check the installation"
 	@echo "make test    set up and run every test"
 	@echo "make lint    ruff and mypy only"
+	@echo "make docs    draw docs/reference from the code again"
 	@echo "make lock    pin the dependencies of requirements.in again (needs uv)"
 	@echo "make clean   remove .venv, caches and builds; your data stays"
 
@@ -36,6 +37,9 @@ test: setup
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: setup
+	$(BIN)/python docs/generate.py
 
 lock:
 	uv pip compile requirements.in --quiet --universal --python-version 3.11 --generate-hashes \

@@ -1,0 +1,127 @@
+"""The page of the configuration: every section and key with type, default and meaning."""
+
+import importlib
+import tomllib
+import typing
+from importlib.metadata import distribution
+from pathlib import Path
+
+import msgspec
+
+from generator.markdown import code, default, fields_table, prose, shown, table
+from trunkline.abc.platform import ConfigSection
+from trunkline.config.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+
+INTRODUCTION = """
+# Configuration
+
+Settings stand in `trunkline.toml` in the home folder, `~/.trunkline` or the folder that `TRUNKLINE_HOME` names.
+Everything has a default, so the file may be absent. A setting is looked for in this order; the last one found counts:
+
+1. the default,
+2. `trunkline.toml`,
+3. the environment: `TRUNKLINE_<SECTION>__<KEY>`, in capitals, with two underscores between,
+4. a flag of the command.
+
+`trunkline config` prints every setting with its value and where it comes from. A key that does not exist, or a
+value that does not fit, stops the start with file, line and the nearest name. Lengths of time are seconds, sizes are bytes,
+and paths that do not begin with `/` are inside the home folder.
+
+A **secret** is never written into the file. Write the name of the environment variable that holds it:
+`{ env = "NAME" }`, or `"$NAME"`.
+
+Agents' own choices are not here but in memory, in plain files: `preferences.toml` (which model answers) and
+`blocks/<block>/block.toml` (a block's description, goals, model and tools; see [BlockConfig](messages.md#blockconfig)).
+"""
+
+MEANING = {
+    "runtime.memory_root": "where memory is kept: a git repository of plain files",
+    "runtime.provider_adapter": "the adapter that asks the model. `auto`: the first that is configured, else `offline`",
+    "runtime.auth_mode": "how people prove who they are; there is one way so far, the token of this home",
+    "runtime.tool_sources": "folders whose `.py` files are plugins and whose `tool.json` files are programs",
+    "bus.url": "the NATS server, several with commas between. Nothing: an embedded one is started",
+    "bus.user": "the user for that server",
+    "bus.password": "the user's password",
+    "bus.credentials_file": "a NATS credentials file, in place of user and password",
+    "bus.replicas": "on how many servers of a cluster each stream is kept",
+    "bus.journal_days": "how long journals of turns and the effect ledger are kept, in days",
+    "bus.feed_hours": "how long the feed can be read again, in hours",
+    "gateway.host": "the address to listen on; anything but 127.0.0.1 opens the gateway to the network",
+    "gateway.port": "the port; 0 takes any free one",
+    "gateway.max_content": "how large a message may be",
+    "gateway.default_block": "the block for messages that name none; it is made on the first start",
+    "monitor.engine_port": "the loopback port of the bare agent loop, `POST /engine/chat`; a free one when it is taken",
+    "monitor.bootstrap": "the first line of what every model is told",
+    "monitor.model_silence": "how long a model may say nothing before the call counts as failed",
+    "monitor.tool_silence": "how long a tools worker may be silent before its call is sent again, under the same key",
+    "monitor.coalesce": "how long text is gathered before it is shown",
+    "monitor.concurrency": "how many conversations are worked on at once",
+    "monitor.drain": "how long running turns may take to end when the worker stops",
+    "tools.workspaces": "holds one folder a block, in which its file tools work",
+    "tools.timeout": "how long a tool may take that does not say so itself",
+    "tools.drain": "how long running calls may take to end when the worker stops",
+    "tools.concurrency": "how many tools run at once",
+    "memory.group_window": "how long writes are gathered into one commit, at most",
+    "memory.store": "the plugin whose store keeps memory. Nothing: the built-in one",
+    "channels.enabled": "the channels that are run; a channel at a terminal is run by `trunkline chat`",
+    "telemetry.log_level": "how much is logged",
+    "telemetry.capture_content": "whether traces hold what people, models and tools say",
+    "telemetry.traces": "whether turns are traced at all",
+    "plugins.disabled": "plugins that are not loaded, by distribution or entry point",
+    "plugins.required": "plugins without which no worker starts",
+}
+"""What each key means. One that is missing here, or is no key any more, stops the generator."""
+
+
+def page() -> str:
+    """The whole page."""
+    keys = {
+        f"{part.name}.{field.name}" for part in _sections() for field in msgspec.structs.fields(part.type)
+    }
+    assert keys == set(MEANING), f"tell the meaning of {keys ^ set(MEANING)}"
+    parts = [INTRODUCTION.strip(), *map(_section, _sections())]
+    return "\n\n".join([*parts, *_plugins()])
+
+
+def _sections() -> tuple[msgspec.structs.FieldInfo, ...]:
+    return msgspec.structs.fields(Settings)
+
+
+def _section(part: msgspec.structs.FieldInfo) -> str:
+    hints = typing.get_type_hints(part.type, include_extras=True)
+    rows = [
+        (
+            code(field.name),
+            shown(hints[field.name]),
+            default(field).replace("PosixPath", ""),
+            MEANING[f"{part.name}.{field.name}"],
+            code(f"TRUNKLINE_{part.name}__{field.name}".upper()),
+        )
+        for field in msgspec.structs.fields(part.type)
+    ]
+    return f"## [{part.name}]\n\n" + table(("key", "type", "default", "means", "environment"), rows)
+
+
+def _plugins() -> list[str]:
+    """The sections of the plugins that come with the platform."""
+    note = (
+        "Each plugin checks its own section. These come with the platform. From the environment they are set by "
+        "`TRUNKLINE_ADAPTERS__OPENAI__MODEL` and the like."
+    )
+    parts = [f"## Sections of plugins\n\n{note}"]
+    for section in _declared():
+        title = f"### [{section.table}.{section.name}]"
+        parts.append(f"{title}\n\n{prose(section.type)}\n\n{fields_table(section.type)}")
+    return parts
+
+
+def _declared() -> list[ConfigSection]:
+    found: list[ConfigSection] = []
+    for file in sorted(ROOT.glob("[apc]*/*/pyproject.toml")):
+        name = tomllib.loads(file.read_text())["project"]["name"]
+        for point in distribution(name).entry_points.select(group="trunkline"):
+            declare = getattr(importlib.import_module(point.value), "trunkline_config", None)
+            found += declare() if declare else []
+    return sorted(found, key=lambda section: (section.table, section.name))

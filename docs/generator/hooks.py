@@ -1,0 +1,71 @@
+"""The page of the hooks: ``trunkline.hookspecs`` with its examples."""
+
+import inspect
+import re
+
+from generator.markdown import code, prose
+from trunkline import hookspecs
+from trunkline.plugins.report import GUARDS
+
+INTRODUCTION = """
+# Hooks
+
+A plugin takes part by implementing hooks. A hook is a plain function with the hook's name and `@trunkline.hookimpl`
+above it; it is synchronous and returns objects, and the objects do the work. Take only the arguments that you need.
+
+| a hook that | does | when it fails |
+|---|---|---|
+| **adds** | returns a list of objects | its objects are absent, and `trunkline doctor` says why |
+| **guards** | returns objects that may refuse something | what it guards is refused |
+| **decides** | returns an answer, or `None` to leave it to the next one | it is passed over |
+
+Objects come in the order of the distributions' names. Of deciding hooks and of middleware, those marked
+`@trunkline.hookimpl(tryfirst=True)` come first and those marked `trylast=True` last. `settings` is the plugin's own:
+its `section(Type)` is the plugin's checked section of `trunkline.toml`, its `home` the home folder.
+
+Each example below is a whole plugin and is run by the tests. Save one as a file in a folder that `runtime.tool_sources`
+names, or make it a package: [Your first plugin](../tutorial/first-plugin.md).
+"""
+
+_SECTION = re.compile(r"^# ([A-Z][a-z ]+) -+$|^def (trunkline_\w+)", re.MULTILINE)
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [INTRODUCTION.strip(), _contents()]
+    for worker, names in _by_worker().items():
+        parts.append(f"## {worker}")
+        parts += [_hook(name) for name in names]
+    return "\n\n".join(parts)
+
+
+def _by_worker() -> dict[str, list[str]]:
+    """The hooks in the order of the source, under its headings."""
+    found: dict[str, list[str]] = {}
+    for heading, name in _SECTION.findall(inspect.getsource(hookspecs)):
+        if heading:
+            found[heading] = []
+        else:
+            found[list(found)[-1]].append(name)
+    return found
+
+
+def _contents() -> str:
+    lines = [
+        f"* {worker}: " + ", ".join(f"[{name.removeprefix('trunkline_')}](#{name})" for name in names)
+        for worker, names in _by_worker().items()
+    ]
+    return "\n".join(lines)
+
+
+def _hook(name: str) -> str:
+    hook = getattr(hookspecs, name)
+    arguments = ", ".join(inspect.signature(hook).parameters)
+    said = prose(hook).replace(" A guard.", "")
+    return f"### {name}\n\n{code(f'{name}({arguments})')} {_kind(name)}\n\n{said}"
+
+
+def _kind(name: str) -> str:
+    if getattr(hookspecs, name).trunkline_spec["firstresult"]:
+        return "decides: the first answer that is not `None` counts."
+    return "guards: when it is broken, what it guards is refused." if name in GUARDS else "adds."

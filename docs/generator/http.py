@@ -1,0 +1,133 @@
+"""The page of the HTTP surface: every route of the gateway with its schemas, and the agent loop's."""
+
+import typing
+
+import msgspec
+
+from generator.markdown import code, fields_table, prose, table
+from trunkline.gateway.http.app import PUBLIC
+from trunkline.gateway.http.contract import NOTHING, OPERATIONS, STREAM
+from trunkline.monitor import engine
+
+INTRODUCTION = """
+# HTTP
+
+The gateway listens on `gateway.host` and `gateway.port`, by default `127.0.0.1:8420`. Every path except
+`/healthz` and `/readyz` wants the token of this home, which is in `~/.trunkline/token`: as
+`Authorization: Bearer TOKEN`, or as `X-API-Key: TOKEN`. The same contract is served as OpenAPI at `/openapi.json`.
+Plugins may add paths under `/x/<plugin>/`.
+
+Unknown fields of a request are passed over; no other fields than those listed here are sent. An error is
+`{"code": …, "message": …}` with one of the [fixed codes](errors.md). Every response has an `X-Correlation-ID`, which
+leads to the log. A browser's request from another site is refused, and so is one under a host name that is not this
+machine's.
+"""
+
+QUERIES = {
+    "/conversations": {
+        "limit": "1 to 100, by default 20",
+        "offset": "how many to pass over",
+        "search": "only those that hold these words",
+        "from": "only those that changed at or after this time (ISO 8601)",
+        "to": "only those that changed at or before this time",
+        "block": "only those of this block",
+    },
+    "/conversations/{id}": {"include": "`tools` shows tool results too"},
+    "/api/turns/{id}/events": {
+        "from": "a position; the events behind it come. Goes before the header `Last-Event-ID`"
+    },
+    "/api/blocks": {"archived": "`true` lists the archived ones too"},
+}
+"""Parameters of GET requests, which the contract's structs do not know."""
+
+DELETE_QUERY = {"archived": "`true` deletes the newest archive of that name instead of the block"}
+
+NOTES = {
+    ("post", "/conversations/messages"): (
+        "`metadata.block` says in which block it begins. `metadata.client_message_id`, or the header `Idempotency-Key`,"
+        " makes a repeat harmless: the same one is the same conversation and the same turn."
+    ),
+    ("post", "/api/turns/{id}/steer"): "When the turn has ended, the message becomes a turn of its own.",
+    ("post", "/v1/chat/completions"): (
+        "`model` is a block's name, or `block:adapter/model`. With the header `X-Conversation-ID` the conversation goes"
+        " on and only the last message counts; without it the transcript that is sent counts. With `stream` the answer "
+        "comes as OpenAI's chunks. Our own tools run here and only their text is seen; the client's tools come back to "
+        "it as tool calls."
+    ),
+}
+
+
+def page() -> str:
+    """The whole page."""
+    assert set(QUERIES) <= {operation[1] for operation in OPERATIONS if operation[0] == "get"}
+    parts = [INTRODUCTION.strip(), _routes(), *map(_operation, OPERATIONS), _engine(), "## Schemas"]
+    for kind in _schemas():
+        said = prose(kind)
+        parts.append("\n\n".join(filter(None, (f"### {kind.__name__}", said, fields_table(kind)))))
+    return "\n\n".join(parts)
+
+
+def _routes() -> str:
+    rows = [(method.upper(), code(path), summary) for method, path, summary, *_ in OPERATIONS]
+    return "## Routes\n\n" + table(("method", "path", "what for"), rows)
+
+
+def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
+    method, path, summary, body, status, result = operation
+    lines = [f"### {method.upper()} {path}", summary]
+    if note := NOTES.get((method, path)):
+        lines.append(note)
+    if path in PUBLIC:
+        lines.append("No credential is needed.")
+    queries = QUERIES.get(path, {}) if method == "get" else {}
+    if (method, path) == ("delete", "/api/blocks/{name}"):
+        queries = DELETE_QUERY
+    lines += (
+        [table(("query", "means"), [(code(name), means) for name, means in queries.items()])]
+        if queries
+        else []
+    )
+    said = f"Body: {_link(body)}. " if body is not None else ""
+    lines.append(f"{said}Answer: {status}, {_result(result)}.")
+    return "\n\n".join(lines)
+
+
+def _result(result: object) -> str:
+    if result == NOTHING:
+        return "no content"
+    return "[server-sent events](events.md)" if result == STREAM else _link(result)
+
+
+def _link(kind: object) -> str:
+    name = getattr(kind, "__name__", str(kind))
+    return f"[{name}](#{name.lower()})"
+
+
+def _schemas() -> list[type[msgspec.Struct]]:
+    """The structs of bodies and answers, and those inside them, in the order in which they are met."""
+    found: dict[type[msgspec.Struct], None] = {}
+
+    def meet(kind: object) -> None:
+        if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind not in found:
+            found[kind] = None
+            for hint in typing.get_type_hints(kind, include_extras=True).values():
+                meet(hint)
+        for inner in typing.get_args(kind):
+            meet(inner)
+
+    for operation in OPERATIONS:
+        meet(operation[3])
+        meet(operation[5])
+    return list(found)
+
+
+def _engine() -> str:
+    parts = [
+        "## The agent loop",
+        "`POST /engine/chat` is on a port of its own (`monitor.engine_port`, by default 8421; a free one when that is "
+        "taken), on loopback only. It runs one turn and keeps nothing: messages in, events out. It wants the headers "
+        "`X-Actor-ID` and `X-Actor-Permissions`. Events: `text-delta`, `tool-call`, `tool-result`, `done`, `error`.",
+    ]
+    for kind in (engine.EngineRequest, engine.EngineMessage, engine.EngineMetadata):
+        parts.append(f"### {kind.__name__}\n\n{prose(kind)}\n\n{fields_table(kind)}")
+    return "\n\n".join(parts)

@@ -1,0 +1,124 @@
+"""The page of what is said where: ``trunkline.subjects`` as tables."""
+
+from typing import Any, TypeVar
+
+from generator.markdown import code, prose, seconds, shown, table
+from trunkline import subjects
+from trunkline_bus import Endpoint, Topic
+
+T = TypeVar("T")
+
+INTRODUCTION = """
+# Subjects, streams and buckets
+
+Everything that workers say to each other goes over a NATS server, on the subjects below. A subject reads
+`trunkline.<plane>.<area>.<key>.<verb or fact>`; a word in braces is a key, such as a conversation's id.
+
+| plane | what travels there |
+|---|---|
+| `cmd` | requests with a reply; one worker of the kind takes each |
+| `turn` | the durable inbox |
+| `journal` | what was done, kept for weeks |
+| `feed` | what a turn shows, kept for an hour |
+| `evt` | facts, for whoever wants to know them |
+| `ctl` | control, heard by every worker, never queued |
+| `x` | free for plugins: `trunkline.x.<plugin>.…` |
+| `dead` | what could not be decoded or handled, with the reason |
+
+Each message is an envelope in JSON: `id`, `time`, `source`, `data`, and where known `block`, `conversation`, `turn`,
+`cause` and `traceparent`. [Messages](messages.md) lists what `data` may be. Watch them with any NATS client, for
+instance `nats sub 'trunkline.>'`.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    parts = [INTRODUCTION.strip(), _requests(), _topics(), _streams(), _consumers(), _buckets()]
+    return "\n\n".join(parts)
+
+
+def _all_of(kind: type[T]) -> list[T]:
+    return [value for value in vars(subjects).values() if isinstance(value, kind)]
+
+
+def _payload(kind: Any) -> str:
+    return shown(kind).replace(" or ", ", ")
+
+
+def _requests() -> str:
+    rows = [
+        (
+            code(one.name),
+            code(one.subject.template),
+            _payload(one.request),
+            _payload(one.reply) + (", several" if one.streaming else ""),
+            one.doc,
+        )
+        for one in _all_of(Endpoint)
+    ]
+    note = "`{channel}` is the asker's own name, so that credentials can be limited to it."
+    header = ("endpoint", "subject", "request", "reply", "what for")
+    return f"## Requests\n\n{note}\n\n{table(header, rows)}"
+
+
+def _topics() -> str:
+    rows = [
+        (
+            one.name,
+            code(one.subject.template),
+            _payload(one.payload),
+            code(one.stream) if one.stream else "not stored",
+            one.doc,
+        )
+        for one in _all_of(Topic)
+    ]
+    return "## Topics\n\n" + table(("topic", "subject", "payload", "stream", "what for"), rows)
+
+
+def _streams() -> str:
+    rows = [
+        (
+            code(one.name),
+            ", ".join(map(code, one.subjects)),
+            "until done" if one.retention == "workqueue" else seconds(one.max_age),
+            f"{one.max_bytes // 1024 // 1024} MiB" if one.max_bytes else "the disk",
+            "no: it may lose its last moments" if one.persist_async else "yes",
+            one.description,
+        )
+        for one in subjects.topology().streams
+    ]
+    header = ("stream", "subjects", "kept", "at most", "on disk before the ack", "holds")
+    note = (
+        "With a cluster (`bus.replicas` above 1) every stream is acknowledged by a majority, and none is stored "
+        "asynchronously. `bus.journal_days` and `bus.feed_hours` change how long things are kept."
+    )
+    return f"## Streams\n\n{table(header, rows)}\n\n{note}"
+
+
+def _consumers() -> str:
+    consumers = subjects.topology().consumers
+    one = consumers[0]
+    return (
+        f"## Consumers\n\nThe inbox is dealt into {len(consumers)} partitions by conversation, "
+        f"`{one.filter.replace('.0.', '.N.')}`. Each has a durable pull consumer `{one.name.replace('0', 'N')}` in the "
+        f"priority group `{one.pinned_group}`: the server pins it to one live monitor and to another one when that is "
+        f"silent for {seconds(one.pin_timeout)}. What is not acknowledged comes again after {seconds(one.ack_wait)}."
+    )
+
+
+def _buckets() -> str:
+    topology = subjects.topology()
+    rows = [
+        (code(one.name), "keys and values", shown(one.payload), seconds(one.ttl), one.storage)
+        for one in topology.buckets
+    ]
+    rows += [(code(one.name), "objects", "bytes", seconds(one.ttl), one.storage) for one in topology.objects]
+    dead = f"\n\n## Dead letters\n\n`{subjects.DEAD_LETTERS}`: {prose_of_dead()}"
+    return "## Buckets\n\n" + table(("bucket", "of", "holds", "kept", "in"), rows) + dead
+
+
+def prose_of_dead() -> str:
+    """What goes to the dead letters."""
+    from trunkline_bus import DeadLetter
+
+    return " ".join(prose(DeadLetter).split())

@@ -1,0 +1,96 @@
+"""The page of the turn: ``TRANSITIONS`` as a table and a diagram."""
+
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Callable
+
+from generator.markdown import code, first_paragraph, prose, table
+from trunkline.messages import turn as messages
+from trunkline.monitor import turn as machine
+from trunkline.monitor.turn import TRANSITIONS, Next, Phase
+
+INTRODUCTION = """
+# The turn's states
+
+A turn is one message and its answer. Its state is its journal, applied entry by entry to the table below. The table is
+`TRANSITIONS` in `core/trunkline/monitor/turn.py`, and this page is drawn from it. An entry that has no place in a phase
+cannot be recorded there: what comes too late (a tool's result after a cancel, a second decision) is left out.
+[The turn explained](../explanation/turn.md) says why it is made like this.
+"""
+
+MEANING = {
+    Phase.NEW: "nothing is recorded yet",
+    Phase.READY: "the model is to be asked",
+    Phase.THINKING: "the model is being asked",
+    Phase.ACTING: "tool calls are under way",
+    Phase.PARKED: "a person has to decide, and nobody holds the turn",
+    Phase.CLOSING: "the messages are to be stored",
+    Phase.DONE: "the turn is over and stored",
+}
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n\n".join([INTRODUCTION.strip(), _diagram(), _phases(), _transitions(), _entries(), _commands()])
+
+
+def targets(phase: Phase, following: Next) -> list[Phase]:
+    """Where an entry may lead: the phase itself, or those that the deciding function names, also through others."""
+    if isinstance(following, Phase):
+        return [following]
+    found: list[Phase] = []
+    for function in _with_callees(following):
+        source = inspect.getsource(function).partition('"""')[2].rpartition('"""')[2] or inspect.getsource(
+            function
+        )
+        found += [Phase[name] for name in re.findall(r"Phase\.([A-Z]+)", source)]
+        found += [phase] if "turn.phase" in source else []
+    return sorted(set(found), key=list(Phase).index)
+
+
+def _with_callees(function: Callable[..., Phase]) -> list[Callable[..., Phase]]:
+    names = re.findall(r"(_after_\w+)\(turn\)", inspect.getsource(function))
+    return [function, *(getattr(machine, name) for name in names)]
+
+
+def _diagram() -> str:
+    edges: defaultdict[tuple[Phase, Phase], list[str]] = defaultdict(list)
+    for phase, row in TRANSITIONS.items():
+        for entry, following in row.items():
+            for target in targets(phase, following):
+                if target is not phase:
+                    edges[phase, target].append(entry.__name__)
+    lines = ["```mermaid", "stateDiagram-v2", f"    [*] --> {Phase.NEW.value}"]
+    for (phase, target), entries in edges.items():
+        lines.append(f"    {phase.value} --> {target.value}: {', '.join(dict.fromkeys(entries))}")
+    return "\n".join([*lines, f"    {Phase.DONE.value} --> [*]", "```"])
+
+
+def _phases() -> str:
+    return "## Phases\n\n" + table(("phase", "means"), [(code(p.value), MEANING[p]) for p in Phase])
+
+
+def _transitions() -> str:
+    rows = []
+    for phase, row in TRANSITIONS.items():
+        for entry, following in row.items():
+            where = " or ".join(code(target.value) for target in targets(phase, following))
+            why = "" if isinstance(following, Phase) else first_paragraph(following)
+            rows.append((code(phase.value), code(entry.__name__), where, why))
+    return "## Transitions\n\n" + table(("in phase", "the entry", "leads to", "which"), rows)
+
+
+def _entries() -> str:
+    kinds = dict.fromkeys(entry for row in TRANSITIONS.values() for entry in row)
+    rows = [(code(kind.__name__), first_paragraph(kind)) for kind in kinds]
+    record = first_paragraph(messages.TurnRecord)
+    note = f"The fields are in [Messages](messages.md). Entries are written together in records. {record}"
+    return f"## Journal entries\n\n{note}\n\n" + table(("entry", "says"), rows)
+
+
+def _commands() -> str:
+    kinds = (machine.AskModel, machine.RunTool, machine.Store, machine.Release)
+    rows = [(code(kind.__name__), " ".join(prose(kind).split())) for kind in kinds]
+    note = "What the machine asks its driver to do, once the entries that plan it are stored."
+    return f"## Commands\n\n{note}\n\n" + table(("command", "means"), rows)
