@@ -81,14 +81,15 @@ async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
 
 
 async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
-    """The trace's spans; a turn that has just ended gets a moment to send its last ones."""
+    """The trace's spans; a turn that has just ended gets a moment to send its last ones (its own comes at the end)."""
     import anyio
 
     from trunkline.subjects import SPANS
+    from trunkline.telemetry.names import INVOKE_AGENT
 
     spans: list[SpanRecord] = []
     with anyio.move_on_after(WAIT_SECONDS):
-        while not any(span.parent_id is None for span in spans):
+        while not any(span.name.startswith(INVOKE_AGENT) for span in spans):
             spans = [
                 s async for batch in bus.history(SPANS, after=0, trace=trace_id) for s in batch.data.spans
             ]

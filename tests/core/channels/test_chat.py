@@ -144,7 +144,7 @@ def test_chat_attaches_to_what_runs_and_a_turn_outlives_it(home: Path) -> None:
             first.type("slow:60:50")
             first.shows("word-5 ")
             first.keys("C-d")
-            first.shows("The turn goes on without you.", "left with 0")
+            first.shows("word-5 ", "The turn goes on;", "left with 0")
             shown = " ".join(first.screen().split())
             conversation = shown[shown.index("conv_") :].split()[0]
         with chat(home, "--conversation", conversation) as second:

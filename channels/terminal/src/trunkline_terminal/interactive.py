@@ -42,7 +42,6 @@ class Interactive:
         self._screen.flush()
         with self._enter, self._lines, self._press, self._presses:
             await self._sit()
-        self._farewell()
         return 0
 
     async def _sit(self) -> None:
@@ -56,6 +55,7 @@ class Interactive:
             ):
                 self._tasks.start_soon(job)
             await self._screen.run()
+            self._farewell()
             self._tasks.cancel_scope.cancel()
 
     def _block_names(self) -> list[str]:
@@ -96,9 +96,10 @@ class Interactive:
             self._screen.note("To leave, press Ctrl-D, or Ctrl-C once more.")
 
     def _farewell(self) -> None:
-        place, running = self._session.place, self._session.turns.running
-        if running is not None:
-            self._screen.note("The turn goes on without you.")
+        place = self._session.place
+        self._screen.settle()
+        if self._session.turns.count:
+            self._screen.note("The turn goes on; its answer will be in the conversation.")
         if place.conversation:
             self._screen.note(f"To go on: trunkline chat --conversation {place.conversation}")
         self._screen.flush()
