@@ -39,7 +39,8 @@ Rep = TypeVar("Rep")
 class Bus:
     """One connection to NATS. Get it from ``connect``; it reconnects for ever by itself.
 
-    Keyword arguments named like the keys of a subject fill them in.
+    Keyword arguments named like the keys of a subject fill them in. ``link``, ``group``, ``inbound`` and ``outbound``
+    are for this package's own modules.
     """
 
     def __init__(self, link: Link, group: TaskGroup, middleware: Sequence[BusMiddleware]) -> None:

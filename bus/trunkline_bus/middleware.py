@@ -20,7 +20,10 @@ class BusMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BusMiddleware(Protocol):
-    """Sees each message once. Call ``proceed`` to pass it on; not calling it withholds the message.
+    """Sees each message that is sent, and each that is handed to a handler, a listener, a puller or a caller.
+
+    What ``last`` and ``history`` read back is not shown again. Call ``proceed`` to pass a message on; not calling
+    it withholds the message.
 
     An exception on the way out reaches the sender. On the way in it is treated like a handler's exception.
     Append, call and streaming call raise ``BusError`` when an outgoing message is withheld.

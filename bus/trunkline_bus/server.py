@@ -95,7 +95,7 @@ class EmbeddedServer:
             self._lock = await self._locked()
             await self._start()
         except OSError as error:
-            self._release()
+            await self._stop()
             raise ServerStartError(
                 f"cannot use {self._store} for the embedded NATS server: {error.strerror or error}; "
                 "free space there, make it writable, or set another Trunkline home"
@@ -140,7 +140,8 @@ class EmbeddedServer:
         ports = self._fresh_ports_dir()
         self._write_config(ports)
         self._pid_file.unlink(missing_ok=True)
-        self._log_file.unlink(missing_ok=True)
+        if self._log_file.exists():
+            self._log_file.replace(self._store / "server.log.1")
         argv = [self._binary, "-c", str(self._store / "server.conf")]
         self._process = _spawn(argv, self._lock)
         with anyio.move_on_after(self.settings.start_timeout):
