@@ -57,7 +57,7 @@ class _Planned:
 
 
 class Committer:
-    """Carries out groups of wishes. Not safe between threads."""
+    """Carries out groups of wishes. Not safe between threads. ``rules`` see every wish but edits made by hand."""
 
     def __init__(
         self,
@@ -66,14 +66,13 @@ class Committer:
         worktree: Worktree,
         syncer: Syncer,
         stamps: Stamps,
-        rules: Sequence[MemoryRule] = (),
     ) -> None:
+        self.rules: Sequence[MemoryRule] = ()
         self._places = places
         self._repository = repository
         self._worktree = worktree
         self._syncer = syncer
         self._stamps = stamps
-        self._rules = rules
         self._drift = Drift(worktree, repository, stamps)
 
     def commit(self, wishes: Sequence[Wish]) -> Result:
@@ -164,11 +163,11 @@ class _Group:
 
     def _ruled(self, wish: Wish, plan: Plan) -> Plan:
         """The plan after all rules have seen it. A rule that fails refuses."""
-        if not self._of._rules or not plan.files:
+        if not self._of.rules or not plan.files:
             return plan
         files = {path: self._bytes(content) for path, content in plan.files.items()}
         change = Change(dict(files), actor=wish.actor, reason=wish.reason or plan.reason, scope=wish.scope)
-        for rule in self._of._rules:
+        for rule in self._of.rules:
             try:
                 change = rule(change)
                 ruled: dict[str, Content] = {checked(path): content for path, content in change.files.items()}

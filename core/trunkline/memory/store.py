@@ -83,6 +83,7 @@ class GitMemoryStore(MemoryStore):
         try:
             await self._thread(self._writing, lambda: self._open(root, cache))
             await self._first_commit()
+            self._committer.rules = self.rules
         except BaseException:
             self._held.close()
             raise
@@ -102,9 +103,7 @@ class GitMemoryStore(MemoryStore):
         self._stamps.load()
         self._index = Index(places.root, cache / "memory.db", self._conversations)
         self._held.callback(self._index.close)
-        self._committer = Committer(
-            places, self._repository, self._worktree, self._syncer, self._stamps, self.rules
-        )
+        self._committer = Committer(places, self._repository, self._worktree, self._syncer, self._stamps)
         self._mend()
 
     def _mend(self) -> None:

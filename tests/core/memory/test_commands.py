@@ -1,0 +1,124 @@
+"""``trunkline memory``: what a person types and what they get, on a home of their own."""
+
+import json
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from trunkline.testing.platform import clean_environ
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Run:
+    """Runs ``trunkline memory ARGUMENTS``."""
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "trunkline.cli.main", "memory", *arguments],
+            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "100"},
+            capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A folder of good, bad and hidden files."""
+    folder = tmp_path / "notes"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "garden.md").write_text("# Garden\nThe climbing frame is green.\n")
+    (folder / "sub/ünï.txt").write_text("Grüße")
+    (folder / "picture.png").write_bytes(b"\x89PNG\0")
+    (folder / "latin.txt").write_bytes("Käse".encode("latin-1"))
+    (folder / "prod.env").write_text("KEY=1")
+    (folder / "huge.txt").write_text("x" * 5_000_000)
+    (folder / ".hidden.md").write_text("hidden")
+    (folder / "link.md").symlink_to("/etc/passwd")
+    return folder
+
+
+def test_a_folder_is_brought_and_found(memory: Run, notes: Path) -> None:
+    """Text is brought, everything else is reported with the reason, and search finds it."""
+    added = memory("add", str(notes))
+    assert (added.returncode, added.stdout) == (0, "Added 2 files under documents/, skipped 4.\n")
+    reasons = dict(
+        line.removeprefix(f"Skipped {notes}/").split(": ", 1) for line in added.stderr.splitlines()
+    )
+    assert reasons["picture.png"] == "it is binary, not text"
+    assert reasons["latin.txt"] == "it is not text in UTF-8"
+    assert reasons["huge.txt"] == "it is larger than 4 MB"
+    assert "secrets" in reasons["prod.env"]
+    found = memory("search", "climbing frames")
+    assert found.stdout == "documents/notes/garden.md:2: The climbing frame is green.\n"
+    assert memory("show", "documents/notes/sub/ünï.txt").stdout == "Grüße\n"
+
+
+def test_one_file_is_brought_for_a_block(memory: Run, notes: Path) -> None:
+    """--block puts it into the block's folder; bringing it again replaces it and keeps history."""
+    for text in ("one", "two"):
+        (notes / "garden.md").write_text(text)
+        added = memory("add", str(notes / "garden.md"), "--block", "main", "--json")
+        assert json.loads(added.stdout) == {"added": ["blocks/main/documents/garden.md"], "skipped": []}
+    changes = json.loads(memory("history", "blocks/main/documents/garden.md", "--json").stdout)
+    assert [change.get("previous") for change in changes] == ["one", None]
+    old = memory("show", "blocks/main/documents/garden.md", "--version", changes[1]["version"])
+    assert old.stdout == "one\n"
+
+
+def test_many_files_are_few_commits(memory: Run, tmp_path: Path) -> None:
+    """Hundreds of files come in portions, and all are there."""
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(250):
+        (folder / f"{number}.md").write_text(f"note {number}")
+    assert memory("add", str(folder)).stdout == "Added 250 files under documents/.\n"
+    assert len(json.loads(memory("list", "documents/many", "--json").stdout)) == 250
+    assert len(json.loads(memory("history", "documents", "--json").stdout)) == 3
+
+
+def test_nothing_to_bring_is_an_error(memory: Run, notes: Path, tmp_path: Path) -> None:
+    """A missing file, a binary one alone, and a bad block: non-zero, with a sentence."""
+    missing = memory("add", str(tmp_path / "nope"))
+    assert missing.returncode == 1
+    assert "There is no file or folder" in missing.stderr
+    assert memory("add", str(notes / "picture.png")).returncode == 1
+    assert memory("add", str(notes / "garden.md"), "--block", "No Such").returncode == 2
+
+
+def test_errors_are_one_sentence(memory: Run) -> None:
+    """What is not there, and paths that are not allowed, exit with 1 and no traceback."""
+    for arguments in (("show", "nope.md"), ("show", "../x"), ("list", "nope"), ("history", "nope")):
+        done = memory(*arguments)
+        assert done.returncode == 1
+        assert done.stderr.startswith("Error: ")
+        assert len(done.stderr.splitlines()) == 1
+    assert memory("search", "xylophone quartet").returncode == 1
+    assert memory("search", "x", "--limit", "0").returncode == 2
+
+
+def test_export_writes_an_archive_once(memory: Run, tmp_path: Path) -> None:
+    """The archive is whole; an existing file is not replaced without --force."""
+    done = memory("export", "all.tar", "--json")
+    said = json.loads(done.stdout)
+    assert said["size"] == (tmp_path / "all.tar").stat().st_size
+    with tarfile.open(tmp_path / "all.tar") as tar:
+        assert {"README.txt", "memory/AGENT.md", "memory/.git/HEAD"} <= set(tar.getnames())
+    again = memory("export", "all.tar")
+    assert (again.returncode, "exists already" in again.stderr) == (1, True)
+    assert memory("export", "all.tar", "--force").returncode == 0
+    assert memory("export", "no/such/all.tar").returncode == 1
+    assert [file.name for file in tmp_path.iterdir() if "part" in file.name] == []
+
+
+def test_listing_shows_names(memory: Run) -> None:
+    """Files with size, folders with a slash."""
+    assert [line.split()[-1] for line in memory("list").stdout.splitlines()[1:]] == [
+        "AGENT.md", "identity/", "preferences.toml",
+    ]  # fmt: skip

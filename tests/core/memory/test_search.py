@@ -1,0 +1,181 @@
+"""Finding again: words, names and signs, always up to date, and an index that can be lost at any time."""
+
+import sqlite3
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from trunkline.memory.store import GitMemoryStore
+from trunkline.messages.conversation import AppendConversation, Message
+from trunkline.messages.memory import MemoryHit, SearchMemory
+
+pytestmark = pytest.mark.anyio
+
+Write = Callable[..., Awaitable[str]]
+Opened = Callable[..., AbstractAsyncContextManager[GitMemoryStore]]
+
+
+async def find(
+    store: GitMemoryStore,
+    query: str,
+    path: str = "",
+    kind: Literal["content", "filename"] = "content",
+    limit: int = 10,
+) -> tuple[MemoryHit, ...]:
+    """Search."""
+    return await store.search(SearchMemory(query=query, path=path, kind=kind, limit=limit))
+
+
+async def paths(store: GitMemoryStore, query: str, path: str = "") -> list[str]:
+    """The paths found, best first."""
+    return [hit.path for hit in await find(store, query, path)]
+
+
+async def test_a_hit_says_where(store: GitMemoryStore, write: Write) -> None:
+    """PA-F9: path, the line counted from 1, its text, and the lines around."""
+    await write("a.md", "# Garden\n\nold fence\nThe climbing frame is green.\nnew fence\n")
+    (hit,) = await find(store, "climbing")
+    assert (hit.path, hit.line, hit.content) == ("a.md", 4, "The climbing frame is green.")
+    assert hit.context == "\nold fence\nThe climbing frame is green.\nnew fence\n"
+    assert hit.score > 0
+
+
+async def test_more_words_found_is_better(store: GitMemoryStore, write: Write) -> None:
+    """Files with all words come before those with some; accents and case do not matter; endings may follow."""
+    await write("one.md", "A green thing.")
+    await write("both.md", "The green frames of Müller.")
+    assert await paths(store, "GREEN frame") == ["both.md", "one.md"]
+    assert await paths(store, "muller") == ["both.md"]
+
+
+async def test_long_files_are_found_at_the_right_place(store: GitMemoryStore, write: Write) -> None:
+    """The line is right far down in a file of many passages."""
+    lines = [f"line {number} of filler words" for number in range(1, 3001)]
+    lines[2345] = "here is the needle"
+    await write("long.md", "\n".join(lines))
+    (hit,) = await find(store, "needle")
+    assert (hit.line, hit.content) == (2346, "here is the needle")
+
+
+async def test_search_sees_what_was_just_written(store: GitMemoryStore, write: Write) -> None:
+    """A change that was acknowledged is found, a replaced or deleted text is not."""
+    for number in range(20):
+        await write("a.md", f"unique{number}end")
+        assert await paths(store, f"unique{number}end") == ["a.md"]
+        assert await paths(store, f"unique{(number or 99) - 1}end") == []
+    await store.delete("a.md", actor="a", reason="")
+    assert await paths(store, "unique19end") == []
+
+
+async def test_search_stays_under_its_path(store: GitMemoryStore, write: Write) -> None:
+    """Only the folder or file that is named, and nothing that merely begins alike."""
+    for path in ("a/x.md", "ab/x.md", "a.md"):
+        await write(path, "word")
+    assert await paths(store, "word", "a") == ["a/x.md"]
+    assert await paths(store, "word", "ab/x.md") == ["ab/x.md"]
+    assert [hit.path for hit in await find(store, "x", "ab", "filename")] == ["ab/x.md"]
+
+
+async def test_names_are_found(store: GitMemoryStore, write: Write) -> None:
+    """Every word must be in the path; those with it in the name come first."""
+    await write("garden/plan.md", "-")
+    await write("plan-b/garden.md", "-")
+    hits = await find(store, "PLAN", kind="filename")
+    assert [hit.path for hit in hits] == ["garden/plan.md", "plan-b/garden.md"]
+    assert len(await find(store, "plan", kind="filename", limit=1)) == 1
+
+
+@pytest.mark.parametrize(
+    "query", ["C++ && §", "東京", '"quoted', "NEAR(", "a AND NOT", "*", "x'; DROP TABLE files; --"]
+)
+async def test_any_text_may_be_searched_for(store: GitMemoryStore, write: Write, query: str) -> None:
+    """Signs, operators and scripts without spaces are found as they stand and never break anything."""
+    await write("a.md", f"before\nand {query} there\n")
+    assert "a.md" in await paths(store, query)
+
+
+@pytest.mark.parametrize("query", ["", "   ", "\0", "?!"])
+async def test_an_empty_search_finds_nothing(store: GitMemoryStore, query: str) -> None:
+    """Nothing to look for, nothing found."""
+    assert await find(store, query) == ()
+    assert await find(store, "instructions", limit=0) == ()
+
+
+async def test_conversations_are_found_by_what_was_said(store: GitMemoryStore) -> None:
+    """The hit is the message's line of the file and the text of the message, not its JSON, also as it grows."""
+    for number in range(3):
+        message = Message(id=f"m{number}", role="user", content=f'First line.\nSay "word{number}" now.\nEnd.')
+        append = AppendConversation(block="main", conversation="c", messages=(message,), actor="gateway")
+        await store.append_conversation(append)
+        (hit,) = await find(store, f"word{number}")
+        assert (hit.path, hit.line) == ("blocks/main/conversations/c.jsonl", number + 2)
+        assert hit.content == f'Say "word{number}" now.'
+    assert (await find(store, "word0"))[0].line == 2
+
+
+async def test_binary_files_are_passed_over(opened: Opened, root: Path) -> None:
+    """A picture in the root disturbs no search."""
+    async with opened():
+        (root / "x.png").write_bytes(b"\x89PNG\0needle")
+        (root / "latin.txt").write_bytes("needle Käse".encode("latin-1"))
+    async with opened() as store:
+        assert await find(store, "needle") == ()
+
+
+HARM = ["delete", "garbage", "empty", "other", "truncate"]
+
+
+@pytest.mark.parametrize("harm", HARM)
+@pytest.mark.parametrize("running", [True, False], ids=["running", "stopped"])
+async def test_a_lost_index_makes_itself_anew(
+    harm: str, running: bool, opened: Opened, tmp_path: Path
+) -> None:
+    """FS-6: deleted, damaged or foreign, while running or stopped: search finds the same as before."""
+    async with opened() as store:
+        message = Message(id="m", role="user", content="spoken needle")
+        append = AppendConversation(block="main", conversation="c", messages=(message,), actor="gateway")
+        await store.append_conversation(append)
+        before = await find(store, "needle instructions")
+        assert len(before) == 2
+        if running:
+            damage(tmp_path / "cache", harm)
+            assert await find(store, "needle instructions") == before
+    if not running:
+        damage(tmp_path / "cache", harm)
+    async with opened() as store:
+        assert await find(store, "needle instructions") == before
+
+
+def damage(cache: Path, harm: str) -> None:
+    """Harm the index file."""
+    file = cache / "memory.db"
+    for extra in cache.glob("memory.db-*"):
+        extra.unlink()
+    data = file.read_bytes()
+    file.unlink()
+    if harm == "garbage":
+        file.write_bytes(b"garbage" * 10_000)
+    elif harm == "empty":
+        file.write_bytes(b"")
+    elif harm == "truncate":
+        file.write_bytes(data[: len(data) // 2])
+    elif harm == "other":
+        with sqlite3.connect(file) as other:
+            other.execute("CREATE TABLE files(x)")
+            other.execute("PRAGMA user_version = 99")
+
+
+async def test_an_index_from_another_past_is_made_anew(opened: Opened, tmp_path: Path) -> None:
+    """An index that stands at a commit this repository never had is not believed."""
+    async with opened(tmp_path / "one") as store:
+        assert len(await find(store, "instructions")) == 1
+    async with opened(tmp_path / "two"):
+        pass
+    (tmp_path / "one/cache/memory.db").rename(tmp_path / "two/cache/memory.db")
+    for extra in (tmp_path / "two/cache").glob("memory.db-*"):
+        extra.unlink()
+    async with opened(tmp_path / "two") as store:
+        assert len(await find(store, "instructions")) == 1

@@ -1,0 +1,303 @@
+"""The memory worker on a real bus: its endpoints, what it tells, its rules, and how it refuses to start."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.abc.memory import Change, MemoryRule
+from trunkline.errors import ToolError, TrunklineError
+from trunkline.memory.store import GitMemoryStore
+from trunkline.messages.conversation import (
+    AppendConversation,
+    FindConversation,
+    ListConversations,
+    LoadConversation,
+    Message,
+)
+from trunkline.messages.memory import (
+    DeleteMemory,
+    EditMemory,
+    ExportMemory,
+    ListMemory,
+    MemoryHistory,
+    MoveMemory,
+    ReadManyMemory,
+    ReadMemory,
+    SearchMemory,
+    WriteManyMemory,
+    WriteMemory,
+)
+from trunkline.plugins import Plugins
+from trunkline.runtime.memory_client import BlockMemory
+from trunkline.subjects import (
+    EXPORTS,
+    MEMORY_APPEND_CONVERSATION,
+    MEMORY_CHANGED,
+    MEMORY_DELETE,
+    MEMORY_EDIT,
+    MEMORY_EXPORT,
+    MEMORY_FIND_CONVERSATION,
+    MEMORY_HISTORY,
+    MEMORY_LIST,
+    MEMORY_LIST_CONVERSATIONS,
+    MEMORY_LOAD_CONVERSATION,
+    MEMORY_MOVE,
+    MEMORY_READ,
+    MEMORY_READ_MANY,
+    MEMORY_SEARCH,
+    MEMORY_WRITE,
+    MEMORY_WRITE_MANY,
+)
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import Bus, RemoteFault, Scope
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Platform]:
+    async with platform(tmp_path / "home", workers=("memory",)) as found:
+        yield found
+
+
+@pytest.fixture
+def bus(running: Platform) -> Bus:
+    return running.bus
+
+
+async def write(bus: Bus, path: str, content: str, **more: Any) -> str:
+    """Write one file; returns the version."""
+    wish = WriteMemory(path=path, content=content, actor="agent", **more)
+    return (await bus.call(MEMORY_WRITE, wish)).version
+
+
+async def test_every_endpoint_answers(bus: Bus) -> None:
+    """Write, read, edit, move, list, search, history and delete, as a caller on the bus sees them."""
+    version = await write(bus, "a.md", "one needle")
+    file = await bus.call(MEMORY_READ, ReadMemory(path="a.md"))
+    assert file.content == "one needle"
+    edited = await bus.call(MEMORY_EDIT, EditMemory(path="a.md", old="one", new="two", actor="agent"))
+    assert edited.paths == ("a.md",)
+    assert (await bus.call(MEMORY_READ, ReadMemory(path="a.md", version=version))).content == "one needle"
+    await bus.call(MEMORY_MOVE, MoveMemory(source="a.md", target="b/c.md", actor="agent"))
+    listing = await bus.call(MEMORY_LIST, ListMemory(path="b"))
+    assert [entry.path for entry in listing.entries] == ["b/c.md"]
+    hits = (await bus.call(MEMORY_SEARCH, SearchMemory(query="needle"))).hits
+    assert [(hit.path, hit.content) for hit in hits] == [("b/c.md", "two needle")]
+    changes = (await bus.call(MEMORY_HISTORY, MemoryHistory(path="a.md"))).changes
+    assert [change.previous for change in changes] == ["two needle", "one needle", None]
+    await bus.call(MEMORY_DELETE, DeleteMemory(path="b", actor="agent"))
+    with pytest.raises(RemoteFault) as fault:
+        await bus.call(MEMORY_READ, ReadMemory(path="b/c.md"))
+    assert fault.value.code == "not_found"
+
+
+async def test_many_files_at_once(bus: Bus) -> None:
+    """Several files in one commit; those that are absent are left out when read."""
+    changed = await bus.call(
+        MEMORY_WRITE_MANY, WriteManyMemory(files={"a.md": "1", "b.md": "2"}, actor="agent")
+    )
+    assert changed.paths == ("a.md", "b.md")
+    files = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("b.md", "none.md", "a.md")))).files
+    assert [(file.path, file.content) for file in files] == [("b.md", "2"), ("a.md", "1")]
+    with pytest.raises(RemoteFault):
+        await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={"c.md": "1", "../d": "2"}, actor="agent"))
+    assert (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("c.md",)))).files == ()
+
+
+async def test_refusals_reach_the_caller_with_their_code(bus: Bus) -> None:
+    """Invalid path, not found and write conflict are faults with a sentence, and nothing changed."""
+    for code, attempt in (
+        ("invalid_path", bus.call(MEMORY_READ, ReadMemory(path="../x"))),
+        ("not_found", bus.call(MEMORY_READ, ReadMemory(path="x"))),
+        ("write_conflict", write(bus, "AGENT.md", "x", expected="")),
+    ):
+        with pytest.raises(RemoteFault) as fault:
+            await attempt
+        assert fault.value.code == code
+        assert fault.value.message.endswith((".", "decide."))
+
+
+async def test_large_files_travel(bus: Bus) -> None:
+    """PA-T1 over the bus: more than 1 MB is written, read and found in history."""
+    text = "line of text\n" * 150_000
+    await write(bus, "large.md", text)
+    assert (await bus.call(MEMORY_READ, ReadMemory(path="large.md"), timeout=30)).content == text
+
+
+async def test_conversations_over_the_bus(bus: Bus) -> None:
+    """Append, load, list and find; the turn of the request is named in history."""
+    messages = tuple(Message(id=f"m{number}", role="user", content=f"text {number}") for number in range(3))
+    append = AppendConversation(
+        block="main", conversation="c1", messages=messages, actor="gateway", turn="t1"
+    )
+    assert (await bus.call(MEMORY_APPEND_CONVERSATION, append)).count == 3
+    load = LoadConversation(block="main", conversation="c1", after=1)
+    assert (await bus.call(MEMORY_LOAD_CONVERSATION, load)).messages == messages[1:]
+    page = await bus.call(MEMORY_LIST_CONVERSATIONS, ListConversations())
+    assert [(one.id, one.message_count) for one in page.conversations] == [("c1", 3)]
+    found = await bus.call(MEMORY_FIND_CONVERSATION, FindConversation(conversation="c1"))
+    assert found.summary == page.conversations[0]
+
+
+async def test_changes_are_told_to_all(running: Platform) -> None:
+    """MEMORY_CHANGED names paths, version and actor of each commit."""
+    async with running.bus.listen(MEMORY_CHANGED) as changes:
+        version = await write(running.bus, "a.md", "x")
+        with anyio.fail_after(10):
+            told = await anext(changes)
+    assert (told.data.paths, told.data.version, told.data.actor) == (("a.md",), version, "agent")
+
+
+async def test_the_scope_of_a_request_is_in_history(running: Platform, bus: Bus) -> None:
+    """A tool's write names the conversation and turn it was made in."""
+    memory = BlockMemory(bus, "main", "agent", Scope(conversation="conv_1", turn="turn_1"))
+    await memory.write("a.md", "x")
+    head = await anyio.run_process(["git", "-C", str(running.home.memory), "log", "-1", "--format=%B"])
+    assert head.stdout.decode().split("\n\n")[1].split("\n")[:3] == [
+        "Actor: agent", "Conversation: conv_1", "Turn: turn_1",
+    ]  # fmt: skip
+
+
+async def test_an_export_lies_in_the_bucket(bus: Bus) -> None:
+    """The reply names the object, its size and the number of files."""
+    await write(bus, "a.md", "x")
+    done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)
+    data = await bus.objects(EXPORTS).get(done.object)
+    assert data is not None
+    assert (len(data), done.files) == (done.size, 4)
+
+
+class Rules:
+    """A plugin with rules for memory."""
+
+    def __init__(self, *rules: MemoryRule) -> None:
+        self._rules = rules
+
+    @trunkline.hookimpl
+    def trunkline_memory_rules(self) -> tuple[MemoryRule, ...]:
+        return self._rules
+
+
+def redact(change: Change) -> Change:
+    """Takes a word out of everything."""
+    files = {path: data and data.replace(b"secret", b"[gone]") for path, data in change.files.items()}
+    return Change(files, actor=change.actor, reason=change.reason, scope=change.scope)
+
+
+def refuse(change: Change) -> Change:
+    """Refuses one path, and breaks on another."""
+    if "no.md" in change.files:
+        raise trunkline.Refusal("write_failure", "No.")
+    if "broken.md" in change.files:
+        raise ZeroDivisionError
+    return change
+
+
+def refuse_all(change: Change) -> Change:
+    """Refuses everything."""
+    raise trunkline.Refusal("write_failure", "Nothing may be written.")
+
+
+async def test_a_rule_that_refuses_all_does_not_stop_memory(tmp_path: Path) -> None:
+    """Memory starts and is read; only changes are refused."""
+    async with platform(tmp_path / "home", plugins=[Rules(refuse_all)], workers=("memory",)) as running:
+        assert (await running.bus.call(MEMORY_READ, ReadMemory(path="AGENT.md"))).content
+        with pytest.raises(RemoteFault, match="Nothing may be written"):
+            await write(running.bus, "a.md", "x")
+
+
+async def test_rules_see_every_change(tmp_path: Path) -> None:
+    """Rules may change or refuse what is written, edited, moved and said; a rule that breaks refuses."""
+    async with platform(tmp_path / "home", plugins=[Rules(redact, refuse)], workers=("memory",)) as running:
+        bus = running.bus
+        await write(bus, "a.md", "my secret")
+        assert (await bus.call(MEMORY_READ, ReadMemory(path="a.md"))).content == "my [gone]"
+        message = Message(id="m", role="user", content="my secret")
+        for count in (1, 2):
+            said = (message, Message(id=f"n{count}", role="user", content="secret too"))
+            append = AppendConversation(block="main", conversation="c", messages=said, actor="gateway")
+            await bus.call(MEMORY_APPEND_CONVERSATION, append)
+        loaded = await bus.call(MEMORY_LOAD_CONVERSATION, LoadConversation(block="main", conversation="c"))
+        assert [one.content for one in loaded.messages] == ["my [gone]", "[gone] too", "[gone] too"]
+        for path in ("no.md", "broken.md"):
+            with pytest.raises(RemoteFault) as fault:
+                await write(bus, path, "x")
+            assert fault.value.code == "write_failure"
+            with pytest.raises(RemoteFault):
+                await bus.call(MEMORY_MOVE, MoveMemory(source="a.md", target=path, actor="agent"))
+        assert (await bus.call(MEMORY_READ, ReadMemory(path="a.md"))).content == "my [gone]"
+
+
+class Ranked:
+    """A plugin that ranks by path, backwards."""
+
+    @trunkline.hookimpl
+    def trunkline_rank(self, query: SearchMemory, hits: Any) -> Any:
+        return sorted(hits, key=lambda hit: hit.path, reverse=True)
+
+
+async def test_a_plugin_ranks_hits(tmp_path: Path) -> None:
+    """The order that a plugin decides is the order that the caller gets."""
+    async with platform(tmp_path / "home", plugins=[Ranked()], workers=("memory",)) as running:
+        for path in ("b.md", "a.md", "c.md"):
+            await write(running.bus, path, "word")
+        hits = (await running.bus.call(MEMORY_SEARCH, SearchMemory(query="word"))).hits
+        assert [hit.path for hit in hits] == ["c.md", "b.md", "a.md"]
+
+
+class Elsewhere:
+    """A plugin with a store of its own."""
+
+    @trunkline.hookimpl
+    def trunkline_memory_stores(self) -> list[GitMemoryStore]:
+        class Marked(GitMemoryStore):
+            async def export(self, target: Path) -> int:
+                raise trunkline.Refusal("write_failure", "This store exports nothing.")
+
+        return [Marked()]
+
+
+async def test_a_plugins_store_is_used_when_it_is_named(tmp_path: Path) -> None:
+    """Only ``[memory] store`` puts another store in the place of the built-in one; an unknown name stops the start."""
+    async with platform(tmp_path / "one", plugins=[Elsewhere()], workers=("memory",)) as running:
+        assert (await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)).files == 3
+        (owned,) = Plugins.load(running.config, extra=[Elsewhere()]).memory_stores()
+    named = {"memory.store": owned.owner}
+    async with platform(
+        tmp_path / "one", plugins=[Elsewhere()], config=named, workers=("memory",)
+    ) as running:
+        with pytest.raises(RemoteFault, match="exports nothing"):
+            await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)
+    with pytest.raises(TrunklineError, match="no plugin of that name"):
+        async with platform(tmp_path / "two", config={"memory.store": "nobody"}, workers=("memory",)):
+            pass
+
+
+async def test_a_memory_that_cannot_start_stops_the_platform(tmp_path: Path) -> None:
+    """ARCH-9: the sentence names the phase and the place."""
+    (tmp_path / "home/memory").mkdir(parents=True)
+    (tmp_path / "home/memory/.git").write_text("gitdir: elsewhere")
+    with pytest.raises(TrunklineError, match=r"Memory cannot start \(version history\)"):
+        async with platform(tmp_path / "home", workers=("memory",)):
+            pass
+
+
+async def test_the_client_speaks_of_the_block(bus: Bus) -> None:
+    """Paths are the block's own; those of the whole memory begin with a slash, both ways."""
+    memory = BlockMemory(bus, "garden", "agent")
+    assert await memory.list() == ()
+    await memory.write("plan.md", "needle")
+    assert [entry.path for entry in await memory.list()] == ["plan.md"]
+    assert {entry.path for entry in await memory.list("/")} >= {"/AGENT.md", "/blocks"}
+    assert [hit.path for hit in await memory.search("needle")] == ["plan.md"]
+    assert [hit.path for hit in await BlockMemory(bus, "main", "agent").search("needle", path="/")] == [
+        "/blocks/garden/plan.md"
+    ]
+    for path in ("", "/", "."):
+        with pytest.raises(ToolError):
+            await memory.delete(path)
