@@ -4,9 +4,9 @@ import logging
 
 import anyio
 
-from trunkline.messages.tools import CallTool, ToolOutcome
+from trunkline.messages.tools import CallTool, CancelCall, ToolOutcome
 from trunkline.monitor.turn import RunTool
-from trunkline.subjects import CALL_TOOL
+from trunkline.subjects import CALL_TOOL, CANCEL_CALL
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,13 @@ class Actor:
                     log.error("tool call %s (%s): %s", command.key, request.name, error)
                     return _unavailable(command, heard)
             await anyio.sleep(PAUSE)
+
+    async def stop(self, key: str, reason: str) -> None:
+        """Have whoever runs the call stop it. Said once: a call that goes on all the same has its own timeout."""
+        try:
+            await self._bus.publish(CANCEL_CALL, CancelCall(reason=reason), call=key)
+        except BusError as error:
+            log.warning("tool call %s could not be told to stop: %s", key, error)
 
     async def _ask(self, request: CallTool, scope: Scope) -> ToolOutcome:
         async with self._bus.call_streaming(

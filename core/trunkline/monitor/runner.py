@@ -150,6 +150,9 @@ class Runner:
             return entry
         for scope in self._scopes:
             scope.cancel()
+        for action in self.turn.actions:
+            if action.open and action.sent:
+                await self._means.actor.stop(action.key, f"cancelled by {entry.by}")
         if self._text is None or self.turn.phase is not Phase.THINKING:
             return entry
         await self._text.flush()

@@ -48,6 +48,7 @@ class Tools:
     def __init__(self) -> None:
         self.log: list[str] = []
         self.gate = anyio.Event()
+        self.waiting = 0
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> Sequence[trunkline.Tool]:
@@ -60,7 +61,11 @@ class Tools:
         @trunkline.tool(effect="read")
         async def wait() -> str:
             """Wait until let go."""
-            await self.gate.wait()
+            self.waiting += 1
+            try:
+                await self.gate.wait()
+            finally:
+                self.waiting -= 1
             return "let go"
 
         return [note, wait]
@@ -113,6 +118,27 @@ async def test_a_cancel_keeps_what_was_shown() -> None:
         view = await running.gateway.conversation(accepted.conversation)
         assert view.messages[-1].partial and view.messages[-1].content == text_of(events)
         assert (await running.say("say:on", conversation=accepted.conversation)).text == "on"
+
+
+async def test_a_cancel_stops_the_tool_too() -> None:
+    """A tool that waits is told to stop; its call gets a result that says the turn was cancelled."""
+    tools = Tools()
+    async with scripted(tools) as (running, _):
+        accepted = await running.send("call:wait {} ;; say:done")
+        async for event in running.gateway.watch(accepted.conversation, accepted.turn):
+            if isinstance(event, ToolStarted):
+                await _until(lambda: _waits(tools))
+                await running.gateway.cancel(accepted.turn)
+        await _until(lambda: _stopped(tools))
+        assert (await running.answer(accepted)).ended.reason == "cancelled"
+
+
+async def _waits(tools: Tools) -> bool:
+    return tools.waiting == 1
+
+
+async def _stopped(tools: Tools) -> bool:
+    return tools.waiting == 0
 
 
 async def test_a_queued_turn_can_be_cancelled_before_it_begins() -> None:
