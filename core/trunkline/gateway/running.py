@@ -95,11 +95,13 @@ class Turns:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    async def find(self, turn: str, conversation: str | None = None) -> TurnState | None:
-        """A turn by its id. The inbox is read first, for a turn leaves it only after its journal began."""
-        waiting = [one for one in await self._requests(conversation) if one.turn == turn]
-        begun = await self._begun(turn, conversation)
-        return begun or (TurnState(waiting[0]) if waiting else None)
+    async def find(self, turn: str) -> TurnState | None:
+        """A turn by its id. One that moves from the inbox to the journal meanwhile is found at the second look."""
+        begun = await self._begun(turn)
+        if begun is not None:
+            return begun
+        waiting = [request for request in await self.waiting() if request.turn == turn]
+        return TurnState(waiting[0]) if waiting else await self._begun(turn)
 
     async def is_begun(self, conversation: str, turn: str) -> bool:
         """Whether the turn has a journal."""
@@ -109,7 +111,7 @@ class Turns:
         """The turns of a conversation that have not ended, the running one first."""
         waiting = await self._requests(conversation)
         last = await self._bus.last(JOURNAL, conversation=conversation)
-        begun = await self._begun(last.data.turn, conversation) if last is not None else None
+        begun = await self._begun(last.data.turn) if last is not None else None
         states = [] if begun is None or begun.finished else [begun]
         known = begun.request.turn if begun is not None else ""
         return (*states, *(TurnState(request) for request in waiting if request.turn != known))
@@ -118,10 +120,13 @@ class Turns:
         """All messages in the inbox, whatever conversation they belong to."""
         return await self._requests(None)
 
-    async def _begun(self, turn: str, conversation: str | None) -> TurnState | None:
-        keys = {"turn": turn} if conversation is None else {"turn": turn, "conversation": conversation}
-        records = [stored.data async for stored in self._bus.history(JOURNAL, after=0, **keys)]
-        return _state(records)
+    async def _begun(self, turn: str) -> TurnState | None:
+        """The turn by its journal."""
+        last = await self._bus.last(JOURNAL, turn=turn)
+        if last is None:
+            return None
+        keys = {"turn": turn, "conversation": last.keys["conversation"]}
+        return _state([stored.data async for stored in self._bus.history(JOURNAL, after=0, **keys)])
 
     async def _requests(self, conversation: str | None) -> tuple[TurnRequested, ...]:
         keys = {} if conversation is None else {"conversation": conversation}

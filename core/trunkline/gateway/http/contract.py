@@ -54,6 +54,33 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/readyz", "Messages are taken.", None, 200, own.Readiness),
 )  # fmt: skip
 
+PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
+    ("get", "/conversations"): (
+        ("query", "limit", "1 to 100, 20 by default"),
+        ("query", "offset", "0 by default"),
+        ("query", "search", "words of the title or the text"),
+        ("query", "from", "the earliest time of the last message, ISO 8601"),
+        ("query", "to", "the latest time of the last message, ISO 8601"),
+        ("query", "block", "only conversations of this block"),
+    ),
+    ("get", "/conversations/{id}"): (("query", "include", "`tools` shows the tools' messages too"),),
+    ("get", "/api/turns/{id}/events"): (
+        ("query", "from", "the id of the last event that arrived"),
+        ("header", "Last-Event-ID", "the same, as browsers send it"),
+    ),
+    ("post", "/conversations/messages"): (("header", "Idempotency-Key", "makes a repeat the same turn"),),
+    ("post", "/conversations/{id}/messages"): (
+        ("header", "Idempotency-Key", "makes a repeat the same turn"),
+        ("header", "Last-Event-ID", "with a repeat: the id of the last event that arrived"),
+    ),
+    ("get", "/api/blocks"): (("query", "archived", "`true` lists the archived ones too"),),
+    ("delete", "/api/blocks/{name}"): (("query", "archived", "`true` deletes the newest archive instead"),),
+    ("post", "/v1/chat/completions"): (
+        ("header", "X-Conversation-ID", "the conversation to go on with; without it a new one begins"),
+    ),
+}
+"""What an operation takes besides its path and body: where, what, and what it means."""
+
 
 async def get_contract(request: Request) -> Response:
     """``GET /openapi.json``"""
@@ -92,22 +119,30 @@ def document() -> dict[str, Any]:
 
 
 def _operation(operation: Operation) -> dict[str, Any]:
-    _, path, summary, body, status, result = operation
+    method, path, summary, body, status, result = operation
     error = openai.ErrorObject if path.startswith("/v1/") else own.Error
     described: dict[str, Any] = {
         "summary": summary,
         "responses": {str(status): _response(result), "default": _response(error)},
     }
-    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
-    if names:
-        described["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
-        ]
+    described["parameters"] = [*_path_parameters(path), *_other_parameters(method, path)]
     if body is not None:
         described["requestBody"] = {"content": {"application/json": {"schema": _ref(body)}}}
     if path in ("/healthz", "/readyz"):
         described["security"] = []
     return described
+
+
+def _path_parameters(path: str) -> list[dict[str, Any]]:
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
+
+
+def _other_parameters(method: str, path: str) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "in": where, "description": meaning, "schema": {"type": "string"}}
+        for where, name, meaning in PARAMETERS.get((method, path), ())
+    ]
 
 
 def _response(result: type | str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from trunkline.errors import TrunklineError
 GRACE_SECONDS = 3
 """How long requests may take to end when the server stops; streams are told to end at once."""
 
+BACKLOG = 2048
+
 
 class HttpServer:
     """Binds at once, serves later. ``ended`` is set when it has stopped, whatever the reason.
@@ -91,11 +93,17 @@ class _Uvicorn(uvicorn.Server):
 
 
 def _bound(host: str, port: int) -> socket.socket:
+    """A listening socket. It names its protocol, or asyncio would not send small pieces at once (TCP_NODELAY)."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+        bound.listen(BACKLOG)
     except OSError as error:
+        bound.close()
         raise _refusal(host, port, error) from error
+    return bound
 
 
 def _refusal(host: str, port: int, error: OSError) -> TrunklineError:
