@@ -1,0 +1,109 @@
+"""Traces of real processes: in the bus, drawn by the command line, and at a collector."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from trunkline.testing.platform import clean_environ
+
+
+def trunkline(home: Path, *arguments: str, **environ: str) -> "subprocess.CompletedProcess[str]":
+    variables = {**clean_environ(), "TRUNKLINE_HOME": str(home), **environ}
+    command = [sys.executable, "-m", "trunkline.cli.main", *arguments]
+    return subprocess.run(command, env=variables, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_the_last_turn_is_drawn_from_the_root_down(tmp_path: Path) -> None:
+    """One tree: the accepted message, the agent, the model call, the tool, the storing, with times."""
+    assert trunkline(tmp_path, "say", "/tool list_directory path=.").returncode == 0
+    drawn = trunkline(tmp_path, "trace", "last")
+    assert drawn.returncode == 0, drawn.stderr
+    head, *tree = drawn.stdout.splitlines()
+    assert head.startswith("turn turn_") and "trace " in head
+    names = [line.split("ms", 1)[1] for line in tree]
+    for part in ("invoke_agent main", "chat", "execute_tool list_directory", "store conversation"):
+        assert any(part in name for name in names), drawn.stdout
+    roots = [name for name in names if "─" not in name]
+    assert len(roots) == 1, drawn.stdout
+
+
+def test_a_turn_is_drawn_as_json_for_scripts(tmp_path: Path) -> None:
+    """All spans carry the same trace id."""
+    said = trunkline(tmp_path, "say", "hello", "--json")
+    turn = json.loads(said.stdout)["turn"]
+    spans = json.loads(trunkline(tmp_path, "trace", turn, "--json").stdout)
+    assert len({span["trace_id"] for span in spans}) == 1 and len(spans) > 5
+
+
+@pytest.mark.parametrize("turn", ["last", "turn_unknown", "no such turn"])
+def test_without_such_a_turn_a_sentence_says_so(turn: str, tmp_path: Path) -> None:
+    """No traceback, exit status 1, and what to do."""
+    drawn = trunkline(tmp_path, "trace", turn)
+    assert drawn.returncode == 1 and "There is no turn" in drawn.stderr and "Traceback" not in drawn.stderr
+
+
+class Collector(BaseHTTPRequestHandler):
+    """Takes what an OTLP exporter posts."""
+
+    posted: list[tuple[str, bytes]]
+
+    def do_POST(self) -> None:
+        self.posted.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def collector() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
+    posted: list[tuple[str, bytes]] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Taking", (Collector,), {"posted": posted}))
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", posted
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_collector_gets_the_spans_by_the_standard_variable(tmp_path: Path) -> None:
+    """OTEL_EXPORTER_OTLP_ENDPOINT is all it takes."""
+    with collector() as (address, posted):
+        assert trunkline(tmp_path, "say", "hello", OTEL_EXPORTER_OTLP_ENDPOINT=address).returncode == 0
+    assert posted and {path for path, _ in posted} == {"/v1/traces"}
+    assert b"invoke_agent main" in b"".join(body for _, body in posted)
+
+
+def test_content_stays_out_of_traces_by_default(tmp_path: Path) -> None:
+    """What people say is not in any span."""
+    trunkline(tmp_path, "say", "my secret is tulip")
+    assert "tulip" not in trunkline(tmp_path, "trace", "last", "--json").stdout
+
+
+def test_traces_can_be_turned_off(tmp_path: Path) -> None:
+    """Then the command says why there is nothing to draw."""
+    trunkline(tmp_path, "say", "hello", TRUNKLINE_TELEMETRY__TRACES="false")
+    drawn = trunkline(tmp_path, "trace", "last")
+    assert drawn.returncode == 1 and "not traced" in drawn.stderr
+
+
+def test_a_dead_collector_does_not_hold_anything_up(tmp_path: Path) -> None:
+    """The turn is answered all the same."""
+    with collector() as (address, _):
+        closed = address
+    said = trunkline(
+        tmp_path, "say", "hello", OTEL_EXPORTER_OTLP_ENDPOINT=closed, OTEL_EXPORTER_OTLP_TIMEOUT="1"
+    )
+    assert said.returncode == 0 and os.linesep in said.stdout

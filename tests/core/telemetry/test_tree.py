@@ -1,0 +1,55 @@
+"""A trace drawn as a tree."""
+
+from trunkline.messages.workers import SpanRecord
+from trunkline.telemetry.tree import lines
+
+
+def span(name: str, id: str, parent: str | None, start: int, end: int, **more: object) -> SpanRecord:
+    return SpanRecord(
+        trace_id="t", span_id=id, parent_id=parent, name=name, kind="internal", service="trunkline.monitor",
+        start=start, end=end, **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_children_stand_below_their_parent_in_order_of_time() -> None:
+    """Oldest first, whatever the order of the records."""
+    drawn = lines([span("b", "3", "1", 5, 6), span("root", "1", None, 0, 10), span("a", "2", "1", 1, 4)])
+    assert [(line.branch, line.span.name) for line in drawn] == [("", "root"), ("├─ ", "a"), ("└─ ", "b")]
+
+
+def test_a_span_whose_parent_was_killed_stands_at_the_top() -> None:
+    """A worker that was killed took its open spans along; what it had finished is still shown."""
+    drawn = lines([span("orphan", "2", "gone", 1, 4), span("root", "1", None, 0, 10)])
+    assert [(line.depth, line.span.name) for line in drawn] == [(0, "root"), (0, "orphan")]
+
+
+def test_a_span_sent_twice_is_drawn_once() -> None:
+    """A batch may be sent again after a reconnection."""
+    assert len(lines([span("a", "1", None, 0, 1), span("a", "1", None, 0, 1)])) == 1
+
+
+def test_tokens_first_token_owner_and_errors_are_noted() -> None:
+    """What a person looks for stands beside the name."""
+    attributes = {"gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2, "trunkline.turn.epoch": 2}
+    first = {"name": "trunkline.first_token", "time": 5_000_000}
+    (line,) = lines(
+        [
+            span(
+                "chat",
+                "1",
+                None,
+                0,
+                9,
+                attributes=attributes,
+                events=(first,),
+                status="error",
+                message="timeout",
+            )
+        ]
+    )
+    assert line.notes == "7 in / 2 out, first token 5 ms, owner 2, error: timeout"
+
+
+def test_nothing_is_drawn_of_nothing() -> None:
+    """A trace whose spans are gone is empty."""
+    assert lines([]) == ()
