@@ -221,7 +221,7 @@ class _Served(Generic[Req, Rep]):
             return
 
         async def last(subject: str, opened: Envelope[Req]) -> None:
-            with _span(self._endpoint, opened) as span:
+            with _span(self._bus.name, self._endpoint, opened) as span:
                 await self._guarded(msg, Request(opened, keys, subject), span)
 
         try:
@@ -313,14 +313,15 @@ async def _reply(bus: _OnBus, msg: Msg, scope: Scope, payload: Any, headers: dic
 
 
 @contextmanager
-def _span(endpoint: Endpoint[Any, Any], envelope: Envelope[Any]) -> Iterator[trace.Span]:
-    """A SERVER span below the caller's span; no span for an untraced endpoint."""
+def _span(client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any]) -> Iterator[trace.Span]:
+    """A SERVER span of ``client`` below the caller's span; no span for an untraced endpoint."""
     if not endpoint.traced:
         with remote_parent(envelope.traceparent):
             yield trace.INVALID_SPAN
         return
     attributes = {
         "messaging.system": "nats",
+        "messaging.client.id": client,
         "messaging.operation.type": "process",
         "messaging.destination.template": endpoint.subject.template,
         "messaging.message.id": envelope.id,

@@ -98,7 +98,8 @@ async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
 
 
 def _drawn(line: "Line") -> str:
+    from trunkline.telemetry.tree import worker_of
+
     name = f"{line.branch}{line.span.name}"
-    worker = line.span.service.removeprefix("trunkline.")
     times = f"{line.start:8.3f}s {line.length * 1000:9.1f} ms"
-    return f"{times}  {name:<52} {worker:<10} {line.notes}".rstrip()
+    return f"{times}  {name:<52} {worker_of(line.span):<10} {line.notes}".rstrip()

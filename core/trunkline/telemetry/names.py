@@ -31,6 +31,7 @@ GEN_AI_TOOL_RESULT: Final = "gen_ai.tool.call.result"
 
 # Messaging attributes
 MESSAGING_SYSTEM: Final = "messaging.system"
+MESSAGING_CLIENT: Final = "messaging.client.id"
 MESSAGING_DESTINATION: Final = "messaging.destination.name"
 MESSAGING_OPERATION: Final = "messaging.operation.name"
 

@@ -61,3 +61,9 @@ def notes_of(span: SpanRecord) -> str:
     if span.status == "error":
         notes.append(f"error: {span.message or found.get(names.ERROR_TYPE, '')}".rstrip(": "))
     return ", ".join(notes)
+
+
+def worker_of(span: SpanRecord) -> str:
+    """Who did it: the worker by its connection's name, or the part of the program that made the span."""
+    client = str(span.attributes.get(names.MESSAGING_CLIENT, ""))
+    return client.rpartition("_")[0] or span.service.removeprefix("trunkline.")
