@@ -115,10 +115,11 @@ class TextStream:
         self._some.set()
 
     async def flush(self) -> None:
-        """Send what is waiting."""
-        waiting, self._waiting = self._waiting, []
-        self._some = anyio.Event()
-        await self._feed.emit(*self._events(waiting))
+        """Send what is waiting. Once begun it is done, since what was taken out would be lost with a cancelled task."""
+        with anyio.CancelScope(shield=True):
+            waiting, self._waiting = self._waiting, []
+            self._some = anyio.Event()
+            await self._feed.emit(*self._events(waiting))
 
     def _events(self, waiting: list[tuple[bool, str]]) -> Iterable[FeedEvent]:
         for kind, text in _joined(waiting):
