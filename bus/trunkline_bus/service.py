@@ -51,6 +51,7 @@ class Request(Generic[Req]):
 
 
 class _OnBus(Protocol):
+    name: str
     link: Link
     group: TaskGroup
     inbound: Inbound
