@@ -75,5 +75,7 @@ class Tmux:
         """Wait until something holds. Raises AssertionError with the screen."""
         deadline = time.monotonic() + PATIENCE
         while not true():
-            assert time.monotonic() < deadline, f"not in time; the screen:\n{self.screen(history=True)}"
+            assert time.monotonic() < deadline, (
+                f"not in time; the screen:\n{self.screen()}\nand all:\n{self.screen(history=True)}"
+            )
             time.sleep(0.05)

@@ -6,6 +6,7 @@ the person can type while an answer comes. Knows no gateway.
 
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ from prompt_toolkit.application.current import set_app
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import Output
+from prompt_toolkit.output.vt100 import Vt100_Output
 
 from trunkline import printable
 from trunkline_terminal import words
@@ -73,6 +76,7 @@ class TerminalScreen:
             layout=build_layout(self._buffer, self._live, self._prompt, self._status_line),
             key_bindings=self._keys(),
             style=STYLE,
+            output=_silent_output(),
             erase_when_done=True,
             min_redraw_interval=REDRAW,
         )
@@ -84,7 +88,8 @@ class TerminalScreen:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._print_forever)
             tasks.start_soon(self._tick)
-            await self._app.run_async()
+            with suppress(EOFError):  # the terminal is gone
+                await self._app.run_async()
             tasks.cancel_scope.cancel()
         self.flush()
 
@@ -107,7 +112,6 @@ class TerminalScreen:
         output.write_raw(HOLD)
         renderer.erase()
         self.flush()
-        renderer.request_absolute_cursor_position()
         renderer.render(self._app, self._app.layout)
         output.write_raw(SHOW)
         output.flush()
@@ -305,6 +309,14 @@ class TerminalScreen:
     def typing(self) -> str:
         """What stands in the input line."""
         return self._buffer.text
+
+
+def _silent_output() -> Output:
+    """The terminal, never asked where its cursor is: an answer that comes after more was printed would mislead."""
+    output = get_app_session().output
+    if isinstance(output, Vt100_Output):
+        output.enable_cpr = False
+    return output
 
 
 class _Question:
