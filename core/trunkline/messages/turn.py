@@ -91,11 +91,15 @@ class ModelCallPlanned(msgspec.Struct, frozen=True, kw_only=True, tag="model_cal
 
 
 class RanTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A tool that the model's side ran by itself during a call, and what came of it."""
+    """A tool that the model's side ran by itself during a call, and what came of it.
+
+    ``at`` is how many characters of the call's text came before it.
+    """
 
     call: ToolCall
     output: str = ""
     error: bool = False
+    at: int = 0
 
 
 class ModelCallFinished(

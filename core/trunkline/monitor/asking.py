@@ -12,7 +12,7 @@ from trunkline.abc.models import AskModel, Call, Finish, ModelEvent, ModelReques
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.messages.conversation import ToolCall
 from trunkline.messages.turn import ModelCallFailed, ModelCallFinished, RanTool
-from trunkline.monitor.feed import TextStream
+from trunkline.monitor.feed import TextStream, ran_events
 from trunkline.telemetry import names
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ class Answer:
             case Call(call):
                 self.calls.append(call)
             case ToolRan(call, output, error):
-                self.ran.append(RanTool(call=call, output=output, error=error))
+                self.ran.append(RanTool(call=call, output=output, error=error, at=len(self.stream.text)))
             case Finish():
                 self.finish = event
 
@@ -129,6 +129,8 @@ class Asker:
                 if isinstance(event, Finish) and event.model:
                     span.set_attribute(names.GEN_AI_RESPONSE_MODEL, event.model)
                 answer.take(event)
+                if isinstance(event, ToolRan):
+                    await answer.stream.show(*ran_events(step=answer.step, ran=answer.ran[-1]))
 
     async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
         """The next event, None at the end. Raises ModelError when the model is silent for too long."""

@@ -23,6 +23,7 @@ from trunkline.messages.turn import (
     JournalEntry,
     MessageSteered,
     ModelCallFinished,
+    RanTool,
     ReasoningDelta,
     Steered,
     TextDelta,
@@ -121,6 +122,12 @@ class TextStream:
             self._some = anyio.Event()
             await self._feed.emit(*self._events(waiting))
 
+    async def show(self, *events: FeedEvent) -> None:
+        """Show something else, after the text that came before it."""
+        with anyio.CancelScope(shield=True):
+            await self.flush()
+            await self._feed.emit(*events)
+
     def _events(self, waiting: list[tuple[bool, str]]) -> Iterable[FeedEvent]:
         for kind, text in _joined(waiting):
             offset = self._sent[kind]
@@ -175,10 +182,11 @@ class FeedDesk:
 
 
 def shown(turn: Turn, entry: JournalEntry) -> Iterable[FeedEvent]:
-    """The events that an entry means, once it is recorded. Text was shown while it came."""
+    """The events that an entry means, once it is recorded. Text, and tools that the model's side ran, were shown
+    while they came."""
     match entry:
         case ModelCallFinished():
-            yield from _tools_of(turn.steps[-1])
+            yield from _calls_of(turn.steps[-1])
         case ToolFinished(call_id=call_id):
             yield from (_ended(turn.steps[-1], a) for a in turn.actions if a.call.id == call_id)
         case ApprovalAsked():
@@ -209,21 +217,33 @@ def replayed(turn: Turn, *, keep_partial: bool) -> Iterable[FeedEvent]:
     for step in turn.steps:
         if step.reasoning:
             yield ReasoningDelta(step=step.number, offset=0, text=step.reasoning)
-        if step.text:
-            yield TextDelta(step=step.number, offset=0, text=step.text)
-        yield from _tools_of(step)
+        yield from _told(step)
+        yield from _calls_of(step)
         yield from (event for action in step.actions for event in _story(step, action))
         yield from (MessageSteered(message=message) for message in step.steered)
     if not keep_partial and not (turn.steps and turn.steps[-1].partial):
         yield TextReset(step=turn.step)
 
 
-def _tools_of(step: Step) -> Iterable[FeedEvent]:
+def ran_events(step: int, ran: RanTool) -> tuple[FeedEvent, FeedEvent]:
+    """A call that the model's side ran, and its result."""
+    ended = ToolEnded(step=step, call_id=ran.call.id, name=ran.call.name, output=ran.output, error=ran.error)
+    return ToolStarted(step=step, call=ran.call), ended
+
+
+def _told(step: Step) -> Iterable[FeedEvent]:
+    """The text of a step, with the tools that the model's side ran where they came."""
+    begin = 0
     for ran in step.ran:
-        yield ToolStarted(step=step.number, call=ran.call)
-        yield ToolEnded(
-            step=step.number, call_id=ran.call.id, name=ran.call.name, output=ran.output, error=ran.error
-        )
+        if ran.at > begin:
+            yield TextDelta(step=step.number, offset=begin, text=step.text[begin : ran.at])
+        begin = max(begin, ran.at)
+        yield from ran_events(step.number, ran)
+    if step.text[begin:]:
+        yield TextDelta(step=step.number, offset=begin, text=step.text[begin:])
+
+
+def _calls_of(step: Step) -> Iterable[FeedEvent]:
     for action in step.actions:
         yield ToolStarted(step=step.number, call=action.call, client=action.client)
 

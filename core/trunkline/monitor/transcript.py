@@ -4,6 +4,7 @@ Ids are derived from the turn, so storing a turn twice stores each message once.
 """
 
 from collections.abc import Iterable
+from itertools import groupby
 
 import msgspec
 
@@ -43,13 +44,13 @@ def last_answer(messages: Iterable[Message]) -> str | None:
 
 
 def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
-    if step.ran:
-        yield from _ran_messages(turn, step)
-    if step.text or step.actions or not step.ran:
+    yield from _ran_messages(turn, step)
+    text = step.text[step.ran[-1].at :] if step.ran else step.text
+    if text or step.actions or not step.ran:
         yield Message(
             id=message_id(turn, "step", str(step.number)),
             role="assistant",
-            content=step.text,
+            content=text,
             turn=turn,
             tool_calls=tuple(action.call for action in step.actions),
             partial=step.partial,
@@ -63,16 +64,20 @@ def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
 
 
 def _ran_messages(turn: str, step: Step) -> Iterable[Message]:
-    """Calls that the model's side ran come before the text that it wrote knowing their results."""
-    yield Message(
-        id=message_id(turn, "ran", str(step.number)),
-        role="assistant",
-        content="",
-        turn=turn,
-        tool_calls=tuple(ran.call for ran in step.ran),
-    )
-    for ran in step.ran:
-        yield _result(turn, step, ran.call, ran.output, ran.error)
+    """Calls that the model's side ran, each with the text that came before it, as if we had run them."""
+    begin = 0
+    for at, together in groupby(step.ran, key=lambda ran: ran.at):
+        group = tuple(together)
+        yield Message(
+            id=message_id(turn, "ran", str(step.number), group[0].call.id),
+            role="assistant",
+            content=step.text[begin:at],
+            turn=turn,
+            tool_calls=tuple(ran.call for ran in group),
+        )
+        for ran in group:
+            yield _result(turn, step, ran.call, ran.output, ran.error)
+        begin = at
 
 
 def _result(turn: str, step: Step, call: ToolCall, output: str, error: bool) -> Message:
