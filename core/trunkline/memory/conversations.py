@@ -96,11 +96,9 @@ class Conversation:
 
     def slice(self, after: int) -> ConversationSlice:
         """The messages from number ``after`` on."""
+        held = tuple(self.messages)
         return ConversationSlice(
-            exists=True,
-            count=len(self.messages),
-            messages=tuple(self.messages[max(0, after) :]),
-            summary=self.summary,
+            exists=True, count=len(held), messages=held[max(0, after) :], summary=self.summary
         )
 
     def grow(self, added: list[Message], tail: bytes) -> None:

@@ -84,29 +84,31 @@ class Index:
     ) -> None:
         """Only what is new of a conversation that grew."""
         conversation = self._cache.get(str(entry.blob)) or parse(path, self.repository.data(entry.blob))
-        text = conversation.text
-        height = 0
+        text = conversation.text  # it may grow while we look: only what is in this text counts
+        height, known = text.count(b"\n") + (not text.endswith(b"\n")), 0
         if row is not None and len(text) > row[2] and _blob_id(text[: row[2]]) == row[1]:
-            file, height = row[0], row[3]
+            file, known = row[0], row[3]
             connection.execute(
                 "UPDATE files SET blob = ?, size = ?, height = ? WHERE id = ?",
-                (str(entry.blob), len(text), conversation.height, file),
+                (str(entry.blob), len(text), height, file),
             )
         else:
             if row is not None:
                 _forget(connection, row[0])
-            file = _file(connection, path, entry, len(text), conversation.height)
-        _insert(connection, file, _said_after(conversation, height))
+            file = _file(connection, path, entry, len(text), height)
+        _insert(connection, file, _said(conversation, known, height))
         _list(connection, file, conversation.summary)
 
 
-def _said_after(conversation: Conversation, line: int) -> list[Passage]:
+def _said(conversation: Conversation, above: int, upto: int) -> list[Passage]:
+    """What was said on the lines after ``above`` until ``upto``."""
     found: list[Passage] = []
     for number in range(len(conversation.messages) - 1, -1, -1):
-        if conversation.lines[number] <= line:
+        line, message = conversation.lines[number], conversation.messages[number]
+        if line <= above:
             break
-        if conversation.messages[number].content:
-            found.append(Passage(conversation.lines[number], conversation.messages[number].content))
+        if line <= upto and message.content:
+            found.append(Passage(line, message.content))
     return found
 
 

@@ -16,6 +16,15 @@ from trunkline.errors import StorageError
 from trunkline.memory.lock import RootLock
 
 BRANCH = "main"
+EXCLUDE = """# What editors and systems leave beside files; memory does not take it in.
+*~
+*.swp
+.#*
+\\#*#
+.DS_Store
+Thumbs.db
+"""
+OBJECT_CACHE_BYTES = 32 * 1024 * 1024
 _STALE = 0.5
 _MEND = "Look at it with: git -C <memory root> fsck. Nothing was changed."
 
@@ -106,6 +115,9 @@ def _establish(places: Places) -> None:
                 hint=_MEND,
             ) from error
         git = pygit2.init_repository(str(places.root), initial_head=BRANCH)
+        (places.git / "info").mkdir(exist_ok=True)
+        (places.git / "info" / "exclude").write_text(EXCLUDE)
+    pygit2.settings.cache_max_size(OBJECT_CACHE_BYTES)
     _remove_litter(places)
     _insist_on_history(git, places)
     git.free()

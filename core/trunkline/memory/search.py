@@ -81,12 +81,20 @@ def _match(words: list[str], joint: str) -> str:
 
 
 def _matches(connection: apsw.Connection, words: list[str], query: SearchMemory) -> list[_Row]:
+    best = "SELECT rowid AS id, -bm25(words) AS score FROM words WHERE words MATCH ?"
+    values: list[str | int] = [_match(words, " OR ")]
+    if query.path:
+        best += (
+            " AND rowid IN (SELECT passages.id FROM passages JOIN files ON files.id = passages.file"
+            " WHERE files.path = ? OR (files.path > ? AND files.path < ?))"
+        )
+        values += [query.path, query.path + "/", query.path + "0"]
     rows = connection.execute(
-        "SELECT files.path, files.blob, passages.line, -bm25(words) AS score FROM words "
-        "JOIN passages ON passages.id = words.rowid JOIN files ON files.id = passages.file "
-        "WHERE words MATCH ? AND (? = '' OR files.path = ? OR (files.path > ? AND files.path < ?)) "
-        "ORDER BY score DESC, files.path, passages.line LIMIT ?",
-        (_match(words, " OR "), query.path, query.path, query.path + "/", query.path + "0", query.limit * 8),
+        f"WITH best AS ({best} ORDER BY score DESC LIMIT ?) "
+        "SELECT files.path, files.blob, passages.line, best.score FROM best "
+        "JOIN passages ON passages.id = best.id JOIN files ON files.id = passages.file "
+        "ORDER BY best.score DESC, files.path, passages.line",
+        (*values, query.limit * 8),
     )
     return list(rows)
 

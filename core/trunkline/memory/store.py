@@ -337,7 +337,7 @@ class GitMemoryStore(MemoryStore):
             await anyio.sleep(CARE_SECONDS)
             try:
                 await self.pack()
-            except (OSError, pygit2.GitError) as error:
+            except (OSError, pygit2.GitError, KeyError) as error:
                 _log.warning("history could not be packed: %s", error)
 
     async def pack(self, *, now: bool = False) -> None:

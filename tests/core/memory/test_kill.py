@@ -97,22 +97,20 @@ WRITER = textwrap.dedent(
 )
 
 STEPS = [
-    f"{name}:{count}"
-    for count in (1, 3)
-    for name in (
-        "Checkout:stage:before",
-        "Checkout:stage:after",
-        "Checkout:announce:before",
-        "Checkout:announce:after",
-        "Repository:advance:after",
-        "Worktree:place:before",
-        "Worktree:place:after",
-        "Worktree:remove:after",
-        "Worktree:append:half",
-        "Worktree:append:after",
-        "Worktree:sync_folders:before",
-        "Checkout:place:after",
-    )
+    "Checkout:stage:before:1",
+    "Checkout:stage:after:3",
+    "Checkout:announce:before:3",
+    "Checkout:announce:after:1",
+    "Checkout:announce:after:3",
+    "Repository:advance:after:1",
+    "Repository:advance:after:3",
+    "Worktree:place:before:1",
+    "Worktree:place:after:4",
+    "Worktree:remove:after:1",
+    "Worktree:append:half:2",
+    "Worktree:append:after:2",
+    "Worktree:sync_folders:before:3",
+    "Checkout:place:after:3",
 ]
 
 
