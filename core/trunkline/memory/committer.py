@@ -142,8 +142,10 @@ class _Group:
         for path in wish.touches:
             self._absorb(path)
         plan = self._ruled(wish, wish.plan(self._view))
-        for path in plan.files:
+        for path, content in plan.files.items():
             self._of._worktree.probe(path)
+            if content is not None and self._of._worktree.folds:
+                self._refuse_look_alikes(path, plan)
         entries = {path: self._entry(path, content) for path, content in plan.files.items()}
         entries = {path: entry for path, entry in entries.items() if entry != self._view.entry(path)}
         if not entries:
@@ -152,6 +154,14 @@ class _Group:
         self._view.apply(entries)
         draft = self._batch.add(Origin.of(wish.actor, wish.scope), entries, wish.reason or plan.reason)
         return _Planned(plan, entries, draft)
+
+    def _refuse_look_alikes(self, path: str, plan: Plan) -> None:
+        """Where case does not tell files apart, two names that differ in case alone would be one file."""
+        other = self._view.look_alike(path)
+        if other is not None and plan.files.get(other, b"") is not None:
+            raise Refusal(
+                "write_conflict", f"{path!r} would be the same file here as {other!r}, which exists."
+            )
 
     def _absorb(self, path: str) -> None:
         """Commit first what a person changed by hand, so that it is in history and conditions see it."""

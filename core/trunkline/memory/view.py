@@ -1,5 +1,6 @@
 """What memory holds while a group of changes is planned: the last commit, and over it what the group did so far."""
 
+import unicodedata
 from collections.abc import Iterator
 
 import pygit2
@@ -57,6 +58,24 @@ class View:
             return folder_at(self.base, path) is not None
         return bool(self.below(path))
 
+    def look_alike(self, path: str) -> str | None:
+        """A file or folder whose name differs from the path's only in case or in how accents are written."""
+        for below in (*parents(path), path):
+            folder, _, name = below.rpartition("/")
+            for other in self._names(folder):
+                if other != name and _folded(other) == _folded(name):
+                    return f"{folder}/{other}" if folder else other
+        return None
+
+    def _names(self, folder: str) -> Iterator[str]:
+        start = len(folder) + 1 if folder else 0
+        names = {str(item.name) for item in folder_at(self.base, folder) or ()}
+        names |= {changed[start:].split("/")[0] for changed in self.pending if under(changed, folder)}
+        for name in names:
+            path = f"{folder}/{name}" if folder else name
+            if self.entry(path) is not None or self.is_folder(path):
+                yield name
+
     def file_above(self, path: str) -> str | None:
         """A file that stands where a path needs a folder."""
         return next((above for above in parents(path) if self.entry(above) is not None), None)
@@ -76,3 +95,7 @@ class View:
             now = self._by_hand[path] if path in self._by_hand else entry_at(self.base, path)
             if now != entry:
                 yield path, now, entry
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()

@@ -54,6 +54,8 @@ class Worktree:
         self._handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._touched: set[str] = set()
         self._count = 0
+        self.folds = _folds(stage)
+        """Whether this file system takes names that differ only in case for the same one."""
 
     def close(self) -> None:
         """Let go of the root."""
@@ -277,6 +279,15 @@ def _statuses(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[str, os.sta
     for entry in entries:
         with suppress(FileNotFoundError):  # it vanished while we looked
             yield entry.name, entry.stat(follow_symlinks=False)
+
+
+def _folds(folder: Path) -> bool:
+    probe = folder / "Probe"
+    probe.touch()
+    try:
+        return (folder / "pROBE").exists()
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def _insist_on_file(path: str, status: os.stat_result) -> None:

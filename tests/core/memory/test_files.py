@@ -288,6 +288,19 @@ async def test_executable_files_stay_so(store: GitMemoryStore, root: Path) -> No
     assert script.read_text() == "echo two\n"
 
 
+async def test_names_that_differ_in_case_alone_are_kept_apart(store: GitMemoryStore, write: Write) -> None:
+    """Where the file system does not tell case apart, a second such name is refused instead of mixed up."""
+    await write("Notes/a.md", "x")
+    store._worktree.folds = True  # as it is found to be on most Macs
+    for path in ("Notes/A.md", "NOTES/c.md", "agent.md"):
+        with pytest.raises(Refusal) as refused:
+            await write(path, "y")
+        assert refused.value.code == "write_conflict"
+    await write("Notes/a.md", "changed")
+    await store.delete("Notes/a.md", actor="a", reason="")
+    await write("other/a.md", "y")
+
+
 async def test_the_root_is_for_its_owner_only(store: GitMemoryStore, root: Path) -> None:
     """A new memory root cannot be read by other users."""
     assert stat.S_IMODE((await anyio.Path(root).stat()).st_mode) == 0o700
