@@ -210,8 +210,12 @@ def shown(turn: Turn, entry: JournalEntry) -> Iterable[FeedEvent]:
             return
 
 
-def replayed(turn: Turn, *, keep_partial: bool) -> Iterable[FeedEvent]:
-    """Everything so far, in full, for a new epoch. Readers trim what they have seen."""
+def replayed(turn: Turn, *, begun: str = "") -> Iterable[FeedEvent]:
+    """Everything so far, in full, for a new epoch. Readers trim what they have seen.
+
+    ``begun`` is the text of an interrupted answer that is gone on with. It is told again too: a reader that missed
+    the epoch before could not know it otherwise.
+    """
     for message in turn.early:
         yield MessageSteered(message=message)
     for step in turn.steps:
@@ -221,7 +225,9 @@ def replayed(turn: Turn, *, keep_partial: bool) -> Iterable[FeedEvent]:
         yield from _calls_of(step)
         yield from (event for action in step.actions for event in _story(step, action))
         yield from (MessageSteered(message=message) for message in step.steered)
-    if not keep_partial and not (turn.steps and turn.steps[-1].partial):
+    if begun:
+        yield TextDelta(step=turn.step, offset=0, text=begun)
+    elif not (turn.steps and turn.steps[-1].partial):
         yield TextReset(step=turn.step)
 
 

@@ -141,7 +141,7 @@ class Runner:
 
     def _shown(self, entry: JournalEntry) -> Iterable[FeedEvent]:
         if isinstance(entry, Resumed):
-            return replayed(self.turn, keep_partial=bool(self.begun))
+            return replayed(self.turn, begun=self.begun)
         return shown(self.turn, entry)
 
     async def _settled(self, entry: JournalEntry) -> JournalEntry:

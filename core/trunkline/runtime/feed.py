@@ -7,7 +7,6 @@ something is missing or all is silent; and the journal when it says that the tur
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator
-from math import inf
 
 import anyio
 
@@ -59,7 +58,7 @@ class FeedReader:
         self._live = _LiveItems()
         self._last_seq = 0
         self._silent_since = 0.0
-        self._missing_since = inf
+        self._missing = False
         self._pause = FIRST_PAUSE
         self._due = 0.0
 
@@ -79,7 +78,7 @@ class FeedReader:
         try:
             await self._begin()
             while True:
-                for position, event in self._merge.take(lenient=self._given_up()):
+                for position, event in self._merge.take():
                     self.position = position
                     self._note_progress()
                     yield event
@@ -114,19 +113,16 @@ class FeedReader:
     def _silence(self) -> float:
         return anyio.current_time() - self._silent_since
 
-    def _given_up(self) -> bool:
-        """Whether what is missing has been looked for long enough."""
-        return anyio.current_time() - self._missing_since > self._patience
-
     def _note_progress(self) -> None:
         self._silent_since = anyio.current_time()
-        self._missing_since = inf
+        self._missing = False
         self._due = self._silent_since + self._pause
 
     def _note_missing(self) -> None:
-        if self._merge.hole and not self._merge.ready and self._missing_since == inf:
-            self._missing_since = self._due = anyio.current_time()
-            self._pause = FIRST_PAUSE
+        """When something has just turned out to be missing, look for it at once."""
+        if self._merge.hole and not self._merge.ready and not self._missing:
+            self._missing = True
+            self._due, self._pause = anyio.current_time(), FIRST_PAUSE
 
     async def _more(self) -> None:
         """Wait for live items until it is time to look at the stream; at once when something is missing."""

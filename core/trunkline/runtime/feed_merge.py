@@ -1,9 +1,8 @@
 """Putting a turn's feed in order, without I/O: items come in any order, twice or late; events go out once.
 
 Within an epoch the indexes count up from 0 without a hole, and an epoch first shows again, from offset 0, what was
-finished before it. So only the highest epoch counts, its items are taken strictly by index, text is trimmed by what
-was handed out already, and everything else goes out once per id. A model call that a new owner continues begins at
-the offset where the old one stopped; what is missing before it is filled in from the lower epochs.
+finished before it. So only the highest epoch counts, and its items are taken strictly by index. Text is trimmed by
+what was handed out already, or told anew when it has become another; everything else goes out once per id.
 
 A position names all that was taken: ``2.5`` is item 5 of epoch 2, ``1.7_2.5`` says that items 0 to 7 of epoch 1
 were taken before. From it and the stored feed a reader's whole state can be built again.
@@ -11,6 +10,7 @@ were taken before. From it and the stored feed a reader's whole state can be bui
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from math import inf
 
 from trunkline.messages.turn import (
     ApprovalRequested,
@@ -64,7 +64,8 @@ class FeedMerge:
         self._texts: dict[int, str] = {}
         self._reasonings: dict[int, str] = {}
         self._seen: set[tuple[str, str]] = set()
-        self._backdrop: dict[int, str] = {}
+        self._told: dict[int, int] = {}
+        """How much of each step's text this epoch has told."""
 
     @property
     def position(self) -> str:
@@ -80,7 +81,7 @@ class FeedMerge:
     @property
     def ready(self) -> bool:
         """Whether ``take`` has something to hand out, or nothing will ever come."""
-        return self.ended or (self._next in self._waiting and self._joins(self._waiting[self._next]))
+        return self.ended or self._next in self._waiting
 
     @property
     def text(self) -> str:
@@ -92,7 +93,6 @@ class FeedMerge:
         items = _ordered(stored)
         for epoch, last in parse_position(position):
             self._enter(epoch)
-            self._backdrop = _told(item for item in items if item.epoch < epoch)
             for item in items:
                 if item.epoch == epoch and item.index <= last:
                     self._consume(item.event)
@@ -100,13 +100,8 @@ class FeedMerge:
 
     def offer_stored(self, stored: Iterable[FeedItem]) -> None:
         """Take note of all that is stored; of it, only the highest epoch will be handed out."""
-        items = _ordered(stored)
-        if items:
-            highest = max(items[-1].epoch, self._epoch)
-            self._backdrop = _told(item for item in items if item.epoch < highest)
-            for item in items:
-                if item.epoch == highest:
-                    self.offer(item)
+        for item in reversed(_ordered(stored)):
+            self.offer(item)
 
     def offer(self, item: FeedItem) -> None:
         """Take note of an item, whatever the order in which it comes."""
@@ -115,17 +110,11 @@ class FeedMerge:
         if item.epoch == self._epoch and item.index >= self._next:
             self._waiting[item.index] = item.event
 
-    def take(self, *, lenient: bool = False) -> Iterator[tuple[str, FeedEvent]]:
-        """What is due, each with the position to resume from after it. Nothing comes after ``TurnEnded``.
-
-        ``lenient`` goes on over text that is lost for good, instead of waiting for it.
-        """
+    def take(self) -> Iterator[tuple[str, FeedEvent]]:
+        """What is due, each with the position to resume from after it. Nothing comes after ``TurnEnded``."""
         while not self.ended and self._next in self._waiting:
-            event = self._waiting[self._next]
-            if not (lenient or self._joins(event)):
-                return
             before = self.position
-            del self._waiting[self._next]
+            event = self._waiting.pop(self._next)
             self._next += 1
             for part, last in self._apply(event):
                 yield (self.position if last else before), part
@@ -135,27 +124,24 @@ class FeedMerge:
             self._passed.append((self._epoch, self._next - 1))
         self._epoch, self._next = epoch, 0
         self._waiting.clear()
+        self._told.clear()
 
     def _consume(self, event: FeedEvent) -> None:
         for _ in self._apply(event):
             pass
 
-    def _joins(self, event: FeedEvent) -> bool:
-        """Whether the text before this piece is known."""
-        if not isinstance(event, TextDelta):
-            return True
-        known = max(len(self._texts.get(event.step, "")), len(self._backdrop.get(event.step, "")))
-        return event.offset <= known
-
     def _apply(self, event: FeedEvent) -> Iterator[tuple[FeedEvent, bool]]:
         """What the event adds to what was handed out, each with whether it is the last of this event."""
+        for step in self._overlong(event):
+            yield from ((part, False) for part, _ in self._say_again(step))
         match event:
             case TextDelta():
-                yield from self._grow(self._texts, self._filled(event))
+                self._told[event.step] = event.offset + len(event.text)
+                yield from self._grow(self._texts, event)
             case ReasoningDelta():
                 yield from self._grow(self._reasonings, event)
             case TextReset():
-                self._backdrop.pop(event.step, None)
+                self._told.pop(event.step, None)
                 if self._drop(event.step):
                     yield event, True
             case _:
@@ -163,14 +149,6 @@ class FeedMerge:
                     self._seen.add(key)
                     self.ended = isinstance(event, TurnEnded)
                     yield event, True
-
-    def _filled(self, event: TextDelta) -> TextDelta:
-        """The event, begun as early as what was handed out ends."""
-        known = len(self._texts.get(event.step, ""))
-        missing = self._backdrop.get(event.step, "")[known : event.offset]
-        if event.offset <= known or known + len(missing) < event.offset:
-            return event
-        return TextDelta(step=event.step, offset=known, text=missing + event.text)
 
     def _grow(
         self, kept: dict[int, str], event: TextDelta | ReasoningDelta
@@ -183,6 +161,17 @@ class FeedMerge:
         elif len(overlap) < len(event.text):
             kept[event.step] = known + event.text[len(overlap) :]
             yield type(event)(step=event.step, offset=len(known), text=event.text[len(overlap) :]), True
+
+    def _overlong(self, event: FeedEvent) -> list[int]:
+        """The steps that the event closes and of which more was handed out than they have become; now cut to that."""
+        found = [
+            step
+            for step, length in self._told.items()
+            if step < _closed_by(event) and length < len(self._texts.get(step, ""))
+        ]
+        for step in found:
+            self._texts[step] = self._texts[step][: self._told[step]]
+        return found
 
     def _say_again(self, step: int) -> Iterator[tuple[FeedEvent, bool]]:
         """The step reads otherwise than what was handed out: a reset, then all of it as it is now."""
@@ -205,18 +194,17 @@ def _ordered(items: Iterable[FeedItem]) -> list[FeedItem]:
     return sorted(items, key=lambda item: (item.epoch, item.index))
 
 
-def _told(items: Iterable[FeedItem]) -> dict[int, str]:
-    """The text of each step as these items tell it, the later ones counting."""
-    texts: dict[int, str] = {}
-    for item in items:
-        event = item.event
-        if isinstance(event, TextDelta):
-            texts[event.step] = (
-                texts.get(event.step, "").ljust(event.offset, _LOST)[: event.offset] + event.text
-            )
-        elif isinstance(event, TextReset):
-            texts.pop(event.step, None)
-    return texts
+def _closed_by(event: FeedEvent) -> float:
+    """The steps below this number have all their text when the event comes."""
+    match event:
+        case ToolStarted() | ToolEnded():
+            return event.step + 1
+        case TextDelta() | ReasoningDelta():
+            return event.step
+        case TurnEnded():
+            return inf
+        case _:
+            return 0
 
 
 def _once(event: FeedEvent) -> tuple[str, str]:

@@ -57,7 +57,7 @@ def play(story: Story, draw: Callable[[st.SearchStrategy[int]], int]) -> Reader:
     return reader
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=1000, deadline=None)
 @given(story=stories(), data=st.data())
 def test_no_gap_and_no_repeat(story: Story, data: st.DataObject) -> None:
     """However items are lost, doubled, reordered and resumed, what a client has seen in the end is what happened."""
@@ -68,7 +68,7 @@ def test_no_gap_and_no_repeat(story: Story, data: st.DataObject) -> None:
     assert reader.merge.text == "".join(story.texts[step] for step in sorted(story.texts))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=500, deadline=None)
 @given(story=stories(), data=st.data())
 def test_a_reader_can_come_back_at_every_position(story: Story, data: st.DataObject) -> None:
     """After each single event the position suffices to go on in a new reader, as often as one likes."""
@@ -112,6 +112,20 @@ def test_another_text_at_the_same_place_is_a_reset() -> None:
     assert [event for _, event in merge.take()] == [
         TextReset(step=0),
         TextDelta(step=0, offset=0, text="abX"),
+    ]
+
+
+def test_an_answer_that_became_shorter_is_told_anew() -> None:
+    """When a finished step turns out shorter than what was shown of it, the client is told before it goes on."""
+    merge = FeedMerge()
+    merge.offer(item(1, 0, TextDelta(step=0, offset=0, text="abcd")))
+    assert len(list(merge.take())) == 1
+    merge.offer(item(3, 0, TextDelta(step=0, offset=0, text="ab")))
+    merge.offer(item(3, 1, TurnEnded(reason="stop")))
+    assert [event for _, event in merge.take()] == [
+        TextReset(step=0),
+        TextDelta(step=0, offset=0, text="ab"),
+        TurnEnded(reason="stop"),
     ]
 
 

@@ -88,6 +88,7 @@ def stories(draw: st.DrawFn) -> Story:
             begun = ""
         while done < steps:
             text = begun + draw(words)
+            events += pieces(done, begun, draw(cuts)) if begun else ()
             events += pieces(done, text, draw(cuts), len(begun))
             if draw(st.integers(0, 3)) == 0 and epoch < 8:
                 break  # the owner dies in mid-answer
