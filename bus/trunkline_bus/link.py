@@ -34,6 +34,7 @@ _log = logging.getLogger(__name__)
 Sink = Callable[[Msg], None]
 Listener = Callable[[], object]
 STATUS = "Status"
+_FIRST_ATTEMPTS = 4  # without a pause between them; the first connection fails rather than waits
 APPENDS_IN_FLIGHT = 256
 """More unacknowledged appends at once only lengthen the server's queue, until repeats of the slow ones choke it."""
 
@@ -108,9 +109,10 @@ class Link:
             lame_duck_mode_cb=self._note_lame_duck,
             reconnect_to_server_handler=self._choose_server,
             reconnect_time_wait=0,
-            max_reconnect_attempts=1,  # while connecting for the first time: fail, do not sleep
+            max_reconnect_attempts=_FIRST_ATTEMPTS,
             ping_interval=5,
             pending_size=8 * 1024 * 1024,
+            flush_timeout=2.0,
         )
         self._nc.options["max_reconnect_attempts"] = -1
 
@@ -207,8 +209,12 @@ class Link:
                 self._raise_unreachable(error)
 
     async def flush(self, timeout: float) -> bool:
-        """Whether everything published before reached the server within ``timeout`` seconds."""
+        """Whether everything sent before, subscriptions too, reached the server within ``timeout`` seconds.
+
+        nats-py alone would let its ping overtake what is still buffered, so the buffer is written out first.
+        """
         try:
+            await self._nc._flush_pending(force_flush=True)
             await self._nc.flush(timeout)  # type: ignore[arg-type]
         except (nats.errors.Error, OSError, asyncio.InvalidStateError) as error:
             _log.debug("flush: %s", error)
@@ -338,7 +344,12 @@ class Link:
         self._on_slow.pop(raw._id, None)
         try:
             async with asyncio.timeout(self.settings.drain_timeout):
-                await (raw.drain() if drain and self.connected else raw.unsubscribe())  # type: ignore[no-untyped-call]
+                if drain and self.connected:
+                    await self._nc._send_unsubscribe(raw._id)
+                    await self.flush(timeout=self.settings.drain_timeout)
+                    await raw.drain()  # type: ignore[no-untyped-call]
+                else:
+                    await raw.unsubscribe()
         except (nats.errors.Error, OSError, TimeoutError) as error:
             _log.debug("unsubscribe from %s: %s", raw.subject, error)
 
@@ -350,7 +361,7 @@ class Link:
             sink(msg)
 
     async def _note_error(self, error: Exception) -> None:
-        if not isinstance(error, nats.errors.NoServersError):
+        if not (isinstance(error, nats.errors.NoServersError) or _says_less(error, self._last_error)):
             self._last_error = error
         if isinstance(error, nats.errors.SlowConsumerError):
             _log.warning("messages dropped: the subscription to %s is too slow", error.subject)
@@ -417,6 +428,11 @@ def _added(listeners: list[Listener], listener: Listener) -> Callable[[], None]:
 def _version(text: str) -> tuple[int, ...]:
     parts = text.lstrip("v").split("-")[0].split(".")
     return tuple(int(part) for part in parts[:2] if part.isdigit())
+
+
+def _says_less(error: Exception, than: Exception | None) -> bool:
+    """A server that refuses a login sometimes hangs up before its reason arrives."""
+    return isinstance(error, OSError) and "authorization" in str(than).lower()
 
 
 def _plain(error: Exception) -> str:

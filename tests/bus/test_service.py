@@ -283,12 +283,12 @@ async def test_a_slow_stream_of_a_living_service_does_not_time_out(bus: Bus, pee
     """Signs of life keep the call open while the handler thinks longer than idle_timeout."""
 
     async def thinking(request: Any) -> Any:
-        await anyio.sleep(1.2)
+        await anyio.sleep(2.5)
         yield world.Note(text="done")
 
     async with service(peer, name="thinking", version="1.0.0") as running:
         await running.add(world.flow, thinking)
-        async with bus.call_streaming(world.flow, world.Note(), idle_timeout=0.5, who="me") as replies:
+        async with bus.call_streaming(world.flow, world.Note(), idle_timeout=1.5, who="me") as replies:
             assert (await anext(replies)).text == "done"
 
 
