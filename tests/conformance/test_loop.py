@@ -1,0 +1,193 @@
+"""PA-F13 to F17 and PA-T8, T13 to T15: what the loop does with tools, as clients see it."""
+
+import json
+import random
+import time
+
+import anyio
+import httpx
+import pytest
+
+import trunkline
+from trunkline.testing.platform import platform
+from trunkline.testing.script import Ask, Heard, Reply, Say, Wish, answer
+from trunkline.testing.scripted_provider import ScriptedProvider
+
+from .conftest import Open, client_of, talks_to
+
+pytestmark = pytest.mark.anyio
+
+BLOB = (
+    "".join(map(chr, range(32)))
+    + "\x7f\x80\u2028\u2029\ufeff\\\"'</script>\ud7ff\U0001f600\r\n"
+    + "ä" * 1_000_000
+)
+
+
+class Tools:
+    """Tools that take their time, or say much."""
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.together = 0
+        self.count = 0
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="read")
+        async def nap(name: str) -> str:
+            """Sleep for a second."""
+            self.running += 1
+            self.together = max(self.together, self.running)
+            await anyio.sleep(1)
+            self.running -= 1
+            return f"{name} woke"
+
+        @trunkline.tool(effect="read", timeout=0.5)
+        async def hang() -> str:
+            """Hang."""
+            await anyio.sleep_forever()
+            return ""
+
+        @trunkline.tool(effect="write")
+        def count() -> int:
+            """Count."""
+            self.count += 1
+            return self.count
+
+        @trunkline.tool(effect="read")
+        def blob() -> str:
+            """Say much."""
+            return BLOB
+
+        return [nap, hang, count, blob]
+
+
+async def test_PA_T13_seventy_five_iterations(house: Open) -> None:
+    """PA-F14: nothing caps the number of model calls of a request."""
+    tools = Tools()
+    async with house(plugins=[tools]) as running:
+        reply = await running.client.say(" ;; ".join(["call:count {}"] * 75 + ["say:enough"]))
+        assert reply.text == "enough" and reply.code is None
+        assert reply.results() == [str(number) for number in range(1, 76)]
+        assert len(running.provider.asked) == 76
+
+
+class Cap:
+    """A deployment's bound."""
+
+    @trunkline.hookimpl
+    def trunkline_stop_turn(self, turn: trunkline.TurnInfo) -> str | None:
+        return "five steps are enough" if turn.step >= 5 else None
+
+
+async def test_PA_T13_a_configured_cap_stops_the_loop(house: Open) -> None:
+    """With a bound of five the turn ends after five model calls, with the documented reason, and is stored."""
+    tools = Tools()
+    async with house(plugins=[tools, Cap()]) as running:
+        reply = await running.client.say(" ;; ".join(["call:count {}"] * 75))
+        assert reply.events[-1].data.finish_reason == "stopped"
+        assert len(running.provider.asked) == 5 and tools.count == 5
+        assert (await running.client.say("say:on", reply.conversation)).text == "on"
+
+
+async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
+    """PA-F17: three tools of a second each take less than two together, and a fourth that hangs times out alone; the
+    results return in the order of the calls."""
+    tools = Tools()
+    program = 'parallel:nap {"name": "a"} hang {} nap {"name": "b"} nap {"name": "c"} ;; say:all up'
+    async with house(plugins=[tools]) as running:
+        await running.client.say("say:warm")
+        begun = time.monotonic()
+        reply = await running.client.say(program)
+        took = time.monotonic() - begun
+        assert tools.together == 3 and took < 2, took
+        told = {event.data.id: event for event in reply.events if event.name == "tool-result"}
+        calls = [event.data for event in reply.events if event.name == "tool-call"]
+        results = [getattr(told[call.id].data, "output", "failed") for call in calls]
+        assert results == ["a woke", "failed", "b woke", "c woke"]
+        assert reply.text == "all up"
+        messages = running.provider.asked[-1].body["messages"][-4:]
+        assert [message["content"][:6] for message in messages if message["role"] == "tool"][0::2] == [
+            "a woke",
+            "b woke",
+        ]
+        assert "0.5" in messages[1]["content"], "the model is told of the time limit"
+
+
+async def test_PA_T15_results_reach_the_model_unchanged(house: Open) -> None:
+    """Control characters and a megabyte: the model, the client and the stored conversation get the same."""
+    async with house(plugins=[Tools()]) as running:
+        reply = await running.client.say("call:blob {} ;; say:much")
+        assert reply.results() == [BLOB]
+        assert running.provider.asked[-1].body["messages"][-1]["content"] == BLOB
+        stored = await running.client.whole(reply.conversation)
+        assert [message.content for message in stored.messages if message.role == "tool"] == [BLOB]
+        await running.client.say("say:next", reply.conversation)
+        assert running.provider.asked[-1].body["messages"][3]["content"] == BLOB
+
+
+async def test_many_loops_run_at_once(house: Open) -> None:
+    """PA-F13: conversations are independent; a slow one holds up no other, and each gets its own answer."""
+    async with house(plugins=[Tools()]) as running:
+        replies: dict[int, str] = {}
+        async with anyio.create_task_group() as tasks:
+
+            async def one(number: int) -> None:
+                async with client_of(running.platform.url, running.platform.token) as client:
+                    reply = await client.say(f"slow:5:20 ;; call:count {{}} ;; say:I am {number}")
+                    replies[number] = reply.text
+
+            for number in range(20):
+                tasks.start_soon(one, number)
+        assert all(replies[number].endswith(f"I am {number}") for number in range(20))
+
+
+async def test_tools_and_provider_are_boot_configuration(house: Open) -> None:
+    """PA-F15: nothing in a request of the Gateway API chooses a model, a tool or an instruction."""
+    async with house() as running:
+        wish = {"model": "openai/other", "tools": [], "provider_adapter": "offline", "system": "be rude"}
+        await running.client.say("say:hi", **wish)
+        asked = running.provider.asked[-1].body
+        assert asked["model"] == "scripted" and len(asked["tools"]) > 10
+        assert "be rude" not in json.dumps(asked)
+
+
+def twice(heard: Heard) -> Reply:
+    """A model that calls twice in one answer, with text."""
+    if heard.asked:
+        return answer(Say(f"{len(heard.results)} results"))
+    return answer(Say("Both."), Ask((Wish("count", {}), Wish("count", {}))))
+
+
+async def test_the_loop_adds_nothing_to_what_is_said() -> None:
+    """PA-F16: the request holds one line of bootstrap, the message, and the model's own words; no prompt is built."""
+    with ScriptedProvider(twice) as provider:
+        async with (
+            platform(plugins=[Tools()], config=talks_to(provider)) as running,
+            client_of(running.url, running.token) as client,
+        ):
+            assert (await client.say("How many?")).text == "Both.2 results"
+        messages = provider.asked[-1].body["messages"]
+        assert messages[0] == {"role": "system", "content": "Read AGENT.md for your instructions."}
+        assert [message["role"] for message in messages[1:]] == ["user", "assistant", "tool", "tool"]
+        assert messages[1]["content"] == "How many?" and messages[2]["content"] == "Both."
+
+
+async def test_PA_T8_a_thousand_random_tokens(house: Open) -> None:
+    """Over HTTP, as bearer and as API key: 401 each, and no model is ever asked."""
+    dice = random.Random(20)
+    letters = "".join(map(chr, range(33, 127)))
+    async with house() as running:
+        limits = httpx.Limits(max_connections=8)
+        refused = 0
+        async with httpx.AsyncClient(base_url=running.platform.url, limits=limits, timeout=30) as http:
+            for number in range(1000):
+                guess = "".join(dice.choices(letters, k=dice.randint(1, 60)))
+                headers = {"x-api-key": guess} if number % 2 else {"authorization": f"Bearer {guess}"}
+                response = await http.post(
+                    "/conversations/messages", json={"content": "say:hi"}, headers=headers
+                )
+                refused += response.status_code == 401
+        assert refused == 1000
+        assert running.provider.requests == [] and (await running.client.page()).total == 0
