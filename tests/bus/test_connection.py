@@ -105,6 +105,15 @@ async def test_a_key_narrows_a_subscription(bus: Bus, peer: Bus, world: Any) -> 
         assert (await anext(heard)).data.text == "you"
 
 
+async def test_a_listener_hears_what_is_sent_right_after_it_began(bus: Bus, peer: Bus, world: Any) -> None:
+    """The subscription is at the server before the block is entered, so another connection can rely on it."""
+    for number in range(300):
+        async with peer.listen(world.live, who=f"k{number}") as heard:
+            await bus.publish(world.live, world.Note(number=number), who=f"k{number}")
+            with anyio.fail_after(5):
+                assert (await anext(heard)).data.number == number
+
+
 async def test_a_queue_group_shares_the_work(bus: Bus, peer: Bus, world: Any, eventually: Any) -> None:
     """Of two subscriptions in a group exactly one handles a message."""
     got: list[tuple[str, int]] = []
