@@ -37,7 +37,7 @@ from trunkline.monitor.held import Held
 from trunkline.monitor.mailbox import Mailbox, entry_of
 from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.transcript import last_answer, new_messages
-from trunkline.monitor.turn import AskModel, Command, Phase, Release, RunTool, Store, Turn
+from trunkline.monitor.turn import AskModel, Command, Phase, Release, RunTool, Stop, Store, Turn
 from trunkline.telemetry import names
 from trunkline_bus import RemoteFault, Scope
 
@@ -47,7 +47,6 @@ tracer = trace.get_tracer("trunkline.monitor")
 Record = Callable[[tuple[JournalEntry, ...]], Awaitable[None]]
 StoreMessages = Callable[[AppendConversation], Awaitable[None]]
 Settle = Callable[[Held], Awaitable[None]]
-StopTurn = Callable[[Turn], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +61,7 @@ class Means:
     record: Record
     store: StoreMessages
     settle: Settle
-    stop: StopTurn
+    stop: Stop
     silence: float
     window: float
 
@@ -127,7 +126,8 @@ class Runner:
         """Let the machine take it in, record what it says, show it, and begin what it commands."""
         wishes = [(held, entry_of(held, self.turn)) for held in controls]
         inputs = [*inputs, *(wish for _, wish in wishes if wish is not None)]
-        entries, commands = self.turn.advance(*[await self._settled(entry) for entry in inputs])
+        settled = [await self._settled(entry) for entry in inputs]
+        entries, commands = self.turn.advance(*settled, stop=self._means.stop)
         if entries:
             await self._means.record(entries)
             await self._feed.emit(*(event for entry in entries for event in self._shown(entry)))
@@ -170,10 +170,6 @@ class Runner:
                 pass
 
     async def _ask(self, command: AskModel) -> None:
-        stop = self._means.stop(self.turn)
-        if stop is not None:
-            await self._send.send(CancelRecorded(by=stop, mode="after_step"))
-            return
         if isinstance(self._choice, ModelError):
             log.warning("turn %s has no model: %s", self._scope.turn, self._choice)
             failed = ModelCallFailed(step=command.step, code=self._choice.code, fault=self._choice.fault)

@@ -91,6 +91,9 @@ class Release:
 
 Command = AskModel | RunTool | Store | Release
 
+Stop = Callable[["Turn"], str | None]
+"""Says why a turn must not take its next step; None to let it. Pure."""
+
 
 # State -------------------------------------------------------------------------------------------------------
 
@@ -193,17 +196,20 @@ class Turn:
         _note(self, entry)
         self.phase = following if isinstance(following, Phase) else following(self)
 
-    def advance(self, *inputs: JournalEntry) -> tuple[tuple[JournalEntry, ...], tuple[Command, ...]]:
+    def advance(
+        self, *inputs: JournalEntry, stop: Stop = lambda turn: None
+    ) -> tuple[tuple[JournalEntry, ...], tuple[Command, ...]]:
         """Take in what happened; return what to record, the plan included, and what to do once it is recorded.
 
         What came too late has no place any more and is left out: a tool's result after a cancel, a second decision.
+        ``stop`` is asked before each step is planned.
         """
         taken = []
         for entry in inputs:
             if self.accepts(entry):
                 self.apply(entry)
                 taken.append(entry)
-        plan = tuple(self._plan()) if taken else ()
+        plan = tuple(self._plan(stop)) if taken else ()
         for entry in plan:
             self.apply(entry)
         commands = tuple(self._command(entry) for entry in plan)
@@ -211,10 +217,11 @@ class Turn:
             commands = (Store(self.reason, self.code),)
         return (*taken, *plan), commands
 
-    def _plan(self) -> Iterable[JournalEntry]:
+    def _plan(self, stop: Stop) -> Iterable[JournalEntry]:
         """What must be recorded before the next commands may be carried out."""
         if self.phase is Phase.READY:
-            yield ModelCallPlanned(step=self.step)
+            enough = stop(self)
+            yield CancelRecorded(by=enough, mode="after_step") if enough else ModelCallPlanned(step=self.step)
         elif self.phase is Phase.ACTING:
             due = [action for action in self.actions if action.due]
             yield from (ToolPlanned(call=action.call, key=action.key) for action in due)
