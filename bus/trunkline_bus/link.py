@@ -436,6 +436,8 @@ def _says_less(error: Exception, than: Exception | None) -> bool:
 
 
 def _plain(error: Exception) -> str:
+    if isinstance(error, ConnectionResetError):  # a refusal may be overtaken by the end of the connection
+        return "the server closed the connection; check the authorization (user and password)"
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     if isinstance(error, TimeoutError) and not isinstance(error, nats.errors.Error):

@@ -25,6 +25,7 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from trunkline_bus.address import Address, remember, remembered
 from trunkline_bus.errors import ServerStartError
 
 _log = logging.getLogger(__name__)
@@ -37,7 +38,9 @@ _WATCHER = 'exec 3<&0; "$@" 3<&- </dev/null & c=$!; (read _ <&3; kill -9 $c) & w
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of the embedded server. ``port`` -1 picks a free one. Times in seconds, sizes in bytes.
+    """Settings of the embedded server. Times in seconds, sizes in bytes.
+
+    ``port`` -1 takes the port and the credentials that this store was last served with, or a free port and new ones.
 
     ``max_store`` limits what JetStream may put on disk; None means nine tenths of what is free. ``binary`` is by
     default the ``nats-server`` beside this Python, else the one on the PATH.
@@ -93,7 +96,11 @@ class EmbeddedServer:
         try:
             self._store.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._lock = await self._locked()
+            if self.settings.port == -1:
+                last = remembered(self._store, self.settings.host)
+                self.port, self.password = last.port, last.password
             await self._start()
+            remember(self._store, Address(self.port, self.password))
         except OSError as error:
             await self._stop()
             raise ServerStartError(

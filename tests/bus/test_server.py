@@ -62,6 +62,26 @@ async def test_it_ends_with_its_block_and_keeps_its_data(
         assert found.data.text == "kept"
 
 
+async def test_the_next_start_is_found_where_the_last_one_was(tmp_path: Path, settings_for: Any) -> None:
+    """A client of the last instance is let in by the next one; the address is readable by the owner alone."""
+    settings = ServerSettings(store_dir=tmp_path / "nats")
+    async with EmbeddedServer(settings) as first:
+        known = settings_for(first)
+    async with EmbeddedServer(settings), connect(known) as bus:
+        assert bus.connected
+    assert (tmp_path / "nats" / "address.json").stat().st_mode & 0o077 == 0
+
+
+async def test_a_port_that_somebody_took_meanwhile_is_given_up(tmp_path: Path) -> None:
+    """Then the next start takes another port and another password."""
+    settings = ServerSettings(store_dir=tmp_path / "nats")
+    async with EmbeddedServer(settings) as first:
+        port, password = first.port, first.password
+    with socket.create_server(("127.0.0.1", port)):
+        async with EmbeddedServer(settings) as second:
+            assert second.port != port and second.password != password
+
+
 @pytest.mark.kill
 async def test_it_comes_back_on_the_same_port(own_server: EmbeddedServer, kill_server: Any) -> None:
     """Killed twice, it is started again twice, with another pid, address and credentials unchanged."""

@@ -1,0 +1,49 @@
+"""Where the embedded server was last and how clients logged in, so that a restart finds them again.
+
+Clients of an instance that is stopped and started again (a terminal attached to ``trunkline up``) go on by
+reconnecting; they could not if every start chose another port and another password.
+"""
+
+import contextlib
+import os
+import secrets
+import socket
+from pathlib import Path
+
+import msgspec
+
+
+class Address(msgspec.Struct, frozen=True):
+    """A port, -1 for any free one, and the password that goes with it."""
+
+    port: int
+    password: str
+
+
+def remembered(store: Path, host: str) -> Address:
+    """The last address if its port is still free, else a new one."""
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        address = msgspec.json.decode(_file(store).read_bytes(), type=Address)
+        if _is_free(host, address.port):
+            return address
+    return Address(-1, secrets.token_urlsafe(24))
+
+
+def remember(store: Path, address: Address) -> None:
+    """Keep the address for the next start, readable for the owner only."""
+    with os.fdopen(os.open(_file(store), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(msgspec.json.encode(address))
+
+
+def _file(store: Path) -> Path:
+    return store / "address.json"
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket() as trial:
+        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            trial.bind((host, port))
+        except OSError:
+            return False
+    return True
