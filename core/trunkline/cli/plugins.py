@@ -28,8 +28,7 @@ def list_plugins(as_json: bool) -> None:
     from trunkline.config import load_config
     from trunkline.plugins import Plugins
 
-    plugins = Plugins.load(load_config())
-    report = plugins.report
+    report = Plugins.load(load_config()).examined()
     if as_json:
         json_out({"plugins": report.plugins, "troubles": report.troubles, "missing": report.missing})
         return

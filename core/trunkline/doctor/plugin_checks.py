@@ -16,7 +16,7 @@ async def plugins_loaded(patient: Patient) -> HealthResult:
     plugins = patient.plugins
     if plugins is None:
         return bad("The plugins could not be looked for.", "See the other checks.")
-    report = plugins.report
+    report = plugins.examined()
     if report.missing:
         names = ", ".join(report.missing)
         return bad(

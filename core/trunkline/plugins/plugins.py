@@ -1,13 +1,14 @@
 """The plugins of one worker, with a typed question for each hook. Made by the worker, never a global."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from trunkline.config import Config, InvalidConfig, Problem
 from trunkline.config.problems import did_you_mean
 from trunkline.errors import PluginError
 from trunkline.messages.workers import WorkerKind
 from trunkline.plugins import finding, sources
+from trunkline.plugins.items import RULES
 from trunkline.plugins.owned import Owned
 from trunkline.plugins.relay import Relay
 from trunkline.plugins.report import BrokenGuard, LoadReport
@@ -60,6 +61,13 @@ class Plugins:
     def report(self) -> LoadReport:
         """What became of each plugin."""
         return self._relay.report
+
+    def examined(self) -> LoadReport:
+        """The report after every declaring hook was asked, so that no trouble is missing in it."""
+        for hook in RULES:
+            for kind in get_args(WorkerKind) if hook == "trunkline_lifespan" else (None,):
+                self.collect(hook, **({"worker": kind} if kind else {}))
+        return self.report
 
     def sources_version(self) -> str:
         """A cheap stamp of the ``tool_sources`` folders as they are now."""
