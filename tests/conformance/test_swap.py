@@ -43,7 +43,6 @@ async def test_SWAP_1_FS_4_another_provider_by_configuration_alone(
     """The same conversation with a tool call passes with each of three adapters' settings, and so does the next message
     of one that another adapter began. What changes is ``trunkline.toml`` and the variable with the key."""
     (sources / "acme.py").write_text(ACME)
-    home.mkdir()
     with ScriptedProvider() as alpha, ScriptedProvider() as beta:
         settings = {
             "alpha": f'provider_adapter = "openai"\n[adapters.openai]\nbase_url = "{alpha.url}"\nmodel = "a-1"\n'
@@ -54,7 +53,7 @@ async def test_SWAP_1_FS_4_another_provider_by_configuration_alone(
         }
         replies: dict[str, Reply] = {}
         for name, text in settings.items():
-            (home / "trunkline.toml").write_text(f'[runtime]\ntool_sources = ["{sources}"]\n{text}')
+            configure(home, f'[runtime]\ntool_sources = ["{sources}"]\n{text}')
             monkeypatch.setenv(f"{name.upper()}_KEY", f"key-of-{name}")
             async with platform(home) as running, client_of(running.url, running.token) as client:
                 replies[name] = await talk(client)
@@ -82,6 +81,11 @@ async def test_SWAP_2_another_model_by_a_preference_in_memory(house: Open) -> No
         await running.client.say("say:next again", reply.conversation)
         asked = [request.body["model"] for request in running.provider.asked]
         assert asked == ["scripted", "scripted", "large", "larger"]
+
+
+def configure(home: Path, text: str) -> None:
+    home.mkdir(exist_ok=True)
+    (home / "trunkline.toml").write_text(text)
 
 
 def dice(word: str) -> str:

@@ -1,0 +1,192 @@
+"""The official ``openai`` package as a client: a program that was written for OpenAI talks to blocks as models."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import openai
+import pytest
+from openai import AsyncOpenAI
+
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_provider import ScriptedProvider
+
+pytestmark = pytest.mark.anyio
+
+WEATHER: Any = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather somewhere.",
+        "parameters": {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]},
+    },
+}
+ASKED = 'say:I will look. ;; call:weather {"town": "Ulm"} ;; quote'
+
+
+class Desk:
+    """The platform, its provider, and the client."""
+
+    def __init__(self, running: Platform, provider: ScriptedProvider, client: AsyncOpenAI) -> None:
+        self.platform, self.provider, self.client = running, provider, client
+
+    async def ask(self, *messages: Any, **given: Any) -> Any:
+        said = [{"role": "user", "content": one} if isinstance(one, str) else one for one in messages]
+        return await self.client.chat.completions.create(model="main", messages=said, **given)
+
+    @property
+    def asked(self) -> list[dict[str, Any]]:
+        return [request.body for request in self.provider.asked]
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    with ScriptedProvider() as provider:
+        config = {
+            "runtime.provider_adapter": "openai",
+            "adapters.openai.base_url": provider.url,
+            "adapters.openai.model": "scripted",
+        }
+        async with (
+            platform(config=config) as running,
+            AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=30) as client,
+        ):
+            yield Desk(running, provider, client)
+
+
+async def test_an_answer_in_one_piece(desk: Desk) -> None:
+    """Content, finish reason, usage and model are there; our own tools ran without the client noticing."""
+    answer = await desk.ask('call:list_directory {"path": "."} ;; say:All done.')
+    choice = answer.choices[0]
+    assert (choice.message.content, choice.finish_reason, answer.model) == ("All done.", "stop", "main")
+    assert choice.message.tool_calls is None
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens > 0
+    assert len(desk.asked) == 2
+
+
+async def test_a_stream(desk: Desk) -> None:
+    """Chunks arrive while the model speaks, make up the text, and end with a reason and, when asked for, the usage."""
+    stream = await desk.ask("slow:12:20", stream=True, stream_options={"include_usage": True})
+    chunks = [chunk async for chunk in stream]
+    texts = [
+        chunk.choices[0].delta.content for chunk in chunks if chunk.choices and chunk.choices[0].delta.content
+    ]
+    assert "".join(texts).split() == [f"word-{number}" for number in range(1, 13)] and len(texts) > 3
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert chunks[-1].choices == [] and chunks[-1].usage.completion_tokens == 12
+    assert len({chunk.id for chunk in chunks}) == 1
+
+
+async def test_the_clients_tools_in_two_rounds(desk: Desk) -> None:
+    """A tool of the client comes back as a call; its result, handed in with the transcript, lets the model go on."""
+    first = await desk.ask(ASKED, tools=[WEATHER])
+    message = first.choices[0].message
+    assert first.choices[0].finish_reason == "tool_calls" and message.content == "I will look."
+    (call,) = message.tool_calls
+    assert (call.function.name, json.loads(call.function.arguments)) == ("weather", {"town": "Ulm"})
+    result = {"role": "tool", "tool_call_id": call.id, "content": "rain"}
+    second = await desk.ask(ASKED, message, result, tools=[WEATHER])
+    assert second.choices[0].message.content == "weather said: rain"
+    roles = [one["role"] for one in desk.asked[-1]["messages"]]
+    assert roles == ["system", "user", "assistant", "tool"]
+    assert desk.asked[-1]["messages"][2]["content"] == "I will look."
+    offered = [tool["function"]["name"] for tool in desk.asked[-1]["tools"]]
+    assert "weather" in offered and "read_file" in offered
+
+
+async def test_the_clients_tools_in_a_stream(desk: Desk) -> None:
+    """The package's own accumulation of deltas finds the same calls, two of one answer too."""
+    program = 'say:Both. ;; parallel:weather {"town": "Ulm"} weather {"town": "Bonn"} ;; quote'
+    async with desk.client.chat.completions.stream(
+        model="main", messages=[{"role": "user", "content": program}], tools=[WEATHER]
+    ) as stream:
+        async for _ in stream:
+            pass
+        message = (await stream.get_final_completion()).choices[0].message
+    assert message.content == "Both." and message.tool_calls
+    towns = [json.loads(call.function.arguments)["town"] for call in message.tool_calls]
+    assert towns == ["Ulm", "Bonn"] and len({call.id for call in message.tool_calls}) == 2
+    results = [
+        {"role": "tool", "tool_call_id": call.id, "content": f"sun in {town}"}
+        for call, town in zip(message.tool_calls, towns, strict=True)
+    ]
+    said = {
+        "role": "assistant",
+        "content": "Both.",
+        "tool_calls": [c.model_dump() for c in message.tool_calls],
+    }
+    second = await desk.ask(program, said, *results, tools=[WEATHER])
+    assert second.choices[0].message.content == "weather said: sun in Ulm\nweather said: sun in Bonn"
+
+
+async def test_our_tools_beside_the_clients(desk: Desk) -> None:
+    """In one turn ours run here and only the client's call is handed out."""
+    first = await desk.ask(
+        'call:write_file {"path": "a.md", "content": "x"} ;; call:weather {"town": "Ulm"}', tools=[WEATHER]
+    )
+    assert [call.function.name for call in first.choices[0].message.tool_calls] == ["weather"]
+    assert (desk.platform.home.workspace("main") / "a.md").read_text() == "x"
+
+
+async def test_a_conversation_is_kept_or_not(desk: Desk) -> None:
+    """Without an id the transcript is all that counts; with ``X-Conversation-ID`` the stored conversation goes on."""
+    raw = await desk.client.chat.completions.with_raw_response.create(
+        model="main", messages=[{"role": "user", "content": "say:one"}]
+    )
+    header = {"X-Conversation-ID": raw.headers["x-conversation-id"]}
+    await desk.ask("say:two", extra_headers=header)
+    assert [one["content"] for one in desk.asked[-1]["messages"][1:]] == ["say:one", "one", "say:two"]
+    await desk.ask({"role": "system", "content": "Be kind."}, "say:three")
+    contents = [one["content"] for one in desk.asked[-1]["messages"]]
+    assert contents[-2:] == ["Be kind.", "say:three"] and "one" not in contents
+
+
+async def test_models_are_blocks(desk: Desk) -> None:
+    """They are listed, and one can be asked about; a name that is none is OpenAI's own error."""
+    await desk.platform.gateway.create_block("garden")
+    assert {model.id async for model in desk.client.models.list()} == {"main", "garden"}
+    assert (await desk.client.models.retrieve("garden")).owned_by == "trunkline"
+    with pytest.raises(openai.NotFoundError) as unknown:
+        await desk.client.chat.completions.create(
+            model="gpt-nothing", messages=[{"role": "user", "content": "x"}]
+        )
+    assert unknown.value.code == "model_not_found"
+
+
+@pytest.mark.parametrize(
+    ("given", "error"),
+    [
+        ({"messages": []}, openai.BadRequestError),
+        ({"n": 2}, openai.BadRequestError),
+        ({"temperature": 3.0}, openai.BadRequestError),
+        ({"tools": [{"type": "web_search"}]}, openai.BadRequestError),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
+         openai.BadRequestError),
+        ({"messages": [{"role": "user", "content": "x" * 2000}]}, openai.APIStatusError),
+    ],
+)  # fmt: skip
+async def test_what_cannot_be_done_is_refused(
+    desk: Desk, given: dict[str, Any], error: type[Exception]
+) -> None:
+    """The package raises its own exception for it, and no model is asked."""
+    if "x" * 2000 in str(given):
+        given = {"messages": [{"role": "user", "content": "x" * 1_000_001}]}
+    wish: dict[str, Any] = {"model": "main", "messages": [{"role": "user", "content": "say:hi"}], **given}
+    with pytest.raises(error):
+        await desk.client.chat.completions.create(**wish)
+    assert desk.asked == []
+
+
+async def test_a_wrong_key_is_an_authentication_error(desk: Desk) -> None:
+    """As OpenAI would answer."""
+    with pytest.raises(openai.AuthenticationError) as refused:
+        await desk.client.with_options(api_key="sk-wrong").models.list()
+    assert refused.value.code == "invalid_api_key"
+
+
+async def test_limits_are_passed_on(desk: Desk) -> None:
+    """Temperature and the limit of tokens reach the provider; an answer that it cuts says ``length``."""
+    answer = await desk.ask("limit:4", temperature=0.5, max_completion_tokens=4)
+    assert answer.choices[0].finish_reason == "length"
+    sent = desk.asked[-1]
+    assert sent["temperature"] == 0.5 and 4 in (sent.get("max_tokens"), sent.get("max_completion_tokens"))
