@@ -76,8 +76,9 @@ def entry_of(held: Held, turn: Turn) -> JournalEntry | None:
 
 
 def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
-    """A decision holds for exactly the call that was asked about: its hash binds tool and arguments."""
+    """A decision holds for exactly the call that it names, as it was shown: the hash binds tool and arguments."""
     for action in turn.actions:
-        if action.waiting and action.asked is not None and action.asked.call_hash == decision.call_hash:
+        asked = (action.call.id, action.asked.call_hash) if action.asked is not None else None
+        if action.waiting and asked == (decision.call, decision.call_hash):
             return ApprovalRecorded(call_id=action.call.id, allow=decision.allow, by=decision.by)
     return None

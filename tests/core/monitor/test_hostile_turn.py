@@ -11,7 +11,16 @@ import pytest
 import trunkline
 from trunkline.abc.context import TurnInfo
 from trunkline.abc.models import ModelAdapter
-from trunkline.testing.platform import Platform, platform
+from trunkline.abc.tools import Proceed, ToolInvocation
+from trunkline.messages.gateway import MessageAccepted
+from trunkline.messages.tools import ToolOutcome
+from trunkline.messages.turn import (
+    ApprovalDecided,
+    ApprovalRequested,
+    ToolEnded,
+)
+from trunkline.subjects import DECIDE_APPROVAL
+from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +61,26 @@ class Tools:
         return [note, wait]
 
 
+class AskFirst:
+    """A gate that wants a person's yes for every write."""
+
+    stage = "gate"
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        if invocation.spec.effect == "read" or invocation.approved == invocation.call_hash:
+            return await proceed(invocation)
+        return ToolOutcome(
+            call=invocation.context.call, status="approval", call_hash=invocation.call_hash,
+            question=f"Run {invocation.spec.name}?",
+        )  # fmt: skip
+
+
+class Gate:
+    @trunkline.hookimpl
+    def trunkline_tool_middleware(self) -> Sequence[Any]:
+        return [AskFirst()]
+
+
 @asynccontextmanager
 async def scripted(
     *plugins: object, home: Path | None = None, **config: Any
@@ -66,6 +95,33 @@ async def until(check: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> 
     with anyio.fail_after(seconds):
         while not await check():  # noqa: ASYNC110 - what is waited for is in other workers
             await anyio.sleep(0.02)
+
+
+async def status_is(running: Platform, turn: str, status: str) -> None:
+    async def is_so() -> bool:
+        return (await running.gateway.turn(turn)).status == status
+
+    await until(is_so)
+
+
+async def asked_of(running: Platform, accepted: MessageAccepted, count: int = 1) -> list[ApprovalRequested]:
+    asked: list[ApprovalRequested] = []
+    with anyio.fail_after(10):
+        async for event in running.gateway.watch(accepted.conversation, accepted.turn):
+            if isinstance(event, ApprovalRequested):
+                asked.append(event)
+            if len(asked) == count:
+                break
+    return asked
+
+
+async def decide(
+    running: Platform, accepted: MessageAccepted, asked: ApprovalRequested, *, allow: bool
+) -> None:
+    decision = ApprovalDecided(
+        turn=accepted.turn, call=asked.call.id, call_hash=asked.call_hash, allow=allow, by="x"
+    )
+    await running.bus.call(DECIDE_APPROVAL, decision, channel=CHANNEL)
 
 
 class Cap:
@@ -83,3 +139,18 @@ async def test_a_plugin_stops_a_turn_before_its_next_step() -> None:
         answer = await running.say(" ;; ".join(['call:note {"text": "a"}'] * 5))
         assert answer.ended.reason == "stopped" and tools.log == ["a", "a"] and len(model.requests) == 2
         assert (await running.say("say:on", conversation=answer.accepted.conversation)).text == "on"
+
+
+async def test_a_decision_is_about_the_call_that_it_names() -> None:
+    """Of two calls with the same tool and arguments, the one that was denied is denied, and the other one runs."""
+    tools = Tools()
+    async with scripted(tools, Gate()) as (running, _):
+        accepted = await running.send('parallel:note {"text": "x"} note {"text": "x"} ;; say:done')
+        first, second = await asked_of(running, accepted, 2)
+        await status_is(running, accepted.turn, "parked")
+        await decide(running, accepted, second, allow=False)
+        await decide(running, accepted, first, allow=True)
+        answer = await running.answer(accepted)
+        ended = {event.call_id: event for event in answer.events if isinstance(event, ToolEnded)}
+        assert ended[second.call.id].error and not ended[first.call.id].error
+        assert tools.log == ["x"]
