@@ -4,7 +4,6 @@ Cancels, steering and decisions reach a running turn at once; everything else wa
 """
 
 import logging
-from collections import deque
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -67,12 +66,12 @@ class Lane:
     def __init__(self, desk: Desk, journal: Journal) -> None:
         self._desk = desk
         self._journal = journal
-        self._queue: deque[Held] = deque()
+        self._queue: list[Held] = []
+        """In the order in which they were accepted, however they came here."""
         self._known: list[Message] = []
         self._mailbox: Mailbox | None = None
         self._parked: str | None = None
         self.working = False
-        self.idle_since = 0.0
 
     @property
     def waiting(self) -> tuple[Held, ...]:
@@ -82,12 +81,17 @@ class Lane:
     def offer(self, held: Held) -> None:
         """Take an item in: hand it to the running turn if it is about that, else queue it."""
         if self._mailbox is None or not self._mailbox.put(held):
-            self._queue.append(held)
+            self._enqueue(held)
 
     def drop(self) -> None:
         """Let go of everything that has not begun."""
         while self._queue:
-            self._desk.release(self._queue.popleft())
+            self._desk.release(self._queue.pop(0))
+
+    def _enqueue(self, *items: Held) -> None:
+        """Put items where they belong: what comes back from a turn, or from a dead owner, may be older than the rest."""
+        self._queue.extend(items)
+        self._queue.sort(key=lambda held: held.seq)
 
     async def work(self) -> None:
         """Work the queue off, as far as it can be. Raises Fenced when the conversation has another owner."""
@@ -149,7 +153,7 @@ class Lane:
         try:
             phase = await self._desk.run(run)
         finally:
-            self._queue.extendleft(reversed(self._mailbox.rest()))
+            self._enqueue(*self._mailbox.rest())
             self._mailbox = None
         self._parked = request.turn if phase is Phase.PARKED else None
         await self._desk.settle(held)

@@ -12,16 +12,20 @@ import trunkline
 from trunkline.abc.context import TurnInfo
 from trunkline.abc.models import ModelAdapter
 from trunkline.abc.tools import Proceed, ToolInvocation
+from trunkline.messages.conversation import Message
 from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
     ApprovalDecided,
     ApprovalRequested,
     ToolEnded,
+    TurnRequested,
+    TurnSteered,
 )
-from trunkline.subjects import DECIDE_APPROVAL
+from trunkline.subjects import DECIDE_APPROVAL, INBOX
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline_bus import new_id
 
 pytestmark = pytest.mark.anyio
 
@@ -124,6 +128,21 @@ async def decide(
     await running.bus.call(DECIDE_APPROVAL, decision, channel=CHANNEL)
 
 
+async def said_in(running: Platform, conversation: str) -> list[str]:
+    view = await running.gateway.conversation(conversation)
+    return [message.content for message in view.messages]
+
+
+def steering(into: MessageAccepted, text: str) -> TurnSteered:
+    """A message steered into a turn, as the gateway puts it into the inbox."""
+    turn = new_id("turn")
+    message = Message(id=new_id("msg"), role="user", content=text, turn=turn)
+    request = TurnRequested(
+        turn=turn, block=into.block, conversation=into.conversation, message=message, actor="x", channel="x"
+    )
+    return TurnSteered(turn=into.turn, request=request)
+
+
 class Cap:
     """A plugin that stops every turn after two steps."""
 
@@ -154,3 +173,24 @@ async def test_a_decision_is_about_the_call_that_it_names() -> None:
         ended = {event.call_id: event for event in answer.events if isinstance(event, ToolEnded)}
         assert ended[second.call.id].error and not ended[first.call.id].error
         assert tools.log == ["x"]
+
+
+async def test_a_steered_message_that_comes_too_late_keeps_its_place() -> None:
+    """It becomes a turn of its own, after what was accepted before it."""
+    tools = Tools()
+    async with scripted(tools) as (running, _):
+        first = await running.send("call:wait {} ;; say:one")
+        await status_is(running, first.turn, "running")
+        second = await running.send("say:two", conversation=first.conversation)
+        await running.gateway.cancel(first.turn)
+        await running.bus.append(INBOX, steering(first, "say:three"), conversation=first.conversation)
+        await running.answer(second)
+        await until_said(running, first.conversation, "three")
+        assert (await said_in(running, first.conversation))[-4:] == ["say:two", "two", "say:three", "three"]
+
+
+async def until_said(running: Platform, conversation: str, text: str) -> None:
+    async def is_so() -> bool:
+        return text in await said_in(running, conversation)
+
+    await until(is_so, 15)
