@@ -26,14 +26,15 @@ Everything has a default, so the file may be absent. A setting is looked for in 
 4. a flag of the command.
 
 `trunkline config` prints every setting with its value and where it comes from. A key that does not exist, or a
-value that does not fit, stops the start with file, line and the nearest name. Lengths of time are seconds, sizes are bytes,
-and paths that do not begin with `/` are inside the home folder.
+value that does not fit, stops the start with file, line and the nearest name. Lengths of time are seconds, sizes
+are bytes, and paths that do not begin with `/` are inside the home folder.
 
 A **secret** is never written into the file. Write the name of the environment variable that holds it:
 `{ env = "NAME" }`, or `"$NAME"`.
 
 Agents' own choices are not here but in memory, in plain files: `preferences.toml` (which model answers) and
-`blocks/<block>/block.toml` (a block's description, goals, model and tools; see [BlockConfig](messages.md#blockconfig)).
+`blocks/<block>/block.toml` (a block's description, goals, model and tools; see
+[BlockConfig](messages.md#blockconfig)).
 """
 
 MEANING = {

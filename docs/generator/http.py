@@ -6,7 +6,7 @@ import msgspec
 
 from generator.markdown import code, fields_table, prose, table
 from trunkline.gateway.http.app import PUBLIC
-from trunkline.gateway.http.contract import NOTHING, OPERATIONS, STREAM
+from trunkline.gateway.http.contract import NOTHING, OPERATIONS, PARAMETERS, STREAM
 from trunkline.monitor import engine
 
 INTRODUCTION = """
@@ -22,25 +22,6 @@ Unknown fields of a request are passed over; no other fields than those listed h
 leads to the log. A browser's request from another site is refused, and so is one under a host name that is not this
 machine's.
 """
-
-QUERIES = {
-    "/conversations": {
-        "limit": "1 to 100, by default 20",
-        "offset": "how many to pass over",
-        "search": "only those that hold these words",
-        "from": "only those that changed at or after this time (ISO 8601)",
-        "to": "only those that changed at or before this time",
-        "block": "only those of this block",
-    },
-    "/conversations/{id}": {"include": "`tools` shows tool results too"},
-    "/api/turns/{id}/events": {
-        "from": "a position; the events behind it come. Goes before the header `Last-Event-ID`"
-    },
-    "/api/blocks": {"archived": "`true` lists the archived ones too"},
-}
-"""Parameters of GET requests, which the contract's structs do not know."""
-
-DELETE_QUERY = {"archived": "`true` deletes the newest archive of that name instead of the block"}
 
 NOTES = {
     ("post", "/conversations/messages"): (
@@ -59,7 +40,6 @@ NOTES = {
 
 def page() -> str:
     """The whole page."""
-    assert set(QUERIES) <= {operation[1] for operation in OPERATIONS if operation[0] == "get"}
     parts = [INTRODUCTION.strip(), _routes(), *map(_operation, OPERATIONS), _engine(), "## Schemas"]
     for kind in _schemas():
         said = prose(kind)
@@ -79,14 +59,9 @@ def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
         lines.append(note)
     if path in PUBLIC:
         lines.append("No credential is needed.")
-    queries = QUERIES.get(path, {}) if method == "get" else {}
-    if (method, path) == ("delete", "/api/blocks/{name}"):
-        queries = DELETE_QUERY
-    lines += (
-        [table(("query", "means"), [(code(name), means) for name, means in queries.items()])]
-        if queries
-        else []
-    )
+    if parameters := PARAMETERS.get((method, path)):
+        rows = [(code(name), where, means) for where, name, means in parameters]
+        lines.append(table(("parameter", "in", "means"), rows))
     said = f"Body: {_link(body)}. " if body is not None else ""
     lines.append(f"{said}Answer: {status}, {_result(result)}.")
     return "\n\n".join(lines)

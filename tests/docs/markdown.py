@@ -1,0 +1,94 @@
+"""Reads the documentation: fenced blocks with their marks, headings and links. Runs nothing.
+
+A mark is a comment on the line before a block:
+
+* ``<!-- not run: REASON -->``: the block is only shown;
+* ``<!-- file: PATH -->``: the block is the content of a file, which the reader writes.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "reference"
+LANGUAGES = {"console", "sh", "python", "toml", "json", "text", "mermaid"}
+"""What a block may be. ``text`` and ``mermaid`` are pictures; all others are run or checked, unless marked."""
+
+_FENCE = re.compile(
+    r"(?:^<!-- (?P<mark>not run|file): (?P<value>.+?) -->\n+)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<(?:img|source)[^>]* (?:src|srcset)=\"([^\"]+)\"")
+_HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block. ``mark`` is "not run", "file" or "", and ``value`` what the mark says."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    mark: str = ""
+    value: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where a person finds it."""
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def pages() -> list[Path]:
+    """Every Markdown page of the repository that people read."""
+    own = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
+    members = sorted(
+        page for part in ("plugins", "adapters", "channels") for page in ROOT.glob(f"{part}/*/README.md")
+    )
+    return [*own, *sorted((ROOT / "docs").rglob("*.md")), *members]
+
+
+def followed() -> list[Path]:
+    """The pages that a reader follows step by step."""
+    folders = ("tutorial", "how-to", "explanation")
+    return [
+        ROOT / "README.md",
+        *(page for name in folders for page in sorted((ROOT / "docs" / name).glob("*.md"))),
+    ]
+
+
+def blocks(page: Path) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(
+            page,
+            text.count("\n", 0, found.start("language")) + 1,
+            found["language"],
+            found["text"],
+            found["mark"] or "",
+            found["value"] or "",
+        )
+        for found in _FENCE.finditer(text)
+    ]
+
+
+def prose(page: Path) -> str:
+    """A page without its fenced blocks."""
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def links(page: Path) -> Iterator[str]:
+    """Where the page's links lead."""
+    for found in _LINK.finditer(prose(page)):
+        yield found[1] or found[2]
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as they are linked to."""
+    return {
+        re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        for heading in _HEADING.findall(prose(page))
+    }

@@ -1,0 +1,39 @@
+"""What README, tutorials and how-tos show is what happens."""
+
+from pathlib import Path
+
+import pytest
+
+from trunkline.testing.tmux import MISSING
+
+from .markdown import LANGUAGES, ROOT, blocks, followed, pages
+from .reader import Reader
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", followed(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_following_a_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
+    """Every block is run in order, in one new home, and prints what the page shows, unless it is marked as not run."""
+    if MISSING and any("› " in block.text for block in blocks(page)):
+        pytest.skip(MISSING)
+    with Reader(tmp_path) as reader:
+        for block in blocks(page):
+            reader.read(block)
+
+
+def test_every_block_says_what_it_is() -> None:
+    """A block has a language that the tests know, so none is passed over by mistake."""
+    own = [page for page in pages() if page.is_relative_to(ROOT / "docs") or page.parent == ROOT]
+    strange = [block.place for page in own for block in blocks(page) if block.language not in LANGUAGES]
+    assert strange == []
+
+
+def test_the_ten_line_plugin_of_the_readme_is_the_example() -> None:
+    """README shows the dice plugin of docs/examples, which has tests of its own."""
+    source = ROOT / "docs" / "examples" / "trunkline-dice" / "src" / "trunkline_dice" / "__init__.py"
+    shown = [
+        block.text
+        for block in blocks(ROOT / "README.md")
+        if "roll_dice" in block.text and block.language == "python"
+    ]
+    assert shown == [source.read_text()]
