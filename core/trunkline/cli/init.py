@@ -18,6 +18,15 @@ trunkline init --yes --adapter openai --base-url http://127.0.0.1:11434/v1 --mod
 """
 
 
+STARTER = """\
+# The settings of this Trunkline. "trunkline config" shows every one with its value and where it comes from;
+# docs/reference/configuration.md says what each means. Secrets stand here by reference only:
+#
+#   [adapters.openai]
+#   api_key = { env = "OPENAI_API_KEY" }
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """What the person wants. ``key_env`` is the name of a variable, never a key."""
@@ -49,8 +58,9 @@ def command(yes: bool, **given: str | None) -> None:
     _check_adapter(config, wishes.adapter)
     changes = _changes(config, wishes)
     Home.of(config).prepare()
+    begun = _begin_file(config)
     _write(config, changes)
-    _say_done(config, changes)
+    _say_done(config, changes, begun)
 
 
 def _ask(config: "Config", given: Wishes) -> Wishes:
@@ -132,6 +142,14 @@ def _bare(shown: str | None) -> str:
     return (shown or "").removesuffix(" (set)").removesuffix(" (not set)")
 
 
+def _begin_file(config: "Config") -> bool:
+    """Make ``trunkline.toml`` with a few lines of guidance when there is none."""
+    if config.file.exists():
+        return False
+    config.file.write_text(STARTER, encoding="utf-8")
+    return True
+
+
 def _write(config: "Config", changes: dict[str, Any]) -> None:
     """Write, and take it back when the result cannot be used."""
     from trunkline.config import load_config
@@ -152,8 +170,10 @@ def _write(config: "Config", changes: dict[str, Any]) -> None:
         raise
 
 
-def _say_done(config: "Config", changes: dict[str, Any]) -> None:
-    click.echo(f"The home folder is {config.home}" + ("; nothing to change." if not changes else "."))
+def _say_done(config: "Config", changes: dict[str, Any], begun: bool) -> None:
+    click.echo(f"The home folder is {config.home}" + ("." if changes or begun else "; nothing to change."))
+    if begun:
+        click.echo(f"The settings are in {config.file}.")
     for key, value in changes.items():
         click.echo(f"{key} = {_shown(value)}")
     click.echo('Next: "trunkline chat". Anything wrong: "trunkline doctor".')

@@ -53,6 +53,15 @@ def test_init_makes_a_private_home_and_the_second_run_changes_nothing(trunkline:
     assert "nothing to change" in again.stdout
 
 
+def test_a_bare_init_makes_a_settings_file_that_explains_itself(trunkline: Run, home: Path) -> None:
+    """MB-T1: the file exists afterwards, changes no setting, and a second run leaves it alone."""
+    assert trunkline("init", "--yes").returncode == 0
+    written = (home / "trunkline.toml").read_bytes()
+    assert b"api_key = { env" in written
+    again = trunkline("init", "--yes")
+    assert "nothing to change" in again.stdout and (home / "trunkline.toml").read_bytes() == written
+
+
 def test_init_asks_for_the_name_of_a_key_and_never_takes_the_key(trunkline: Run, home: Path) -> None:
     """A key given in the place of its variable's name is refused, not stored and not repeated."""
     key = "sk-proj-not-a-name-123"
