@@ -151,7 +151,7 @@ class TurnDesk:
 
     # Turns ---------------------------------------------------------------------------------------------------
 
-    async def run(self, run: Run) -> Phase:
+    async def run(self, run: Run) -> None:
         """See ``Desk.run``."""
         request = run.request
         error: str | None = "interrupted"
@@ -180,7 +180,6 @@ class TurnDesk:
             raise _first(failures) from failures
         finally:
             self._pulse.end(request.block, request.turn, error)
-        return run.turn.phase
 
     async def _run(self, run: Run) -> None:
         request = run.request

@@ -2,7 +2,7 @@
 
 import anyio
 
-from trunkline.messages.turn import JournalEntry, TurnRecord
+from trunkline.messages.turn import JournalEntry, Parked, TurnRecord
 from trunkline.subjects import JOURNAL
 from trunkline_bus import Bus, Scope, SequenceConflict
 
@@ -25,6 +25,8 @@ class Journal:
         self._conversation = conversation
         self._filter = JOURNAL.subject.filter(conversation=conversation)
         self._last: int | None = None
+        self.parked: str | None = None
+        """The turn that the journal ends with, if that is parked. Known after the first replay."""
 
     def forget(self) -> None:
         """Find out anew where the journal ends, because somebody else may write to it."""
@@ -35,6 +37,7 @@ class Journal:
         if self._last is None:
             tail = await self._bus.last(JOURNAL, conversation=self._conversation)
             self._last = 0 if tail is None else tail.seq
+            self.parked = None if tail is None else _parked(tail.data.turn, tail.data.entries)
         if not self._last:
             return []
         newest = await self._bus.last(JOURNAL, conversation=self._conversation, turn=turn)
@@ -64,4 +67,8 @@ class Journal:
             )
         except SequenceConflict as error:
             raise Fenced(f"turn {turn} has a newer owner") from error
-        self._last = ack.seq
+        self._last, self.parked = ack.seq, _parked(turn, entries)
+
+
+def _parked(turn: str, entries: tuple[JournalEntry, ...]) -> str | None:
+    return turn if isinstance(entries[-1], Parked) else None

@@ -39,8 +39,8 @@ class Run:
 class Desk(Protocol):
     """What a lane needs of the monitor."""
 
-    async def run(self, run: Run) -> Phase:
-        """Run the turn until it is done or parked, and say which. Raises Fenced and BusError."""
+    async def run(self, run: Run) -> None:
+        """Run the turn until it is done or parked. Raises Fenced and BusError."""
         ...
 
     async def give_up(self, request: TurnRequested, epoch: int, journal: Journal) -> None:
@@ -70,7 +70,6 @@ class Lane:
         """In the order in which they were accepted, however they came here."""
         self._known: list[Message] = []
         self._mailbox: Mailbox | None = None
-        self._parked: str | None = None
         self.working = False
 
     @property
@@ -89,7 +88,7 @@ class Lane:
             self._desk.release(self._queue.pop(0))
 
     def _enqueue(self, *items: Held) -> None:
-        """Put items where they belong: what comes back from a turn, or from a dead owner, may be older than the rest."""
+        """Put items where they belong: what comes back from a turn or a dead owner may be older than the rest."""
         self._queue.extend(items)
         self._queue.sort(key=lambda held: held.seq)
 
@@ -105,7 +104,7 @@ class Lane:
     def _next(self) -> Held | None:
         """The next item that may be worked on: while a turn is parked, only what is about that turn."""
         for held in self._queue:
-            if self._parked is None or held.item.turn == self._parked:
+            if self._journal.parked in (None, held.item.turn):
                 self._queue.remove(held)
                 return held
         return None
@@ -137,9 +136,10 @@ class Lane:
             return await self._handle(held)
         if request is None or turn.phase is Phase.DONE:
             return await self._desk.settle(held)
-        self._parked = request.turn if turn.phase is Phase.PARKED else None
-        if self._parked and isinstance(held.item, TurnRequested):
+        if turn.phase is Phase.PARKED and isinstance(held.item, TurnRequested):
             return await self._desk.settle(held)
+        if self._journal.parked not in (None, request.turn):
+            return self._enqueue(held)  # a turn before it waits for a decision, as the journal has just told
         await self._run(held, turn, request, records[-1].epoch + 1 if records else 1)
 
     async def _run(self, held: Held, turn: Turn, request: TurnRequested, epoch: int) -> None:
@@ -151,11 +151,10 @@ class Lane:
         controls.extend(self._mailbox.cancels())
         run = Run(turn, request, epoch, tuple(controls), self._mailbox, self._journal, self._known)
         try:
-            phase = await self._desk.run(run)
+            await self._desk.run(run)
         finally:
             self._enqueue(*self._mailbox.rest())
             self._mailbox = None
-        self._parked = request.turn if phase is Phase.PARKED else None
         await self._desk.settle(held)
 
     async def _settled_records(self, turn: str) -> list[TurnRecord]:

@@ -390,9 +390,8 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
     },
     Phase.PARKED: {
         ApprovalRecorded: _after_tool,
-        Steered: Phase.PARKED,
         CancelRecorded: Phase.CLOSING,
-        Resumed: Phase.PARKED,
+        Resumed: Phase.ACTING,
     },
     Phase.CLOSING: {Finished: Phase.DONE, Resumed: Phase.CLOSING},
     Phase.DONE: {},

@@ -194,3 +194,41 @@ async def until_said(running: Platform, conversation: str, text: str) -> None:
         return text in await said_in(running, conversation)
 
     await until(is_so, 15)
+
+
+async def test_a_message_behind_a_parked_turn_waits_through_a_restart(tmp_path: Path) -> None:
+    """The order of a conversation does not depend on which monitor looks after it."""
+    tools = Tools()
+    async with scripted(tools, Gate(), home=tmp_path) as (running, _):
+        first = await running.send('call:note {"text": "x"} ;; say:one')
+        (asked,) = await asked_of(running, first)
+        await status_is(running, first.turn, "parked")
+        second = await running.send("say:two", conversation=first.conversation)
+    async with scripted(tools, Gate(), home=tmp_path) as (running, _):
+        assert (await running.say("say:elsewhere")).text == "elsewhere"
+        with anyio.move_on_after(3):
+            await running.answer(second)
+        assert (await running.gateway.turn(second.turn)).status == "queued"
+        await decide(running, first, asked, allow=True)
+        assert [(await running.answer(a)).text for a in (first, second)] == ["one", "two"]
+        said = [text for text in await said_in(running, first.conversation) if text]
+        assert said[-3:] == ["one", "say:two", "two"]
+
+
+async def test_a_parked_turn_stays_parked_when_somebody_steers_it() -> None:
+    """It takes the message in, waits on, and says so; the decision still finds it."""
+    tools = Tools()
+    async with scripted(tools, Gate()) as (running, model):
+        first = await running.send('call:note {"text": "x"} ;; say:one')
+        (asked,) = await asked_of(running, first)
+        await status_is(running, first.turn, "parked")
+        await running.send("and hurry", conversation=first.conversation, steer=first.turn)
+        await until(lambda: inbox_is_empty(running, first.conversation))
+        await status_is(running, first.turn, "parked")
+        await decide(running, first, asked, allow=True)
+        await running.answer(first)
+        assert model.requests[-1].messages[-1].content == "and hurry" and tools.log == ["x"]
+
+
+async def inbox_is_empty(running: Platform, conversation: str) -> bool:
+    return not [s async for s in running.bus.history(INBOX, after=0, conversation=conversation)]
