@@ -53,7 +53,7 @@ class Up:
         self.process.wait()
 
 
-def trunkline(environ: Mapping[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
+def run_program(environ: Mapping[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Run a command to its end."""
     return subprocess.run(
         [*PROGRAM, *arguments], env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, text=True,

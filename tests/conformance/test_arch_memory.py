@@ -12,9 +12,12 @@ from typing import Any
 import anyio
 import pytest
 
+import trunkline
+from trunkline.testing.script import words
+
 from .client import Client
 from .conftest import House, Open, client_of
-from .processes import Up, git, trunkline
+from .processes import Up, git, run_program
 
 pytestmark = pytest.mark.anyio
 
@@ -68,6 +71,24 @@ async def test_ARCH_1_memory_is_readable_with_everything_stopped(up: Start, envi
             assert database.execute("select count(*) from sqlite_master").fetchone()[0] > 0
 
 
+class Gate:
+    """A plugin whose tool waits to be let through."""
+
+    def __init__(self) -> None:
+        self.reached, self.opened = anyio.Event(), anyio.Event()
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="read")
+        async def gate() -> str:
+            """Wait at the gate."""
+            self.reached.set()
+            await self.opened.wait()
+            return "let through"
+
+        return [gate]
+
+
 def unpacked(archive: Path, folder: Path) -> Path:
     """The archive, opened with the tar program."""
     folder.mkdir()
@@ -79,7 +100,8 @@ async def test_ARCH_7_PA_T18_everything_leaves_in_one_archive(house: Open, tmp_p
     """``memory_export``, asked for while another conversation streams, harms no stream; tar and git read all of it:
     documents, preferences, conversations, and the whole history. No token is in it. Unpacked elsewhere as a memory
     root, its conversations go on."""
-    async with house() as running:
+    gate = Gate()
+    async with house(plugins=[gate]) as running:
         client = running.client
         wrote = await client.say(
             'call:memory_write {"path": "garden.md", "content": "sun"} ;; call:memory_write '
@@ -91,15 +113,15 @@ async def test_ARCH_7_PA_T18_everything_leaves_in_one_archive(house: Open, tmp_p
         async with anyio.create_task_group() as tasks:
 
             async def stream() -> None:
-                streamed.append(await client.say("slow:40:25"))
+                streamed.append(await client.say("slow:20:10 ;; call:gate {} ;; slow:20:10"))
 
             tasks.start_soon(stream)
-            with anyio.fail_after(10):
-                while len(running.provider.asked) < 5:  # noqa: ASYNC110
-                    await anyio.sleep(0.01)
+            with anyio.fail_after(20):
+                await gate.reached.wait()
             exported = await client.say("call:memory_export {} ;; quote")
             assert streamed == [], "the export was made while the other conversation streamed"
-        assert streamed[0].text.split()[-1] == "word-40" and streamed[0].code is None
+            gate.opened.set()
+        assert streamed[0].text == words(20) * 2 and streamed[0].code is None
         found = json.loads(exported.results()[0])
         archive = running.workspace / found["path"]
         token, memory = running.platform.token, running.platform.home.memory
@@ -135,7 +157,7 @@ async def test_ARCH_7_the_command_line_exports_with_nothing_running(
     async with client_of(running.url, running.token) as client:
         conversation = await live_a_little(client)
     running.stop()
-    done = trunkline(environ, "memory", "export", str(tmp_path / "all.tar"))
+    done = run_program(environ, "memory", "export", str(tmp_path / "all.tar"))
     assert done.returncode == 0, done.stderr
     read = unpacked(tmp_path / "all.tar", tmp_path / "read")
     assert len(read_conversation(read, conversation)) >= 4
@@ -170,7 +192,7 @@ def test_ARCH_9_no_start_without_history(
     """PA-T6: the start is refused in a sentence that names the phase; what is there is left as it was."""
     broken(home / "memory")
     before = sorted(str(file.relative_to(home)) for file in (home / "memory").rglob("*") if file.is_file())
-    done = trunkline(environ, "up")
+    done = run_program(environ, "up")
     assert done.returncode == 1 and "ready" not in done.stdout
     assert "memory and its history" in done.stderr and "version history" in done.stderr, done.stderr
     assert "Traceback" not in done.stderr and "Hint:" in done.stderr
@@ -255,10 +277,10 @@ async def test_PA_T20_the_token_is_nowhere_else(up: Start, environ: dict[str, st
             assert response.status_code == 401
         assert (await client.http.get(f"/nowhere?token={token[:-1]}")).status_code == 404
     printed = [
-        trunkline(environ, *words)
-        for words in (("config",), ("doctor",), ("trace", "last"), ("plugins", "list"))
+        run_program(environ, *command)
+        for command in (("config",), ("doctor",), ("trace", "last"), ("plugins", "list"))
     ]
-    exported = trunkline(environ, "memory", "export", str(tmp_path / "all.tar"))
+    exported = run_program(environ, "memory", "export", str(tmp_path / "all.tar"))
     assert exported.returncode == 0, exported.stderr
     running.kill()
     second = up(TRUNKLINE_RUNTIME__PROVIDER_ADAPTER="offline")

@@ -18,7 +18,7 @@ from trunkline.testing.scripted_provider import ScriptedProvider
 from . import contract
 from .client import Client, Reply
 from .conftest import House, Open, client_of, talks_to
-from .processes import trunkline
+from .processes import run_program
 
 pytestmark = pytest.mark.anyio
 
@@ -145,7 +145,7 @@ async def run_say(running: House, environ: dict[str, str], conversation: str) ->
     import anyio.to_thread
 
     done = await anyio.to_thread.run_sync(
-        trunkline, environ, "say", "say:four", "--conversation", conversation, "--json"
+        run_program, environ, "say", "say:four", "--conversation", conversation, "--json"
     )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
