@@ -211,12 +211,16 @@ class TurnDesk:
             for entry in entries:
                 await self._tell(run.request, entry)
 
+        async def settle(held: Held) -> None:
+            if held is not run.carrier:
+                await self.settle(held)
+
         return Means(
             models=self._models,
             actor=self._actor,
             record=record,
             store=self._store,
-            settle=self.settle,
+            settle=settle,
             stop=lambda turn: self._plugins.stop_turn(self._info(turn, briefing)),
             silence=self._model_silence,
             window=self._window,

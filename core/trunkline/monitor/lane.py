@@ -25,11 +25,15 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A turn about to run here. ``known`` are the conversation's messages as far as this monitor has them."""
+    """A turn about to run here. ``known`` are the conversation's messages as far as this monitor has them.
+
+    ``carrier`` is the inbox item that brings the turn back if this monitor dies: it is settled last, by the lane.
+    """
 
     turn: Turn
     request: TurnRequested
     epoch: int
+    carrier: Held
     controls: tuple[Held, ...]
     mailbox: Mailbox
     journal: Journal
@@ -149,12 +153,14 @@ class Lane:
             if self._mailbox.put(waiting):
                 self._queue.remove(waiting)
         controls.extend(self._mailbox.cancels())
-        run = Run(turn, request, epoch, tuple(controls), self._mailbox, self._journal, self._known)
+        run = Run(turn, request, epoch, held, tuple(controls), self._mailbox, self._journal, self._known)
         try:
             await self._desk.run(run)
         finally:
             self._enqueue(*self._mailbox.rest())
             self._mailbox = None
+        if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):
+            return self._enqueue(held)
         await self._desk.settle(held)
 
     async def _settled_records(self, turn: str) -> list[TurnRecord]:

@@ -18,12 +18,12 @@ from trunkline.monitor.turn import Turn
 
 
 class Mailbox:
-    """Holds what is for one turn until its runner takes it. ``on_put`` is called for each item once it is set."""
+    """Holds what is for one turn until its runner has settled it: what a failed run had taken is still in here."""
 
     def __init__(self, turn: str) -> None:
         self._turn = turn
         self._items: deque[Held] = deque()
-        self._late: list[Held] = []
+        self._taken: list[Held] = []
         self._on_put: Callable[[], None] = lambda: None
 
     def put(self, held: Held) -> bool:
@@ -39,6 +39,7 @@ class Mailbox:
         found = [held for held in self._items if isinstance(held.item, TurnCancelRequested)]
         for held in found:
             self._items.remove(held)
+        self._taken.extend(found)
         return found
 
     def watch(self, on_put: Callable[[], None]) -> None:
@@ -49,17 +50,19 @@ class Mailbox:
 
     def take(self) -> Held | None:
         """The next item."""
-        return self._items.popleft() if self._items else None
+        if not self._items:
+            return None
+        self._taken.append(self._items.popleft())
+        return self._taken[-1]
 
-    def put_back(self, held: Held) -> None:
-        """The turn has no place for the item any more."""
-        self._late.append(held)
+    def settled(self, held: Held) -> None:
+        """The journal has what became of the item."""
+        if held in self._taken:
+            self._taken.remove(held)
 
     def rest(self) -> list[Held]:
-        """What the turn never took."""
-        rest = [*self._late, *self._items]
-        self._late, self._items = [], deque()
-        return rest
+        """What was not settled: it came too late for the turn, or the run failed before."""
+        return [*self._taken, *self._items]
 
 
 def entry_of(held: Held, turn: Turn) -> JournalEntry | None:

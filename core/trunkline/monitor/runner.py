@@ -132,10 +132,10 @@ class Runner:
             await self._means.record(entries)
             await self._feed.emit(*(event for entry in entries for event in self._shown(entry)))
         for held, wish in wishes:
-            if isinstance(wish, Steered) and wish not in entries:
-                self._mailbox.put_back(held)  # too late for this turn: it becomes one of its own
-            else:
+            too_late = isinstance(wish, Steered) and wish not in entries
+            if not too_late:  # else it stays in the mailbox, and becomes a turn of its own
                 await self._means.settle(held)
+                self._mailbox.settled(held)
         for command in commands:
             self._start(command, tasks)
 

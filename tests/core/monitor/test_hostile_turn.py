@@ -25,7 +25,7 @@ from trunkline.messages.turn import (
 from trunkline.subjects import DECIDE_APPROVAL, INBOX
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_bus import new_id
+from trunkline_bus import CallTimeout, new_id
 
 pytestmark = pytest.mark.anyio
 
@@ -83,6 +83,17 @@ class Gate:
     @trunkline.hookimpl
     def trunkline_tool_middleware(self) -> Sequence[Any]:
         return [AskFirst()]
+
+
+class Around:
+    """A plugin whose turn middleware is the given function."""
+
+    def __init__(self, middleware: Callable[[TurnInfo, Any], Awaitable[None]]) -> None:
+        self.middleware = middleware
+
+    @trunkline.hookimpl
+    def trunkline_turn_middleware(self) -> Sequence[Any]:
+        return [self.middleware]
 
 
 @asynccontextmanager
@@ -213,6 +224,26 @@ async def test_a_message_behind_a_parked_turn_waits_through_a_restart(tmp_path: 
         assert [(await running.answer(a)).text for a in (first, second)] == ["one", "two"]
         said = [text for text in await said_in(running, first.conversation) if text]
         assert said[-3:] == ["one", "say:two", "two"]
+
+
+async def test_a_turn_that_is_begun_again_still_heeds_its_cancel() -> None:
+    """A cancel is not used up by a try that failed."""
+    tools, tries = Tools(), []
+
+    async def away_at_first(turn: TurnInfo, proceed: Callable[[], Awaitable[None]]) -> None:
+        if turn.request.message.content == "say:two":
+            tries.append(turn.request.turn)
+            if len(tries) == 1:
+                raise CallTimeout("somebody was away")
+        await proceed()
+
+    async with scripted(tools, Around(away_at_first)) as (running, model):
+        first = await running.send("call:wait {} ;; say:one")
+        second = await running.send("say:two", conversation=first.conversation)
+        await running.gateway.cancel(second.turn)
+        tools.gate.set()
+        assert (await running.answer(second)).ended.reason == "cancelled"
+        assert len(tries) == 2 and len(model.requests) == 2
 
 
 async def test_a_parked_turn_stays_parked_when_somebody_steers_it() -> None:
