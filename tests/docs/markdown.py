@@ -1,9 +1,9 @@
 """Reads the documentation: fenced blocks with their marks, headings and links. Runs nothing.
 
-A mark is a comment on the line before a block:
+What stands before a block marks it:
 
-* ``<!-- not run: REASON -->``: the block is only shown;
-* ``<!-- file: PATH -->``: the block is the content of a file, which the reader writes.
+* the comment ``<!-- not run: REASON -->``: the block is only shown;
+* the paragraph ``Write `PATH`:``: the block is the content of a file, which the reader writes.
 """
 
 import re
@@ -17,7 +17,8 @@ LANGUAGES = {"console", "sh", "python", "toml", "json", "text", "mermaid"}
 """What a block may be. ``text`` and ``mermaid`` are pictures; all others are run or checked, unless marked."""
 
 _FENCE = re.compile(
-    r"(?:^<!-- (?P<mark>not run|file): (?P<value>.+?) -->\n+)?^```(?P<language>\w*)\n(?P<text>.*?)^```$",
+    r"(?:^(?:<!-- (?P<shown>not run): .+? -->\n|Write `(?P<file>[^`]+)`:\n\n))?"
+    r"^```(?P<language>\w*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)|<(?:img|source)[^>]* (?:src|srcset)=\"([^\"]+)\"")
@@ -26,14 +27,14 @@ _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block. ``mark`` is "not run", "file" or "", and ``value`` what the mark says."""
+    """A fenced block. ``file`` is the path of the file that it is, ``runs`` whether it is run or checked."""
 
     page: Path
     line: int
     language: str
     text: str
-    mark: str = ""
-    value: str = ""
+    file: str = ""
+    runs: bool = True
 
     @property
     def place(self) -> str:
@@ -68,8 +69,8 @@ def blocks(page: Path) -> list[Block]:
             text.count("\n", 0, found.start("language")) + 1,
             found["language"],
             found["text"],
-            found["mark"] or "",
-            found["value"] or "",
+            file=found["file"] or "",
+            runs=not found["shown"],
         )
         for found in _FENCE.finditer(text)
     ]

@@ -90,9 +90,9 @@ class Reader:
 
     def read(self, block: Block) -> None:
         """Do what a block says. Raises AssertionError with its place when the page is wrong."""
-        if block.mark == "not run":
+        if not block.runs:
             return
-        if block.mark == "file":
+        if block.file:
             return self._write(block)
         follow: dict[str, Callable[[Block], None]] = {
             "console": self._console,
@@ -105,7 +105,7 @@ class Reader:
             follow[block.language](block)
 
     def _write(self, block: Block) -> None:
-        path = Path(block.value.replace("~", str(self.home), 1))
+        path = Path(block.file.replace("~", str(self.home), 1))
         target = path if path.is_absolute() else Path(self._run("pwd")[0].strip()) / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(self._real(block.text), encoding="utf-8")

@@ -1,5 +1,6 @@
 """What README, tutorials and how-tos show is what happens."""
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ def test_following_a_page_does_what_it_shows(page: Path, tmp_path: Path) -> None
     """Every block is run in order, in one new home, and prints what the page shows, unless it is marked as not run."""
     if MISSING and any("› " in block.text for block in blocks(page)):
         pytest.skip(MISSING)
+    if find_spec("pip") is None and any("pip install" in block.text for block in blocks(page)):
+        pytest.skip("this virtual environment was made without pip")
     with Reader(tmp_path) as reader:
         for block in blocks(page):
             reader.read(block)
