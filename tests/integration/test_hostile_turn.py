@@ -1,7 +1,6 @@
 """What a hostile reviewer found with real processes: workers killed, stopped and drained at moments nobody likes."""
 
 import json
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,15 +12,12 @@ import pytest
 from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.turn import (
     ApprovalRequested,
-    Finished,
-    JournalEntry,
-    ModelCallPlanned,
-    TextDelta,
 )
-from trunkline.subjects import INBOX, JOURNAL
+from trunkline.subjects import INBOX
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
 
 PLUGIN = '''
 """A tool with an effect outside, slow, and a gate that wants a person's yes for it when it is asked to."""
@@ -38,6 +34,26 @@ def transfer(file: str, amount: int, seconds: float = 0.0, ask: bool = False) ->
     time.sleep(seconds)
     return f"moved {amount}"
 
+class AskFirst:
+    stage = "gate"
+
+    async def __call__(self, invocation, proceed):
+        if not invocation.arguments.get("ask") or invocation.approved == invocation.call_hash:
+            return await proceed(invocation)
+        return ToolOutcome(
+            call=invocation.context.call, status="approval", call_hash=invocation.call_hash, question="Really?"
+        )
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [transfer]
+
+@trunkline.hookimpl
+def trunkline_tool_middleware():
+    return [AskFirst()]
+'''
+
+
 @asynccontextmanager
 async def processes(provider: str, home: Path, **given: Any) -> AsyncIterator[ProcessPlatform]:
     config = {
@@ -47,9 +63,7 @@ async def processes(provider: str, home: Path, **given: Any) -> AsyncIterator[Pr
         **given,
     }
     kinds = ("gateway", "monitor", "tools", "memory")
-    async with process_platform(
-        home, config=config, plugins={"transfer": PLUGIN}, workers=kinds
-    ) as running:
+    async with process_platform(home, config=config, plugins={"transfer": PLUGIN}, workers=kinds) as running:
         try:
             yield running
         except BaseException:
@@ -58,7 +72,9 @@ async def processes(provider: str, home: Path, **given: Any) -> AsyncIterator[Pr
 
 
 def program(file: Path, amount: int, *, seconds: float = 0.0, ask: bool = False) -> str:
-    return f"call:transfer {json.dumps({'file': str(file), 'amount': amount, 'seconds': seconds, 'ask': ask})}"
+    return (
+        f"call:transfer {json.dumps({'file': str(file), 'amount': amount, 'seconds': seconds, 'ask': ask})}"
+    )
 
 
 async def until(check: Callable[[], Awaitable[bool]], seconds: float = 20.0) -> None:
@@ -93,5 +109,3 @@ async def test_a_monitor_killed_after_a_decision(provider: str, tmp_path: Path) 
         answer = await running.answer(accepted)
         assert answer.text == "done" and file.read_text() == "7\n"
         await until(lambda: inbox_is_empty(running, accepted))
-
-
