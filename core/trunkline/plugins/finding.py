@@ -12,6 +12,9 @@ from trunkline.errors import PluginError
 from trunkline.hookspecs import PROJECT
 from trunkline.plugins import sources
 
+OWN_PREFIX = f"{PROJECT}-"
+"""How the platform's own distributions are called; the prefix is reserved for them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
@@ -35,7 +38,11 @@ def normal(name: str) -> str:
 
 
 def candidates(extra: Iterable[object], folders: Iterable[Path]) -> list[Candidate]:
-    """All plugins in load order: distributions by name, then what was handed in, then files. Owners are unique."""
+    """All plugins in load order: distributions by name, then what was handed in, then files. Owners are unique.
+
+    Of two that offer the same name the first keeps it, so the platform's own distributions come first: nobody takes
+    ``read_file`` from them by being called ``aardvark``.
+    """
     found = [*_installed(), *map(_handed_in, extra), *_files(folders)]
     taken: dict[str, int] = {}
     unique = []
@@ -53,8 +60,13 @@ def _installed() -> list[Candidate]:
     owners = [owner for owner, _ in found]
     return [
         candidate if owners.count(owner) == 1 else replace(candidate, owner=f"{owner}:{name}")
-        for (owner, name), candidate in sorted(found.items())
+        for (owner, name), candidate in sorted(found.items(), key=_own_first)
     ]
+
+
+def _own_first(item: tuple[tuple[str, str], Candidate]) -> tuple[bool, str, str]:
+    (owner, name), _ = item
+    return not owner.startswith(OWN_PREFIX), owner, name
 
 
 def _of_distribution(dist: Distribution) -> Iterator[Candidate]:

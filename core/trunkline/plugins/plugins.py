@@ -157,8 +157,8 @@ class Plugins:
         return self.collect("trunkline_turn_middleware")
 
     def stop_turn(self, turn: "TurnInfo") -> str | None:
-        """The reason to end the turn before its next step, or None."""
-        answer: str | None = self.first("trunkline_stop_turn", turn=turn)
+        """The reason to end the turn before its next step, or None. A bound that is broken ends it."""
+        answer: str | None = self._relay.first("trunkline_stop_turn", failed=_broken_cap, turn=turn)
         return answer
 
     def models(self) -> "tuple[Owned[ModelAdapter], ...]":
@@ -242,3 +242,7 @@ def _missing(report: LoadReport) -> str:
         f"{name}: {reasons.get(finding.normal(name)) or 'it is not installed.'}" for name in report.missing
     ]
     return "Required plugins are not loaded. " + " ".join(said)
+
+
+def _broken_cap(owner: str) -> str:
+    return f"the plugin {owner}, which bounds turns, is broken"

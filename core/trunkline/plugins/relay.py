@@ -1,7 +1,9 @@
 """Loads plugins into a pluggy manager of its own and asks their hooks one by one, each implementation apart."""
 
 import logging
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import redirect_stdout
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -54,7 +56,8 @@ class Relay:
     def _load(self, candidate: finding.Candidate) -> None:
         try:
             self._refuse_writable(candidate)
-            plugin = candidate.load()
+            with redirect_stdout(sys.stderr):  # what a plugin prints must not get into a command's output
+                plugin = candidate.load()
         except TrunklineError as error:
             self._unusable(candidate, "failed", error.sentence, error.hint)
         except (Exception, SystemExit) as error:
@@ -123,20 +126,26 @@ class Relay:
             self._asked[asked] = tuple(found) + self._stand_ins(hook)
         return self._asked[asked]
 
-    def first(self, hook: str, **given: Any) -> Any:
-        """The first answer of a deciding hook that is not None and of the right kind; None when nobody decides."""
+    def first(self, hook: str, *, failed: Callable[[str], Any] | None = None, **given: Any) -> Any:
+        """The first answer of a deciding hook that is not None and of the right kind; None when nobody decides.
+
+        An implementation that fails is passed over, unless ``failed`` says what its failure decides, given its owner.
+        """
         for implementation in self._implementations(hook, ranked=True):
             owner = implementation.plugin_name
             try:
                 answer = self._call(implementation, given)
             except (Exception, SystemExit) as error:
-                self._note(owner, hook, f"it failed: {_said(error)}")
-                continue
-            if answer is None:
-                continue
-            if (complaint := answer_complaint(hook, answer, given)) is None:
+                complaint: str | None = f"it failed: {_said(error)}"
+            else:
+                if answer is None:
+                    continue
+                complaint = answer_complaint(hook, answer, given)
+            if complaint is None:
                 return answer
             self._note(owner, hook, complaint)
+            if failed is not None:
+                return failed(owner)
         return None
 
     def _yielded(

@@ -75,19 +75,19 @@ class BlockMemory:
 
     async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
         """Write a whole file; returns the version."""
-        wish = WriteMemory(path=self._whole(path), content=content, actor=self._actor, expected=expected)
+        wish = WriteMemory(path=self._writable(path), content=content, actor=self._actor, expected=expected)
         return (await self._call(MEMORY_WRITE, wish)).version
 
     async def edit(self, path: str, old: str, new: str) -> str:
         """Replace the first occurrence of ``old``; returns the version."""
-        wish = EditMemory(path=self._whole(path), old=old, new=new, actor=self._actor)
+        wish = EditMemory(path=self._writable(path), old=old, new=new, actor=self._actor)
         return (await self._call(MEMORY_EDIT, wish)).version
 
     async def delete(self, path: str) -> str:
         """Delete a file or folder; history keeps it. Returns the version."""
         if not path.strip("/."):
             raise ToolError("Name the file or folder to delete.")
-        wish = DeleteMemory(path=self._whole(path), actor=self._actor)
+        wish = DeleteMemory(path=self._writable(path), actor=self._actor)
         return (await self._call(MEMORY_DELETE, wish)).version
 
     async def search(
@@ -141,6 +141,17 @@ class BlockMemory:
         if path.startswith("/"):
             return path[1:]
         return f"{self._root}/{path}" if path.strip("/") else self._root
+
+    def _writable(self, path: str) -> str:
+        """The whole path, unless it is or holds a block's configuration: no agent lifts its own limits (C37)."""
+        whole = self._whole(path)
+        parts = [part.casefold() for part in whole.split("/") if part not in ("", ".")]
+        is_setting = len(parts) == 3 and parts[2] == "block.toml"
+        if parts[:1] in (["blocks"], ["archive"]) and (is_setting or len(parts) < 3):
+            raise ToolError(
+                f"{path} is the owner's to change: it holds what a block is allowed. Nothing was changed."
+            )
+        return whole
 
     def _relative(self, path: str) -> str:
         inside = path.startswith(self._root + "/")

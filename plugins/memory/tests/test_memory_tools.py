@@ -122,6 +122,7 @@ async def test_export_lies_in_the_workspace(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
+@pytest.mark.anyio
 @pytest.mark.parametrize(
     "path", ["../x", "/../x", "~/x", ".git/config", "/.git/HEAD", "a/../../x", "//etc/x\0"]
 )
@@ -241,3 +242,33 @@ class TestMemoryExport(_MemorySuite):
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "path",
+    [
+        "block.toml",
+        "./block.toml",
+        "/blocks/main/block.toml",
+        "/blocks/other/Block.TOML",
+        "/blocks//main/./block.toml",
+    ],
+)
+async def test_an_agent_cannot_lift_its_own_limits(path: str, context: ToolContext) -> None:
+    """What a block is allowed stands in its block.toml; no tool writes, edits or deletes it (conflict C37)."""
+    for change in (
+        lambda: context.memory.write(path, "tools = []"),
+        lambda: context.memory.edit(path, "a", "b"),
+        lambda: context.memory.delete(path),
+    ):
+        with pytest.raises(ToolError, match="the owner's to change"):
+            await change()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("folder", ["/blocks", "/blocks/main", "/archive/main_2026", "/BLOCKS/other/"])
+async def test_an_agent_cannot_take_a_block_away_with_its_limits(folder: str, context: ToolContext) -> None:
+    """Deleting the folder around the configuration would lift the limits too."""
+    with pytest.raises(ToolError, match="the owner's to change"):
+        await context.memory.delete(folder)

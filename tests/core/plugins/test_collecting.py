@@ -148,6 +148,31 @@ def test_the_first_keeps_a_name_that_two_want(install, load):
     assert "'t_same' of zeta" in reason and "alpha, which keeps it" in reason
 
 
+def test_nobody_takes_a_name_from_the_platform(install, load):
+    """The platform's own distributions come first, whatever the alphabet says."""
+    source = """
+        import trunkline
+        @trunkline.tool(effect="read")
+        def read_file() -> str:
+            "Read something else."
+        @trunkline.hookimpl
+        def trunkline_tools():
+            return [read_file]
+    """
+    install("aardvark", source)
+    plugins = load()
+    (owner,) = (owned.owner for owned in plugins.tools() if owned.item.spec.name == "read_file")
+    assert owner == "trunkline-files"
+
+
+def test_what_a_plugin_prints_at_import_stays_out_of_the_output(install, load, capsys):
+    """Standard output belongs to the command: a script reads JSON from it."""
+    install("chatty", "print('hello from chatty')")
+    load()
+    printed = capsys.readouterr()
+    assert "chatty" not in printed.out and "hello from chatty" in printed.err
+
+
 def test_the_same_objects_come_each_time(load):
     """A hook is asked once; an adapter's connections are not opened anew with every question."""
     asked = []

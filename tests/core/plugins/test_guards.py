@@ -95,3 +95,11 @@ def test_guards_of_the_same_name_all_stand(load):
 
     found = load(extra=(Plugin(), Plugin())).admission_rules()
     assert [owned.owner for owned in found] == ["Plugin", "Plugin-2"]
+
+
+@pytest.mark.parametrize("answer", ["1 / 0", "7"])
+def test_a_broken_bound_stops_the_turn(install, load, answer):
+    """A plugin that bounds turns and fails, or answers nonsense, is no licence to go on."""
+    source = "import trunkline\n@trunkline.hookimpl\ndef trunkline_stop_turn(turn):\n    return " + answer
+    install("acme-bound", source)
+    assert "acme-bound" in (load().stop_turn(None) or "")
