@@ -57,6 +57,9 @@ T = TypeVar("T")
 
 SWEEP_SECONDS = 5.0
 CARE_SECONDS = 30.0
+EXPOSE_SECONDS = 0.25
+"""How long git's index may lag behind the last commit, on a memory of ordinary size."""
+
 PLATFORM = "trunkline"
 """The actor of what the platform itself writes."""
 
@@ -72,6 +75,7 @@ class GitMemoryStore(MemoryStore):
         self._reading = anyio.CapacityLimiter(8)
         self._care = anyio.Lock()
         self._changed = anyio.Event()
+        self._moved = anyio.Event()
         self._grouping = Grouping(self._commit, window)
         self._conversations = ConversationCache()
         self._exposed: pygit2.Oid | None = None
@@ -143,6 +147,7 @@ class GitMemoryStore(MemoryStore):
         """Keep the index abreast, take in edits made by hand, pack. Runs until it is cancelled."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._keep_indexed)
+            group.start_soon(self._keep_exposed)
             group.start_soon(self._keep_swept)
             group.start_soon(self._keep_packed)
 
@@ -304,6 +309,7 @@ class GitMemoryStore(MemoryStore):
             self.on_change(changed)
         if result.commits:
             self._changed.set()
+            self._moved.set()
         return result
 
     # Care ----------------------------------------------------------------------------------------------------
@@ -318,6 +324,16 @@ class GitMemoryStore(MemoryStore):
                 continue
             await self._changed.wait()
             self._changed = anyio.Event()
+
+    async def _keep_exposed(self) -> None:
+        """Soon after a commit git's own index is told of it: an index that lags makes a person's ``git status`` show
+        changes that nobody made, and their ``git commit`` would undo them."""
+        while True:
+            await self._moved.wait()
+            self._moved = anyio.Event()
+            began = time.monotonic()
+            await self._thread(self._writing, self._expose)
+            await anyio.sleep(max(EXPOSE_SECONDS, 20 * (time.monotonic() - began)))
 
     async def _keep_swept(self) -> None:
         """Look for edits by hand; the more there is to look at, the less often."""
@@ -354,6 +370,9 @@ class GitMemoryStore(MemoryStore):
     def _leave_tidy(self) -> None:
         """What a later start and a person's ``git status`` are glad of."""
         self._stamps.save()
+        self._expose()
+
+    def _expose(self) -> None:
         head = self._repository.head()
         if head is None or head == self._exposed:
             return

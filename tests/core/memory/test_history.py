@@ -200,3 +200,15 @@ async def test_packing_keeps_everything(store: GitMemoryStore, write: Write, git
         assert (await store.read("a.md", version)).content == f"text {number}"
     assert (await store.read("q19.md")).content == "y"
     assert git("fsck", "--full", "--strict", "--no-dangling") == ""
+
+
+async def test_a_persons_git_sees_no_changes_that_nobody_made(store: GitMemoryStore, write: Write, git: Git) -> None:
+    """While memory works, ``git status`` in the root is soon clean after a write: a person's ``git commit`` there
+    records nothing but what they did themselves."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(store.tend)
+        await write("a.md", "one")
+        with anyio.fail_after(10):
+            while git("status", "--porcelain"):  # noqa: ASYNC110 - another program is asked
+                await anyio.sleep(0.05)
+        tasks.cancel_scope.cancel()
