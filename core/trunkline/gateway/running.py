@@ -20,7 +20,7 @@ from trunkline.messages.turn import (
     TurnSteered,
 )
 from trunkline.subjects import INBOX, JOURNAL
-from trunkline_bus import Bus
+from trunkline_bus import Bus, DecodeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,10 @@ class Turns:
         if last is None:
             return None
         keys = {"turn": turn, "conversation": last.keys["conversation"]}
-        return _state([stored.data async for stored in self._bus.history(JOURNAL, after=0, **keys)])
+        try:
+            return _state([stored.data async for stored in self._bus.history(JOURNAL, after=0, **keys)])
+        except DecodeError:  # a later version wrote it; a turn that was given up says what it was at its end
+            return _state([last.data])
 
     async def _requests(self, conversation: str | None) -> tuple[TurnRequested, ...]:
         keys = {} if conversation is None else {"conversation": conversation}

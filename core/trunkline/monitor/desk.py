@@ -9,10 +9,9 @@ from anyio.abc import TaskGroup
 from opentelemetry import trace
 
 from trunkline.abc.context import TurnInfo, TurnMiddleware
-from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
+from trunkline.errors import ErrorCode, ModelError
 from trunkline.messages.conversation import AppendConversation
 from trunkline.messages.turn import (
-    FeedItem,
     Finished,
     JournalEntry,
     Parked,
@@ -20,25 +19,25 @@ from trunkline.messages.turn import (
     Started,
     TextDelta,
     TextReset,
-    TurnEnded,
     TurnFact,
     TurnRequested,
 )
 from trunkline.monitor.acting import Actor
 from trunkline.monitor.briefing import Briefer, Briefing
-from trunkline.monitor.feed import FeedDesk
+from trunkline.monitor.feed import FeedDesk, shown
 from trunkline.monitor.held import Held
 from trunkline.monitor.journal import Fenced, Journal
 from trunkline.monitor.lane import Lane, Run
 from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.pulse import PulseBoard
 from trunkline.monitor.runner import Means, Runner
+from trunkline.monitor.transcript import to_store
 from trunkline.monitor.turn import Phase, Turn
 from trunkline.plugins import Plugins
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT, WORKER_BUCKET
 from trunkline.telemetry import names
-from trunkline_bus import Bus, BusError, Scope, remote_parent
+from trunkline_bus import Bus, BusError, RemoteFault, remote_parent
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
@@ -278,14 +277,22 @@ class TurnDesk:
         except BusError as error:
             log.debug("a fact about turn %s was not told: %s", request.turn, error)
 
-    async def give_up(self, request: TurnRequested, epoch: int, journal: Journal) -> None:
-        """See ``Desk.give_up``: the turn ends with the code ``internal``; nobody waits for ever."""
-        end = Finished(reason="error", code=ErrorCode.INTERNAL)
-        await journal.write(request.turn, epoch, (end,))
-        ended = TurnEnded(reason="error", code=end.code, sentence=FIXED_SENTENCES[ErrorCode.INTERNAL])
-        scope = Scope(block=request.block, conversation=request.conversation, turn=request.turn)
-        item = FeedItem(turn=request.turn, epoch=epoch, index=0, event=ended)
-        await self._bus.publish(FEED, item, scope=scope, conversation=request.conversation, turn=request.turn)
+    async def give_up(
+        self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
+    ) -> None:
+        """See ``Desk.give_up``: what it has is stored, and it ends with the code ``internal``."""
+        request = turn.request
+        assert request is not None
+        try:
+            await self._store(to_store(turn))
+        except RemoteFault as fault:
+            log.error("turn %s, which was given up, could not be stored: %s", request.turn, fault)
+        end = Finished(reason="error", usage=turn.usage, code=ErrorCode.INTERNAL)
+        await journal.write(request.turn, epoch, (*missing, end))
+        turn.apply(end)
+        feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
+        await feed.emit(*shown(turn, end))
+        self._feeds.close(feed)
 
 
 def _wrapped(

@@ -1,10 +1,25 @@
 """The journal of one conversation: replay and compare-and-set writing. Knows no turn logic."""
 
+from collections.abc import Iterable, Sequence
+
 import anyio
+import msgspec
 
 from trunkline.messages.turn import JournalEntry, Parked, TurnRecord
 from trunkline.subjects import JOURNAL
-from trunkline_bus import Bus, Scope, SequenceConflict
+from trunkline_bus import Bus, Payload, Scope, SequenceConflict, Topic
+
+
+class RawRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v1"):
+    """A ``TurnRecord`` whose entries are as they were written, also those that only a later version knows."""
+
+    epoch: int
+    entries: tuple[msgspec.Raw, ...]
+
+
+RAW_JOURNAL: Topic[RawRecord] = Topic(
+    name="turn journal as written", subject=JOURNAL.subject, payload=RawRecord, stream=JOURNAL.stream
+)
 
 
 class Fenced(Exception):
@@ -33,15 +48,31 @@ class Journal:
         self._last = None
 
     async def replay(self, turn: str) -> list[TurnRecord]:
-        """What is recorded of a turn, oldest first; also learns where the conversation's journal ends."""
+        """What is recorded of a turn, oldest first; also learns where the conversation's journal ends.
+
+        Raises DecodeError when a later version wrote what this one cannot read.
+        """
         if self._last is None:
-            tail = await self._bus.last(JOURNAL, conversation=self._conversation)
-            self._last = 0 if tail is None else tail.seq
-            self.parked = None if tail is None else _parked(tail.data.turn, tail.data.entries)
+            await self._find_end()
         if not self._last:
             return []
         newest = await self._bus.last(JOURNAL, conversation=self._conversation, turn=turn)
         return [] if newest is None else await self._records(turn, newest.seq)
+
+    async def _find_end(self) -> None:
+        tail = await self._bus.last(RAW_JOURNAL, conversation=self._conversation)
+        self._last = 0 if tail is None else tail.seq
+        self.parked = None if tail is None else _parked(tail.keys["turn"], _readable(tail.data.entries[-1:]))
+
+    async def salvage(self, turn: str) -> tuple[list[JournalEntry], int]:
+        """What can be read of a turn's journal, whatever else is in it, and its last owner's epoch, 0 for none."""
+        await self._find_end()
+        entries: list[JournalEntry] = []
+        epoch = 0
+        async for stored in self._bus.history(RAW_JOURNAL, conversation=self._conversation, turn=turn):
+            epoch = stored.data.epoch
+            entries.extend(_readable(stored.data.entries))
+        return entries, epoch
 
     async def _records(self, turn: str, until: int) -> list[TurnRecord]:
         """Read up to the leader's newest record: a direct get may be answered by a replica that is behind."""
@@ -70,5 +101,16 @@ class Journal:
         self._last, self.parked = ack.seq, _parked(turn, entries)
 
 
-def _parked(turn: str, entries: tuple[JournalEntry, ...]) -> str | None:
-    return turn if isinstance(entries[-1], Parked) else None
+def _parked(turn: str, entries: Sequence[JournalEntry]) -> str | None:
+    return turn if entries and isinstance(entries[-1], Parked) else None
+
+
+def _readable(entries: Iterable[msgspec.Raw]) -> list[JournalEntry]:
+    """The entries that this version knows."""
+    known: list[JournalEntry] = []
+    for raw in entries:
+        try:
+            known.append(msgspec.json.decode(raw, type=JournalEntry))
+        except msgspec.ValidationError:
+            continue  # a later version's
+    return known

@@ -9,13 +9,22 @@ from typing import Protocol
 
 import anyio
 
+from trunkline.errors import ErrorCode
 from trunkline.messages.conversation import Message
-from trunkline.messages.turn import InboxItem, Started, TurnRecord, TurnRequested, TurnSteered
+from trunkline.messages.turn import (
+    Finished,
+    InboxItem,
+    JournalEntry,
+    Started,
+    TurnRecord,
+    TurnRequested,
+    TurnSteered,
+)
 from trunkline.monitor.held import Held
 from trunkline.monitor.journal import Fenced, Journal
 from trunkline.monitor.mailbox import Mailbox
-from trunkline.monitor.turn import Phase, Turn
-from trunkline_bus import BusError
+from trunkline.monitor.turn import Phase, Turn, TurnProtocolError
+from trunkline_bus import BusError, DecodeError, RemoteFault
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +56,10 @@ class Desk(Protocol):
         """Run the turn until it is done or parked. Raises Fenced and BusError."""
         ...
 
-    async def give_up(self, request: TurnRequested, epoch: int, journal: Journal) -> None:
-        """End a turn that cannot be run."""
+    async def give_up(
+        self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
+    ) -> None:
+        """End a turn that cannot be run, with what it has so far. ``missing`` are entries that no journal has yet."""
         ...
 
     async def is_draining(self, worker: str) -> bool:
@@ -118,17 +129,16 @@ class Lane:
         pause, tries = 0.2, 0
         while True:
             try:
-                return await self._handle(held)
+                return await (self._handle(held) if tries < TRIES else self._give_up(held))
             except Fenced:
                 self._desk.release(held)
                 raise
-            except BusError as error:
-                log.warning("turn %s waits for the bus or another worker: %s", held.item.turn, error)
-            except Exception:
-                tries += 1
-                log.exception("turn %s failed unforeseen, try %d of %d", held.item.turn, tries, TRIES)
-            if tries == TRIES:
-                return await self._give_up(held)
+            except Exception as error:
+                if _will_pass(error):
+                    log.warning("turn %s waits for the bus or another worker: %s", held.item.turn, error)
+                else:
+                    tries += 1
+                    log.exception("turn %s failed unforeseen, try %d of %d", held.item.turn, tries, TRIES)
             await anyio.sleep(pause)
             pause = min(pause * 2, 5.0)
 
@@ -175,12 +185,35 @@ class Lane:
         return records
 
     async def _give_up(self, held: Held) -> None:
-        self._journal.forget()
-        records = await self._journal.replay(held.item.turn)
-        request = _request(records, held.item)
-        if request is not None:
-            await self._desk.give_up(request, records[-1].epoch + 1 if records else 1, self._journal)
+        """End the turn, so that nobody waits for it for ever and the next one has its place."""
+        entries, epoch = await self._journal.salvage(held.item.turn)
+        turn = await self._as_it_stands(held.item.turn)
+        missing: tuple[JournalEntry, ...] = ()
+        if turn.phase is Phase.NEW and (request := _salvaged(entries, held.item)):
+            missing = (Started(request=request, model=""),)
+            turn.apply(missing[0])
+        if turn.phase is not Phase.NEW and not any(isinstance(entry, Finished) for entry in entries):
+            await self._desk.give_up(turn, missing, epoch + 1, self._journal)
+        if isinstance(held.item, TurnSteered) and not (
+            turn.request and turn.knows(held.item.request.message.id)
+        ):
+            held.item = held.item.request
+            return self._enqueue(held)
         await self._desk.settle(held)
+
+    async def _as_it_stands(self, turn: str) -> Turn:
+        """The turn by its journal; a new one when that makes no sense."""
+        try:
+            return _replayed(await self._journal.replay(turn))
+        except (DecodeError, TurnProtocolError):
+            return Turn()
+
+
+def _will_pass(error: Exception) -> bool:
+    """Whether waiting may help: the bus or a worker is away, or said that it cannot work now."""
+    if isinstance(error, RemoteFault):
+        return error.code in (ErrorCode.ENGINE_UNAVAILABLE, ErrorCode.STORAGE_FAILURE)
+    return isinstance(error, BusError) and not isinstance(error, DecodeError)
 
 
 def _replayed(records: list[TurnRecord]) -> Turn:
@@ -200,6 +233,9 @@ def _too_late(turn: Turn, steered: TurnSteered) -> bool:
 
 def _request(records: list[TurnRecord], item: InboxItem) -> TurnRequested | None:
     """The message that the turn answers; None when a control item is about a turn nobody knows."""
-    if records and isinstance(records[0].entries[0], Started):
-        return records[0].entries[0].request
-    return item if isinstance(item, TurnRequested) else None
+    return _salvaged([entry for record in records[:1] for entry in record.entries[:1]], item)
+
+
+def _salvaged(entries: list[JournalEntry], item: InboxItem) -> TurnRequested | None:
+    started = [entry.request for entry in entries if isinstance(entry, Started)]
+    return started[0] if started else item if isinstance(item, TurnRequested) else None

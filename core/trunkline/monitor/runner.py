@@ -36,7 +36,7 @@ from trunkline.monitor.feed import Show, TextStream, replayed, shown
 from trunkline.monitor.held import Held
 from trunkline.monitor.mailbox import Mailbox, entry_of
 from trunkline.monitor.models import Choice, Models
-from trunkline.monitor.transcript import last_answer, new_messages
+from trunkline.monitor.transcript import last_answer, new_messages, to_store
 from trunkline.monitor.turn import AskModel, Command, Phase, Release, RunTool, Stop, Store, Turn
 from trunkline.telemetry import names
 from trunkline_bus import RemoteFault, Scope
@@ -206,23 +206,14 @@ class Runner:
 
     async def _store(self, command: Store) -> None:
         """Store the conversation, then say that the turn is finished: done means stored."""
-        request = self._briefing.request
-        messages = new_messages(self.turn, closing=True)
-        wish = AppendConversation(
-            block=request.block,
-            conversation=request.conversation,
-            messages=(*(request.history or ()), *messages),
-            actor=request.actor,
-            turn=request.turn,
-        )
-        end = Finished(
-            reason=command.reason, message_id=last_answer(messages), usage=self.turn.usage, code=command.code
-        )
+        wish = to_store(self.turn)
+        answer = last_answer(new_messages(self.turn, closing=True))
+        end = Finished(reason=command.reason, message_id=answer, usage=self.turn.usage, code=command.code)
         try:
             with tracer.start_as_current_span(names.STORE):
                 await self._means.store(wish)
         except RemoteFault as fault:
-            log.error("turn %s could not be stored: %s", request.turn, fault)
+            log.error("turn %s could not be stored: %s", self._scope.turn, fault)
             end = Finished(reason="error", usage=self.turn.usage, code=ErrorCode.STORAGE_FAILURE)
         await self._send.send(end)
 

@@ -8,7 +8,7 @@ from itertools import groupby
 
 import msgspec
 
-from trunkline.messages.conversation import Message, ToolCall
+from trunkline.messages.conversation import AppendConversation, Message, ToolCall
 from trunkline.monitor.turn import Step, Turn
 from trunkline_bus import key_of
 
@@ -35,6 +35,19 @@ def new_messages(turn: Turn, *, closing: bool = False) -> tuple[Message, ...]:
 def _of(turn: str, message: Message) -> Message:
     """Marked as this turn's, so that a later reader can tell them from what came before it."""
     return message if message.turn == turn else msgspec.structs.replace(message, turn=turn)
+
+
+def to_store(turn: Turn) -> AppendConversation:
+    """What is appended to the conversation when the turn ends."""
+    request = turn.request
+    assert request is not None
+    return AppendConversation(
+        block=request.block,
+        conversation=request.conversation,
+        messages=(*(request.history or ()), *new_messages(turn, closing=True)),
+        actor=request.actor,
+        turn=request.turn,
+    )
 
 
 def last_answer(messages: Iterable[Message]) -> str | None:

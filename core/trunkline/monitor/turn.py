@@ -370,6 +370,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
         Steered: Phase.READY,
         CancelRecorded: Phase.CLOSING,
         Resumed: Phase.READY,
+        Finished: Phase.DONE,
     },
     Phase.THINKING: {
         ModelCallFinished: _after_answer,
@@ -377,6 +378,7 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
         Steered: Phase.THINKING,
         CancelRecorded: _after_cancel,
         Resumed: Phase.READY,
+        Finished: Phase.DONE,
     },
     Phase.ACTING: {
         ToolPlanned: Phase.ACTING,
@@ -387,13 +389,18 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
         Steered: Phase.ACTING,
         CancelRecorded: _after_cancel,
         Resumed: Phase.ACTING,
+        Finished: Phase.DONE,
     },
     Phase.PARKED: {
         ApprovalRecorded: _after_tool,
         CancelRecorded: Phase.CLOSING,
         Resumed: Phase.ACTING,
+        Finished: Phase.DONE,
     },
     Phase.CLOSING: {Finished: Phase.DONE, Resumed: Phase.CLOSING},
     Phase.DONE: {},
 }
-"""From which phase which entry leads where. A function decides when it depends on what the turn holds."""
+"""From which phase which entry leads where. A function decides when it depends on what the turn holds.
+
+``Finished`` has its place everywhere, because a turn that cannot be run is given up wherever it stands.
+"""

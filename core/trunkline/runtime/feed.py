@@ -177,7 +177,11 @@ class FeedReader:
             last = await self._bus.last(JOURNAL, **keys)
             if last is None or not is_finished(last.data):
                 return []
-            records = [stored.data async for stored in self._bus.history(JOURNAL, after=0, **keys)]
+            records = [last.data]
+            try:
+                records = [stored.data async for stored in self._bus.history(JOURNAL, after=0, **keys)]
+            except DecodeError as error:
+                log.warning("the journal of %s holds what cannot be read: %s", self._turn, error)
             return told_from_journal(records)
         except BusError as error:
             log.debug("the journal of %s cannot be read now: %s", self._turn, error)

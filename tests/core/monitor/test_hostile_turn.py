@@ -18,14 +18,15 @@ from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
     ApprovalDecided,
     ApprovalRequested,
+    Finished,
     ToolEnded,
     TurnRequested,
     TurnSteered,
 )
-from trunkline.subjects import DECIDE_APPROVAL, INBOX
+from trunkline.subjects import DECIDE_APPROVAL, FEED, INBOX, JOURNAL
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_bus import CallTimeout, new_id
+from trunkline_bus import CallTimeout, Payload, Subject, Topic, new_id
 
 pytestmark = pytest.mark.anyio
 
@@ -144,6 +145,12 @@ async def said_in(running: Platform, conversation: str) -> list[str]:
     return [message.content for message in view.messages]
 
 
+async def ends_of(running: Platform, accepted: MessageAccepted) -> list[Finished]:
+    keys = {"conversation": accepted.conversation, "turn": accepted.turn}
+    entries = [e async for s in running.bus.history(JOURNAL, after=0, **keys) for e in s.data.entries]
+    return [entry for entry in entries if isinstance(entry, Finished)]
+
+
 def steering(into: MessageAccepted, text: str) -> TurnSteered:
     """A message steered into a turn, as the gateway puts it into the inbox."""
     turn = new_id("turn")
@@ -244,6 +251,79 @@ async def test_a_turn_that_is_begun_again_still_heeds_its_cancel() -> None:
         tools.gate.set()
         assert (await running.answer(second)).ended.reason == "cancelled"
         assert len(tries) == 2 and len(model.requests) == 2
+
+
+class NewerRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v1"):
+    """A journal record as a later version may write it."""
+
+    turn: str
+    epoch: int
+    owner: str
+    entries: tuple[dict[str, str], ...]
+
+
+NEWER_JOURNAL = Topic(
+    name="newer journal",
+    subject=Subject(JOURNAL.subject.template),
+    payload=NewerRecord,
+    stream=JOURNAL.stream,
+)
+
+
+async def test_a_journal_that_cannot_be_read_ends_its_turn_and_no_more() -> None:
+    """The turn ends with the code internal; the messages behind it are answered."""
+    tools = Tools()
+    async with scripted(tools) as (running, _):
+        first = await running.send("call:wait {} ;; say:one")
+        await status_is(running, first.turn, "running")
+        second = await running.send("say:two", conversation=first.conversation)
+        record = NewerRecord(turn=first.turn, epoch=1, owner="newer", entries=({"type": "from_the_future"},))
+        await running.bus.append(NEWER_JOURNAL, record, conversation=first.conversation, turn=first.turn)
+        tools.gate.set()
+        assert (await running.answer(first)).ended.code == "internal"
+        assert (await running.gateway.turn(first.turn)).status == "finished"
+        assert (await running.answer(second)).text == "two"
+        assert (await running.say("say:on", conversation=first.conversation)).text == "on"
+        assert (await said_in(running, first.conversation))[0] == "call:wait {} ;; say:one"
+        await running.bus.purge(FEED, conversation=first.conversation, turn=first.turn)
+        assert (await running.answer(first)).ended.code == "internal"
+
+
+async def test_what_comes_for_a_turn_that_was_given_up_is_not_lost() -> None:
+    """It ended once, with a journal that can be read again; a message steered into it becomes a turn of its own."""
+
+    async def broken(turn: TurnInfo, proceed: Callable[[], Awaitable[None]]) -> None:
+        if turn.request.message.content == "say:one":
+            raise RuntimeError("no")
+        await proceed()
+
+    async with scripted(Around(broken)) as (running, _):
+        first = await running.send("say:one")
+        assert (await running.answer(first)).ended.code == "internal"
+        assert (await running.gateway.turn(first.turn)).status == "finished"
+        await running.bus.append(INBOX, steering(first, "say:two"), conversation=first.conversation)
+        await until_said(running, first.conversation, "two")
+        assert len(await ends_of(running, first)) == 1
+
+
+async def test_a_turn_given_up_in_its_middle_ends_once() -> None:
+    """Also when the middleware breaks after the model answered."""
+    tools = Tools()
+
+    async def broken(turn: TurnInfo, proceed: Callable[[], Awaitable[None]]) -> None:
+        if turn.request.message.content.startswith("call:"):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(proceed)
+                await anyio.sleep(0.3)
+                raise RuntimeError("no")
+        await proceed()
+
+    async with scripted(tools, Around(broken)) as (running, _):
+        first = await running.send("call:wait {} ;; say:one")
+        assert (await running.answer(first)).ended.code == "internal"
+        await running.bus.append(INBOX, steering(first, "say:two"), conversation=first.conversation)
+        await until_said(running, first.conversation, "two")
+        assert len(await ends_of(running, first)) == 1
 
 
 async def test_a_parked_turn_stays_parked_when_somebody_steers_it() -> None:
