@@ -7,6 +7,8 @@ The docs page, the NATS permissions in ``deploy/``, the stream filters and the s
 
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from trunkline.messages.blocks import (
     ArchiveBlock,
     BlockList,
@@ -272,74 +274,86 @@ def inbox_consumer(partition: int) -> ConsumerSpec:
     )
 
 
+STREAMS = (
+    StreamSpec(
+        name=INBOX_STREAM,
+        subjects=("trunkline.turn.inbox.*",),
+        retention="workqueue",
+        transform=Transform(
+            source="trunkline.turn.inbox.*",
+            destination=f"trunkline.turn.part.{{{{partition({PARTITIONS},1)}}}}.{{{{wildcard(1)}}}}",
+        ),
+        duplicate_window=600.0,
+        description="Accepted messages, until they are answered",
+    ),
+    StreamSpec(
+        name=JOURNAL_STREAM,
+        subjects=("trunkline.journal.turn.*.*",),
+        max_age=30 * DAY,
+        duplicate_window=600.0,
+        description="The journal of every turn",
+    ),
+    StreamSpec(
+        name=EFFECT_STREAM,
+        subjects=("trunkline.journal.effect.*",),
+        max_age=30 * DAY,
+        duplicate_window=600.0,
+        description="The effect ledger",
+    ),
+    StreamSpec(
+        name=FEED_STREAM,
+        subjects=("trunkline.feed.turn.*.*",),
+        max_age=3_600.0,
+        persist_async=True,
+        description="What turns show while they run",
+    ),
+    StreamSpec(
+        name=FACT_STREAM,
+        subjects=("trunkline.evt.turn.*.*",),
+        max_age=7 * DAY,
+        description="Facts about turns",
+    ),
+    StreamSpec(
+        name=SPAN_STREAM,
+        subjects=("trunkline.evt.trace.*.spans",),
+        max_age=7 * DAY,
+        max_bytes=512 * 1024 * 1024,
+        persist_async=True,
+        description="Finished spans",
+    ),
+    StreamSpec(
+        name=DEAD_STREAM,
+        subjects=("trunkline.dead.*",),
+        max_age=30 * DAY,
+        max_bytes=256 * 1024 * 1024,
+        description="What could not be decoded or handled",
+    ),
+)
+"""What the server keeps. ``topology`` gives them the replicas and ages that are configured."""
+
+
 def topology(*, replicas: int = 1, journal_days: float = 30.0, feed_hours: float = 1.0) -> Topology:
-    """All that the platform keeps on the server; ``apply()`` brings it there."""
-    week = 7 * DAY
+    """All that the platform keeps on the server; ``apply()`` brings it there.
+
+    What may be asked for again is stored asynchronously, but only without replicas: the server knows no both.
+    """
+    ages = {
+        JOURNAL_STREAM: journal_days * DAY,
+        EFFECT_STREAM: journal_days * DAY,
+        FEED_STREAM: feed_hours * 3_600.0,
+    }
     streams = (
-        StreamSpec(
-            name=INBOX_STREAM,
-            subjects=("trunkline.turn.inbox.*",),
-            retention="workqueue",
-            transform=Transform(
-                source="trunkline.turn.inbox.*",
-                destination=f"trunkline.turn.part.{{{{partition({PARTITIONS},1)}}}}.{{{{wildcard(1)}}}}",
-            ),
-            duplicate_window=600.0,
+        replace(
+            stream,
             replicas=replicas,
-            description="Accepted messages, until they are answered",
-        ),
-        StreamSpec(
-            name=JOURNAL_STREAM,
-            subjects=("trunkline.journal.turn.*.*",),
-            max_age=journal_days * DAY,
-            duplicate_window=600.0,
-            replicas=replicas,
-            description="The journal of every turn",
-        ),
-        StreamSpec(
-            name=EFFECT_STREAM,
-            subjects=("trunkline.journal.effect.*",),
-            max_age=journal_days * DAY,
-            duplicate_window=600.0,
-            replicas=replicas,
-            description="The effect ledger",
-        ),
-        StreamSpec(
-            name=FEED_STREAM,
-            subjects=("trunkline.feed.turn.*.*",),
-            max_age=feed_hours * 3_600.0,
-            persist_async=replicas == 1,
-            replicas=replicas,
-            description="What turns show while they run",
-        ),
-        StreamSpec(
-            name=FACT_STREAM,
-            subjects=("trunkline.evt.turn.*.*",),
-            max_age=week,
-            replicas=replicas,
-            description="Facts about turns",
-        ),
-        StreamSpec(
-            name=SPAN_STREAM,
-            subjects=("trunkline.evt.trace.*.spans",),
-            max_age=week,
-            max_bytes=512 * 1024 * 1024,
-            persist_async=replicas == 1,
-            replicas=replicas,
-            description="Finished spans",
-        ),
-        StreamSpec(
-            name=DEAD_STREAM,
-            subjects=("trunkline.dead.*",),
-            max_age=30 * DAY,
-            max_bytes=256 * 1024 * 1024,
-            replicas=replicas,
-            description="What could not be decoded or handled",
-        ),
+            max_age=ages.get(stream.name, stream.max_age),
+            persist_async=stream.persist_async and replicas == 1,
+        )
+        for stream in STREAMS
     )
     return Topology(
-        streams=streams,
+        streams=tuple(streams),
         consumers=tuple(inbox_consumer(partition) for partition in range(PARTITIONS)),
-        buckets=(PULSE_BUCKET, WORKER_BUCKET),
-        objects=(EXPORTS, CLAIMS),
+        buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
+        objects=tuple(replace(store, replicas=replicas) for store in (EXPORTS, CLAIMS)),
     )
