@@ -17,6 +17,10 @@ from trunkline.messages.memory import MemoryHit, SearchMemory
 CONTEXT_LINES = 2
 LINE_LETTERS = 500
 _WORD = re.compile(r"\w+")
+_TALK = "CASE WHEN files.path GLOB 'blocks/*/conversations/*' THEN 0.5 ELSE 1.0 END"
+"""A conversation repeats what was searched for, in the question and in tool results, so a document that says it as
+well comes first."""
+
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
@@ -91,9 +95,9 @@ def _matches(connection: apsw.Connection, words: list[str], query: SearchMemory)
         values += [query.path, query.path + "/", query.path + "0"]
     rows = connection.execute(
         f"WITH best AS ({best} ORDER BY score DESC LIMIT ?) "
-        "SELECT files.path, files.blob, passages.line, best.score FROM best "
+        f"SELECT files.path, files.blob, passages.line, best.score * {_TALK} AS weighed FROM best "
         "JOIN passages ON passages.id = best.id JOIN files ON files.id = passages.file "
-        "ORDER BY best.score DESC, files.path, passages.line",
+        "ORDER BY weighed DESC, files.path, passages.line",
         (*values, query.limit * 8),
     )
     return list(rows)
