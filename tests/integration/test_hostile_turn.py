@@ -12,6 +12,7 @@ import pytest
 from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.turn import (
     ApprovalRequested,
+    TextDelta,
 )
 from trunkline.subjects import INBOX
 from trunkline.testing.processes import ProcessPlatform, process_platform
@@ -95,6 +96,11 @@ async def inbox_is_empty(running: ProcessPlatform, accepted: MessageAccepted) ->
     return not [s async for s in running.bus.history(INBOX, after=0, conversation=accepted.conversation)]
 
 
+async def stored_in(running: ProcessPlatform, accepted: MessageAccepted) -> list[str]:
+    view = await running.gateway.conversation(accepted.conversation)
+    return [message.content for message in view.messages if message.content]
+
+
 async def test_a_monitor_killed_after_a_decision(provider: str, tmp_path: Path) -> None:
     """A turn that a decision woke is not forgotten: it goes on at the next monitor, and its call runs once."""
     async with processes(provider, tmp_path / "home") as running:
@@ -109,3 +115,16 @@ async def test_a_monitor_killed_after_a_decision(provider: str, tmp_path: Path) 
         answer = await running.answer(accepted)
         assert answer.text == "done" and file.read_text() == "7\n"
         await until(lambda: inbox_is_empty(running, accepted))
+
+
+async def test_memory_away_when_the_answer_is_to_be_stored(provider: str, tmp_path: Path) -> None:
+    """The turn waits for memory; nothing of the answer is lost, and done means stored."""
+    async with processes(provider, tmp_path / "home") as running:
+        accepted = await running.send("slow:10:50")
+        await first_of(running, accepted, TextDelta)
+        running.kill("memory")
+        await anyio.sleep(14)
+        await running.restart("memory")
+        answer = await running.answer(accepted)
+        assert answer.ended.reason == "stop" and answer.ended.code is None
+        assert await stored_in(running, accepted) == ["slow:10:50", answer.text]

@@ -24,8 +24,8 @@ log = logging.getLogger(__name__)
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-PATIENCE = 60.0
-"""Seconds to wait for the other workers before a turn is handed back; they may be restarting."""
+PATIENCE = 10.0
+"""Seconds to wait for another worker's reply before the lane tries the turn again: who had the request may be gone."""
 
 SOURCE_SECONDS = 5.0
 PREFERENCES = "preferences.toml"
@@ -71,7 +71,7 @@ class Briefer:
     async def brief(self, request: TurnRequested, known: list[Message]) -> Briefing:
         """Collect all at once. ``known`` are the conversation's first messages; new ones are added to it.
 
-        Raises BusError when a worker stays away for PATIENCE seconds.
+        Raises BusError when a worker does not answer for PATIENCE seconds.
         """
         files: dict[str, MemoryFile] = {}
         tools: list[ToolSpec] = []

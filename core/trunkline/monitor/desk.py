@@ -37,12 +37,14 @@ from trunkline.plugins import Plugins
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT, WORKER_BUCKET
 from trunkline.telemetry import names
-from trunkline_bus import Bus, BusError, RemoteFault, remote_parent
+from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, remote_parent
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
 
-STORE_PATIENCE = 60.0
+STORE_SECONDS, STORE_PAUSE = 10.0, 1.0
+"""How long one try to store may take, and how long to wait before the next."""
+
 IDLE_LANES = 512
 
 _FACTS: Mapping[type, Literal["started", "parked", "finished"]] = {
@@ -246,7 +248,16 @@ class TurnDesk:
             return error
 
     async def _store(self, wish: AppendConversation) -> None:
-        await self._bus.call(STORE_MESSAGES, wish, timeout=STORE_PATIENCE)
+        """Store until somebody says yes or no. Asking again is harmless: each message is stored once, by its id."""
+        while True:
+            try:
+                await self._bus.call(STORE_MESSAGES, wish, timeout=STORE_SECONDS)
+                return
+            except (CallTimeout, NoResponders, RemoteFault) as error:
+                if isinstance(error, RemoteFault) and error.code != ErrorCode.ENGINE_UNAVAILABLE:
+                    raise
+                log.warning("turn %s waits to be stored: %s", wish.turn, error)
+            await anyio.sleep(STORE_PAUSE)
 
     async def _begun(self, run: Run) -> str:
         """The text of the interrupted model call, as far as people have seen it."""
