@@ -1,6 +1,7 @@
 """What a hostile reviewer found with real processes: workers killed, stopped and drained at moments nobody likes."""
 
 import json
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,9 +13,12 @@ import pytest
 from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.turn import (
     ApprovalRequested,
+    Finished,
+    JournalEntry,
+    ModelCallPlanned,
     TextDelta,
 )
-from trunkline.subjects import INBOX
+from trunkline.subjects import INBOX, JOURNAL
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
@@ -84,6 +88,11 @@ async def until(check: Callable[[], Awaitable[bool]], seconds: float = 20.0) -> 
             await anyio.sleep(0.02)
 
 
+async def entries_of(running: ProcessPlatform, accepted: MessageAccepted) -> list[JournalEntry]:
+    keys = {"conversation": accepted.conversation, "turn": accepted.turn}
+    return [entry async for s in running.bus.history(JOURNAL, after=0, **keys) for entry in s.data.entries]
+
+
 async def first_of(running: ProcessPlatform, accepted: MessageAccepted, kind: type) -> Any:
     with anyio.fail_after(20):
         async for event in running.gateway.watch(accepted.conversation, accepted.turn):
@@ -128,3 +137,51 @@ async def test_memory_away_when_the_answer_is_to_be_stored(provider: str, tmp_pa
         answer = await running.answer(accepted)
         assert answer.ended.reason == "stop" and answer.ended.code is None
         assert await stored_in(running, accepted) == ["slow:10:50", answer.text]
+
+
+async def test_a_monitor_told_to_leave_finishes_its_turn(provider: str, tmp_path: Path) -> None:
+    """With another monitor there, what runs ends where it began, and what waits behind it is answered by the other."""
+    async with processes(provider, tmp_path / "home") as running:
+        await running.start("monitor", "second")
+        first = await running.send("slow:30:100")
+        await first_of(running, first, TextDelta)
+        owner = await owner_of(running, first)
+        second = await running.send("say:two", conversation=first.conversation)
+        await anyio.sleep(0.2)
+        running.kill(owner, signal.SIGTERM)
+        answers = [await running.answer(accepted) for accepted in (first, second)]
+        assert answers[0].text.split() == [f"word-{n}" for n in range(1, 31)] and answers[1].text == "two"
+        planned = [e for e in await entries_of(running, first) if isinstance(e, ModelCallPlanned)]
+        assert len(planned) == 1, "the model was asked again"
+        assert await running.processes[owner].gone() == 0
+        assert await stored_in(running, first) == ["slow:30:100", answers[0].text, "say:two", "two"]
+
+
+async def owner_of(running: ProcessPlatform, accepted: MessageAccepted) -> str:
+    """The name of the process whose journal record is the turn's last."""
+    last = await running.bus.last(JOURNAL, conversation=accepted.conversation, turn=accepted.turn)
+    assert last is not None
+    from trunkline.subjects import WORKER_BUCKET
+
+    entry = await running.bus.kv(WORKER_BUCKET).get(last.data.owner)
+    assert entry is not None and entry.value is not None
+    return next(name for name, process in running.processes.items() if process.pid == entry.value.pid)
+
+
+async def test_a_cancel_while_its_monitor_is_leaving(provider: str, tmp_path: Path) -> None:
+    """It ends the turn now, not when the leaving monitor is done with it."""
+    async with processes(provider, tmp_path / "home") as running:
+        await running.start("monitor", "second")
+        accepted = await running.send("slow:150:100")
+        await first_of(running, accepted, TextDelta)
+        running.kill(await owner_of(running, accepted), signal.SIGTERM)
+        await anyio.sleep(1.5)
+        with anyio.fail_after(8):
+            await running.gateway.cancel(accepted.turn)
+            answer = await running.answer(accepted)
+        assert answer.ended.reason == "cancelled"
+        ends = [e for e in await entries_of(running, accepted) if isinstance(e, Finished)]
+        assert len(ends) == 1
+        stored = (await running.gateway.conversation(accepted.conversation)).messages[-1]
+        assert stored.partial and stored.content == answer.text and answer.text.startswith("word-1 word-2")
+        assert (await running.say("say:on", conversation=accepted.conversation)).text == "on"

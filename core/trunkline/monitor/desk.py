@@ -28,6 +28,7 @@ from trunkline.monitor.feed import FeedDesk, shown
 from trunkline.monitor.held import Held
 from trunkline.monitor.journal import Fenced, Journal
 from trunkline.monitor.lane import Lane, Run
+from trunkline.monitor.mailbox import cuts
 from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.pulse import PulseBoard
 from trunkline.monitor.runner import Means, Runner
@@ -192,7 +193,9 @@ class TurnDesk:
         if run.turn.phase is Phase.NEW:
             label = choice.label if isinstance(choice, Choice) else ""
             first = Started(request=request, model=label, context=await self._briefer.context(briefing))
-        elif run.turn.phase is Phase.THINKING and isinstance(choice, Choice) and choice.adapter.continues:
+        elif run.turn.phase is Phase.THINKING and (
+            _continues(choice) or any(cuts(c.item) for c in run.controls)
+        ):
             runner.begun = await self._begun(run)
         try:
             await self._around(run, briefing, lambda: runner.run(first, run.controls))
@@ -304,6 +307,10 @@ class TurnDesk:
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
         await feed.emit(*shown(turn, end))
         self._feeds.close(feed)
+
+
+def _continues(choice: Choice | ModelError) -> bool:
+    return isinstance(choice, Choice) and choice.adapter.continues
 
 
 def _wrapped(

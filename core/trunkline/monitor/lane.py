@@ -22,7 +22,7 @@ from trunkline.messages.turn import (
 )
 from trunkline.monitor.held import Held
 from trunkline.monitor.journal import Fenced, Journal
-from trunkline.monitor.mailbox import Mailbox
+from trunkline.monitor.mailbox import Mailbox, cuts
 from trunkline.monitor.turn import Phase, Turn, TurnProtocolError
 from trunkline_bus import BusError, DecodeError, RemoteFault
 
@@ -143,7 +143,7 @@ class Lane:
             pause = min(pause * 2, 5.0)
 
     async def _handle(self, held: Held) -> None:
-        records = await self._settled_records(held.item.turn)
+        records = await self._settled_records(held)
         turn, request = _replayed(records), _request(records, held.item)
         if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):
             held.item = held.item.request  # a turn of its own
@@ -173,11 +173,16 @@ class Lane:
             return self._enqueue(held)
         await self._desk.settle(held)
 
-    async def _settled_records(self, turn: str) -> list[TurnRecord]:
-        """The turn's journal, once nobody who is about to leave in good order still writes to it."""
+    async def _settled_records(self, current: Held) -> list[TurnRecord]:
+        """The turn's journal, once nobody who is about to leave in good order still writes to it.
+
+        A cancel is not kept waiting: it takes the turn from whoever has it.
+        """
+        turn = current.item.turn
         records = await self._journal.replay(turn)
         while records and _replayed(records).phase not in (Phase.DONE, Phase.PARKED):
-            if not await self._desk.is_draining(records[-1].owner):
+            cancelled = any(cuts(held.item) and held.item.turn == turn for held in (current, *self._queue))
+            if cancelled or not await self._desk.is_draining(records[-1].owner):
                 break
             await anyio.sleep(0.3)
             self._journal.forget()

@@ -7,6 +7,7 @@ from trunkline.messages.turn import (
     ApprovalDecided,
     ApprovalRecorded,
     CancelRecorded,
+    InboxItem,
     JournalEntry,
     Steered,
     TurnCancelRequested,
@@ -63,6 +64,11 @@ class Mailbox:
     def rest(self) -> list[Held]:
         """What was not settled: it came too late for the turn, or the run failed before."""
         return [*self._taken, *self._items]
+
+
+def cuts(item: InboxItem) -> bool:
+    """Whether the item ends its turn at once, whatever is under way."""
+    return isinstance(item, TurnCancelRequested) and item.mode == "now"
 
 
 def entry_of(held: Held, turn: Turn) -> JournalEntry | None:

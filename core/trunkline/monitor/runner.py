@@ -93,7 +93,7 @@ class Runner:
             turn=briefing.request.turn,
         )
         self.begun = ""
-        """Text of an interrupted model call that this one goes on from."""
+        """Text of an interrupted model call that this one goes on from, or that a cancel keeps."""
 
     async def run(self, first: JournalEntry, controls: tuple[Held, ...] = ()) -> None:
         """Begin with this entry and go on until the turn is done or parked.
@@ -153,10 +153,14 @@ class Runner:
         for action in self.turn.actions:
             if action.open and action.sent:
                 await self._means.actor.stop(action.key, f"cancelled by {entry.by}")
-        if self._text is None or self.turn.phase is not Phase.THINKING:
+        if self.turn.phase is not Phase.THINKING:
             return entry
-        await self._text.flush()
-        return CancelRecorded(by=entry.by, mode="now", partial=self._text.text)
+        if self._text is None:  # the owner before this one showed it
+            partial, self.begun = self.begun, ""
+        else:
+            await self._text.flush()
+            partial = self._text.text
+        return CancelRecorded(by=entry.by, mode="now", partial=partial)
 
     def _start(self, command: Command, tasks: TaskGroup) -> None:
         match command:

@@ -133,6 +133,9 @@ async def _serve(worker: Worker, beat: "_Beat", stop: anyio.Event) -> None:
         async def leave() -> None:
             await stop.wait()
             beat.draining = True
+            await (
+                beat.tell()
+            )  # at once: whoever takes over what is given back must know that the rest is being finished
             await _drain(worker)
             tasks.cancel_scope.cancel()
 
@@ -177,12 +180,16 @@ class _Beat:
 
     async def run(self) -> None:
         while True:
-            beat = msgspec.structs.replace(self._beat, draining=self.draining)
+            await self.tell()
+            await anyio.sleep(BEAT_SECONDS)
+
+    async def tell(self) -> None:
+        beat = msgspec.structs.replace(self._beat, draining=self.draining)
+        with anyio.move_on_after(BEAT_SECONDS):
             try:
                 await self._bucket.put(beat.id, beat)
             except BusError as error:
                 log.debug("beat of %s failed: %s", beat.id, error)
-            await anyio.sleep(BEAT_SECONDS)
 
     async def remove(self) -> None:
         with anyio.move_on_after(1.0):
