@@ -1,0 +1,135 @@
+"""The run: a platform on stage, people talking, faults by plan, and at the end the account."""
+
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import httpx
+from anyio.abc import TaskGroup
+from tests.chaos.faults import Kind, plan
+from tests.chaos.gaps import gaps
+from tests.chaos.ledger import Account, Auditor, Broken
+from tests.chaos.load import Load
+from tests.chaos.stage import Stage, on_stage
+
+from trunkline_bus import new_id
+
+FORGET_EVERY = 40
+"""After so many faults the scripted provider is told to forget what it was asked, so that it stays small."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to do: ``faults`` by ``seed``, ``pause`` seconds apart on average, for at most ``seconds``; ``people`` talk.
+
+    ``settle``: seconds for all that was accepted to be answered after the last fault.
+    """
+
+    seed: int
+    faults: int
+    seconds: float
+    people: int = 6
+    pause: float = 1.5
+    settle: float = 60.0
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of it. ``gaps`` in seconds, ``passing``: errors that ended an HTTP stream but not its turn."""
+
+    order: Order
+    seconds: float = 0.0
+    turns: int = 0
+    steered: int = 0
+    clients: int = 0
+    faults: dict[tuple[str, Kind], int] = field(default_factory=dict)
+    gaps: dict[tuple[str, Kind], list[float]] = field(default_factory=dict)
+    account: Account = field(default_factory=Account)
+    failed_starts: int = 0
+    passing: list[str] = field(default_factory=list)
+
+    @property
+    def broken(self) -> list[Broken]:
+        """Every promise that was not kept."""
+        return self.account.broken
+
+    @property
+    def struck(self) -> int:
+        """How many faults there were."""
+        return sum(self.faults.values())
+
+
+async def run(order: Order, home: Path, provider: str, tell: Callable[[str], None]) -> Outcome:
+    """Run it in ``home``, against the model at ``provider``; ``tell`` hears how it goes."""
+    logging.getLogger("trunkline_bus").setLevel(logging.CRITICAL)  # ours; the workers have logs
+    outcome, port = Outcome(order), _free_port()
+    file = home / f"effects-{new_id()}"
+    async with on_stage(home, provider, port) as stage:
+        token = stage.running.token
+        async with (
+            httpx.AsyncClient(
+                base_url=f"http://127.0.0.1:{port}",
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=30,
+                limits=httpx.Limits(max_connections=None),
+            ) as http,
+            anyio.create_task_group() as tasks,
+        ):
+            load = Load(stage, http, order.seed, file, tasks)
+            began = anyio.current_time()
+            await _storm(order, stage, load, provider, tasks, tell)
+            await _calm(order, load, stage, tell)
+            outcome.seconds = anyio.current_time() - began
+            tasks.cancel_scope.cancel()
+        tell("checking")
+        outcome.account = await Auditor(stage.running, file).audit(load.sent)
+        _sum_up(outcome, stage, load)
+    return outcome
+
+
+async def _storm(
+    order: Order, stage: Stage, load: Load, provider: str, tasks: TaskGroup, tell: Callable[[str], None]
+) -> None:
+    """Talk and strike, then wait until everybody is up again."""
+    load.begin(order.people)
+    tasks.start_soon(stage.watch_over)
+    async with anyio.create_task_group() as blows, httpx.AsyncClient() as model:
+        with anyio.move_on_after(order.seconds):
+            for fault in plan(order.seed, order.faults, order.pause):
+                await anyio.sleep(fault.pause)
+                victim = await stage.strike(fault, blows)
+                done = f"{fault.number + 1}/{order.faults}"
+                tell(f"{done} {fault.kind(victim)} {victim}, {len(load.sent)} turns")
+                if fault.number % FORGET_EVERY == FORGET_EVERY - 1:
+                    await model.delete(f"{provider}/_requests".replace("/v1/", "/"))
+        tell("waiting for everybody to be up")
+
+
+async def _calm(order: Order, load: Load, stage: Stage, tell: Callable[[str], None]) -> None:
+    """Say nothing new, and wait until all clients have seen the end of what was accepted."""
+    load.stopping = True
+    tell("waiting for the last answers")
+    with anyio.move_on_after(order.settle):
+        await load.until_quiet()
+
+
+def _sum_up(outcome: Outcome, stage: Stage, load: Load) -> None:
+    seen = [one for sent in load.sent for one in sent.seen]
+    outcome.turns, outcome.clients = len(load.sent), len(seen)
+    outcome.steered = sum(len(sent.steered) for sent in load.sent)
+    outcome.faults = dict(stage.counted)
+    outcome.gaps = gaps(stage.struck, [one for one in seen if one.client == "feed"])
+    outcome.failed_starts = stage.failed_starts
+    outcome.passing = [error for one in seen for error in getattr(one, "passing", ())]
+    broken = outcome.account.broken
+    broken.extend(Broken("broken", "process", problem) for problem in stage.problems)
+    broken.extend(Broken("broken", "client", problem) for problem in load.problems)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,284 @@
+"""What must hold when all is quiet: every accepted message against the journal, the conversation, the effects,
+the traces and what each client saw. Reads only."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import anyio
+from tests.chaos.effects import happened
+from tests.chaos.load import Sent
+
+from trunkline.messages.conversation import Message
+from trunkline.messages.tools import ToolOutcome
+from trunkline.messages.turn import (
+    CancelRecorded,
+    Finished,
+    JournalEntry,
+    ModelCallPlanned,
+    Resumed,
+    Started,
+    ToolFinished,
+    ToolPlanned,
+    TurnRecord,
+)
+from trunkline.subjects import INBOX, JOURNAL, PULSE_BUCKET, SPANS
+from trunkline.telemetry import names
+from trunkline.testing.platform import Talker
+from trunkline_bus import BusError, Stored
+
+E = TypeVar("E", bound=JournalEntry)
+Sort = Literal["lost", "doubled", "broken"]
+
+NOT_RUN = ("was not run", "nothing was run")
+"""What an outcome says that promises that there was no effect."""
+
+QUIET = 20.0
+"""Seconds within which the inbox is empty and no block is busy, once nothing happens any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A promise that was not kept: something lost, something doubled, or another one; ``where``: which turn."""
+
+    sort: Sort
+    where: str
+    what: str
+
+
+@dataclass(slots=True)
+class Account:
+    """What was found. ``asked``: model calls; ``again``: those asked again. ``outcomes``: of tool calls, by status."""
+
+    broken: list[Broken] = field(default_factory=list)
+    asked: int = 0
+    again: int = 0
+    takeovers: int = 0
+    effects: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    reasons: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Past:
+    """A turn's journal: its entries in order, and the sequence numbers of its first and last record."""
+
+    entries: list[JournalEntry] = field(default_factory=list)
+    first: int = 0
+    last: int = 0
+
+    def all(self, kind: type[E]) -> list[E]:
+        """The entries of a kind."""
+        return [entry for entry in self.entries if isinstance(entry, kind)]
+
+
+class Auditor:
+    """Goes through everything that was sent. Call ``audit`` once, when all is quiet."""
+
+    def __init__(self, talker: Talker, file: Path) -> None:
+        self._talker = talker
+        self._file = file
+        self._account = Account()
+        self._traces: dict[str, set[str]] = {}
+        self._effects: Counter[str] = Counter()
+
+    async def audit(self, sent: Sequence[Sent]) -> Account:
+        """The whole account."""
+        self._effects = happened(self._file)
+        self._account.effects = self._effects.total()
+        await self._check_quiet()
+        self._traces = await self._all_traces()
+        known = {mark for one in sent for mark in one.wish.marks}
+        for mark, count in self._effects.items():
+            if count > 1 or mark not in known:
+                self._say("doubled", mark, f"the effect {mark} happened {count} times")
+        conversations: dict[str, list[Sent]] = {}
+        for one in sent:
+            conversations.setdefault(one.conversation, []).append(one)
+        for conversation, turns in conversations.items():
+            await self._audit_conversation(conversation, turns)
+        return self._account
+
+    def _say(self, sort: Sort, where: str, what: str) -> None:
+        self._account.broken.append(Broken(sort, where, what))
+
+    # The whole ------------------------------------------------------------------------------------------------
+
+    async def _check_quiet(self) -> None:
+        inbox: list[str] = []
+        busy: list[str] = []
+        with anyio.move_on_after(QUIET):
+            while True:
+                try:
+                    inbox = [repr(one.data)[:300] async for one in self._talker.bus.history(INBOX, after=0)]
+                    busy = await self._busy()
+                except BusError:
+                    inbox = ["the bus does not answer"]
+                if not inbox and not busy:
+                    return
+                await anyio.sleep(0.2)
+        for item in inbox:
+            self._say("broken", "inbox", f"still there: {item}")
+        for item in busy:
+            self._say("broken", "pulse", f"still busy: {item}")
+
+    async def _busy(self) -> list[str]:
+        bucket = self._talker.bus.kv(PULSE_BUCKET)
+        entries = [await bucket.get(key) for key in await bucket.keys()]
+        beats = [entry.value for entry in entries if entry is not None and entry.value is not None]
+        return [repr(beat) for beat in beats if beat.pulse.status == "BUSY"]
+
+    async def _all_traces(self) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        async for batch in self._talker.bus.history(SPANS, after=0):
+            for span in batch.data.spans:
+                if turn := span.attributes.get(names.TURN):
+                    found.setdefault(turn, set()).add(span.trace_id)
+        return found
+
+    # A conversation -------------------------------------------------------------------------------------------
+
+    async def _audit_conversation(self, conversation: str, turns: list[Sent]) -> None:
+        view = await self._talker.gateway.conversation(conversation, include_tools=True)
+        for id, count in Counter(message.id for message in view.messages).items():
+            if count > 1:
+                self._say("doubled", conversation, f"the message {id} is stored {count} times")
+        accepted = [one.turn for one in turns]
+        told = [m.turn for m in view.messages if m.role == "user" and m.turn in accepted]
+        order = list(dict.fromkeys(told))
+        if order != [turn for turn in accepted if turn in order]:
+            self._say("broken", conversation, f"accepted in the order {accepted}, stored in {order}")
+        pasts = await self._journal(conversation)
+        self._check_order(conversation, accepted, pasts)
+        for one in turns:
+            messages = [message for message in view.messages if message.turn == one.turn]
+            self._audit_turn(one, messages, pasts.get(one.turn, Past()))
+            self._check_steered(one, list(view.messages))
+
+    async def _journal(self, conversation: str) -> dict[str, Past]:
+        pasts: dict[str, Past] = {}
+        stored: Stored[TurnRecord]
+        async for stored in self._talker.bus.history(JOURNAL, after=0, conversation=conversation):
+            past = pasts.setdefault(stored.data.turn, Past(first=stored.seq))
+            past.entries.extend(stored.data.entries)
+            past.last = stored.seq
+        return pasts
+
+    def _check_order(self, conversation: str, accepted: list[str], pasts: dict[str, Past]) -> None:
+        """One turn at a time, in the order of acceptance."""
+        spans = [pasts[turn] for turn in accepted if turn in pasts]
+        for earlier, later in pairwise(spans):
+            if later.first < earlier.last:
+                self._say("broken", conversation, f"turns overlap or changed places: {earlier} {later}")
+
+    # A turn ---------------------------------------------------------------------------------------------------
+
+    def _audit_turn(self, one: Sent, messages: list[Message], past: Past) -> None:
+        where = f"{one.wish.kind} {one.wish.mark} {one.conversation} {one.turn}"
+        self._count(past)
+        for sort, what in (
+            *_ends(past),
+            *_told(one, messages),
+            *_answered(one, messages, past),
+            *self._effects_told(one, past),
+            *self._traced(one, past),
+            *_watched(one, messages),
+        ):
+            self._say(sort, where, what)
+
+    def _count(self, past: Past) -> None:
+        planned = [entry.step for entry in past.all(ModelCallPlanned)]
+        self._account.asked += len(planned)
+        self._account.again += len(planned) - len(set(planned))
+        self._account.takeovers += len(past.all(Resumed))
+        self._account.outcomes.update(entry.outcome.status for entry in past.all(ToolFinished))
+        self._account.reasons.update(entry.reason for entry in past.all(Finished))
+
+    def _effects_told(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
+        calls = [entry.call for entry in past.all(ToolPlanned) if entry.call.name == "transfer"]
+        outcomes = {entry.call_id: entry.outcome for entry in past.all(ToolFinished)}
+        cancelled = bool(past.all(CancelRecorded))
+        for id, mark in {call.id: call.arguments.get("mark", "") for call in calls}.items():
+            yield from _effect_told(mark, self._effects[mark], outcomes.get(id), cancelled)
+
+    def _traced(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
+        for started in past.all(Started)[:1]:
+            parent = started.request.traceparent
+            if parent is None:
+                yield "broken", "accepted without a trace"
+                continue
+            strange = self._traces.get(one.turn, set()) - {parent.split("-")[1]}
+            if strange:
+                yield "broken", f"has spans in other traces than {parent}: {strange}"
+
+    def _check_steered(self, one: Sent, messages: list[Message]) -> None:
+        for id in one.steered:
+            where = f"steered {one.wish.mark} {one.conversation} {one.turn}"
+            count = sum(message.id == id for message in messages)
+            if count != 1:
+                self._say("doubled" if count else "lost", where, f"{id} is stored {count} times")
+            text = "\n".join(message.content for message in messages if message.role == "assistant")
+            answers = text.count(one.wish.steered)
+            if answers != 1:
+                self._say("doubled" if answers else "lost", where, f"answered {answers} times")
+
+
+def _ends(past: Past) -> Iterator[tuple[Sort, str]]:
+    for kind in (Started, Finished):
+        count = len(past.all(kind))
+        if count != 1:
+            yield ("doubled" if count else "lost"), f"{count} {kind.__name__} in its journal"
+    for end in past.all(Finished):
+        if end.reason == "error":
+            yield "lost", f"ended with an error: {end}"
+
+
+def _told(one: Sent, messages: list[Message]) -> Iterator[tuple[Sort, str]]:
+    count = sum(m.role == "user" and m.content == one.wish.program for m in messages)
+    if count != 1:
+        yield ("doubled" if count else "lost"), f"its message is stored {count} times"
+
+
+def _answered(one: Sent, messages: list[Message], past: Past) -> Iterator[tuple[Sort, str]]:
+    answers = [message for message in messages if message.role == "assistant"]
+    if not answers and not past.all(CancelRecorded):
+        yield "lost", "no answer is stored"
+    if one.wish.ending is not None:
+        text = _text(messages)
+        count = text.count(one.wish.ending)
+        if count != 1 or not text.endswith(one.wish.ending):
+            yield ("doubled" if count > 1 else "lost"), f"the stored answer is {text[-300:]!r}"
+        if one.wish.whole is not None and text != one.wish.whole:
+            yield "broken", f"the stored answer is {text!r}, not {one.wish.whole!r}"
+
+
+def _effect_told(
+    mark: str, count: int, outcome: ToolOutcome | None, cancelled: bool
+) -> Iterator[tuple[Sort, str]]:
+    if outcome is None:
+        if not cancelled:
+            yield "lost", f"the call for {mark} has no outcome"
+    elif outcome.status == "ok" and count == 0:
+        yield "lost", f"{mark} is said to be done and is not: {outcome}"
+    elif outcome.status == "error" and count and any(text in outcome.output.lower() for text in NOT_RUN):
+        yield "broken", f"{mark} is said not to be run and was: {outcome}"
+    elif outcome.status == "error" and not cancelled:
+        yield "broken", f"the call for {mark} failed: {outcome}"
+
+
+def _watched(one: Sent, messages: list[Message]) -> Iterator[tuple[Sort, str]]:
+    stored = _text(messages)
+    for seen in one.seen:
+        for problem in seen.problems:
+            yield "broken", f"the {seen.client} client: {problem}"
+        if not seen.ended:
+            yield "lost", f"the {seen.client} client saw no end; it had {seen.text[-200:]!r}"
+        elif seen.text != stored:
+            yield "broken", f"the {seen.client} client has {seen.text!r}, stored is {stored!r}"
+
+
+def _text(messages: list[Message]) -> str:
+    return "".join(message.content for message in messages if message.role == "assistant")

@@ -1,0 +1,162 @@
+"""The load: several people talking at once, each message watched by its clients. Keeps what was accepted."""
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import anyio
+import httpx
+from anyio.abc import TaskGroup
+from tests.chaos.clients import LEAVES_AFTER, HttpClient, read_feed
+from tests.chaos.programs import Wish, draw_wish
+from tests.chaos.stage import Stage
+from tests.chaos.transcript import FeedTranscript, HttpTranscript, Transcript
+
+from trunkline.errors import Unavailable
+from trunkline.messages.gateway import MessageAccepted, SendMessage
+from trunkline_bus import BusError, RemoteFault
+
+T = TypeVar("T")
+
+LENGTH = 6
+"""Turns of a conversation, before the same person begins another."""
+
+PASSING = ("engine_unavailable", "storage_failure")
+"""Refusals that say: try again."""
+
+
+@dataclass(slots=True)
+class Sent:
+    """A message that was accepted. ``steered`` are the ids of messages said into its turn."""
+
+    wish: Wish
+    conversation: str
+    turn: str
+    seen: list[Transcript] = field(default_factory=list)
+    steered: list[str] = field(default_factory=list)
+    over: anyio.Event = field(default_factory=anyio.Event)
+
+
+class Load:
+    """People talking until they are told to stop. ``problems``: what they were refused."""
+
+    def __init__(
+        self, stage: Stage, http: httpx.AsyncClient, seed: int, file: Path, tasks: TaskGroup
+    ) -> None:
+        self._stage = stage
+        self._gateway = stage.running.gateway
+        self._http = HttpClient(http)
+        self._seed = seed
+        self._file = str(file)
+        self._tasks = tasks
+        self._open = 0
+        self._closed = anyio.Event()
+        self.sent: list[Sent] = []
+        self.problems: list[str] = []
+        self.stopping = False
+
+    async def until_quiet(self) -> None:
+        """Return when everybody has stopped and every client has seen its end."""
+        while self._open:
+            self._closed = anyio.Event()
+            await self._closed.wait()
+
+    def begin(self, people: int) -> None:
+        """Let so many people talk."""
+        for number in range(people):
+            self._go(lambda number=number: self._talk(number))  # type: ignore[misc]
+
+    def _go(self, job: Callable[[], Awaitable[None]]) -> None:
+        self._open += 1
+
+        async def counted() -> None:
+            try:
+                await job()
+            finally:
+                self._open -= 1
+                self._closed.set()
+
+        self._tasks.start_soon(counted)
+
+    async def _talk(self, number: int) -> None:
+        draw = random.Random(f"load/{self._seed}/{number}")
+        conversation: str | None = None
+        turn = 0
+        while not self.stopping:
+            wish = draw_wish(draw, f"s{self._seed}p{number}t{turn}", self._file)
+            sent = await self._say(conversation, wish)
+            turn += 1
+            if not wish.queued:
+                await sent.over.wait()
+            conversation = sent.conversation if turn % LENGTH else None
+
+    async def _say(self, conversation: str | None, wish: Wish) -> Sent:
+        if wish.http:
+            seen = HttpTranscript("http")
+            await self._http.say(conversation, wish, seen)
+            sent = Sent(wish, seen.conversation, seen.turn, [seen])
+            self._go(lambda: self._http.follow(seen, wish.drop))
+        else:
+            message = SendMessage(content=wish.program, conversation=conversation, client_id=wish.mark)
+            accepted = await self._persist(lambda: self._gateway.send(message))
+            sent = Sent(wish, accepted.conversation, accepted.turn)
+        self.sent.append(sent)
+        self._go(lambda: self._watch(sent))
+        if wish.late is not None:
+            self._go(lambda: self._attach(sent, wish.late or 0.0))
+        if wish.cancel is not None:
+            self._go(lambda: self._cancel(sent, wish.cancel or 0.0))
+        if wish.steer is not None:
+            self._go(lambda: self._steer(sent, wish.steer or 0.0))
+        return sent
+
+    async def _watch(self, sent: Sent) -> None:
+        seen = FeedTranscript("feed")
+        sent.seen.append(seen)
+        await self._read(sent, seen, leaves_after=0)
+        sent.over.set()
+
+    async def _attach(self, sent: Sent, after: float) -> None:
+        await anyio.sleep(after)
+        seen = FeedTranscript("late")
+        sent.seen.append(seen)
+        await self._read(sent, seen, leaves_after=LEAVES_AFTER)
+
+    async def _read(self, sent: Sent, seen: FeedTranscript, *, leaves_after: int) -> None:
+        try:
+            await read_feed(
+                self._stage.audience.gateway, sent.conversation, sent.turn, seen, leaves_after=leaves_after
+            )
+        except (RemoteFault, BusError) as error:
+            seen.problems.append(f"reading failed: {error!r}")
+
+    async def _cancel(self, sent: Sent, after: float) -> None:
+        await anyio.sleep(after)
+        await self._persist(lambda: self._gateway.cancel(sent.turn, mode=sent.wish.mode))
+
+    async def _steer(self, sent: Sent, after: float) -> None:
+        await anyio.sleep(after)
+        wish = sent.wish
+        message = SendMessage(
+            content=wish.steering,
+            conversation=sent.conversation,
+            client_id=f"{wish.mark}-steer",
+            steer=sent.turn,
+        )
+        accepted: MessageAccepted = await self._persist(lambda: self._gateway.send(message))
+        sent.steered.append(accepted.message_id)
+
+    async def _persist(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Ask until it is granted. What is refused for good is a problem, and asked no more."""
+        while True:
+            try:
+                return await ask()
+            except Unavailable:
+                await anyio.sleep(0.2)
+            except RemoteFault as fault:
+                if fault.code not in PASSING:
+                    self.problems.append(f"refused: {fault.code} {fault.message}")
+                    raise
+                await anyio.sleep(0.2)

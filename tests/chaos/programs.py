@@ -1,0 +1,148 @@
+"""What people say: turns drawn from a seed, each with what must come of it. Nothing is sent in here."""
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from trunkline.testing.script import words
+
+Mode = Literal["now", "after_step"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A message to send.
+
+    ``ending``: how the answer must end, None when it may be cut short. ``whole``: the whole answer, where it is known
+    beforehand. ``marks``: its effects. ``cancel`` and ``steer``: after how many seconds. ``queued``: the next message
+    does not wait for the answer. ``http``: sent over HTTP. ``late``: after how many seconds a second client attaches.
+    ``drop``: after how many events an HTTP client leaves and comes back.
+    """
+
+    kind: str
+    mark: str
+    program: str
+    ending: str | None
+    whole: str | None = None
+    marks: tuple[str, ...] = ()
+    cancel: float | None = None
+    mode: Mode = "now"
+    steer: float | None = None
+    queued: bool = False
+    http: bool = False
+    late: float | None = None
+    drop: int = 0
+
+    @property
+    def steering(self) -> str:
+        """What is said into the running turn."""
+        return f"say:{self.steered}"
+
+    @property
+    def steered(self) -> str:
+        """The answer to it."""
+        return f"steered-{self.mark}"
+
+
+def draw_wish(draw: random.Random, mark: str, file: str) -> Wish:
+    """A turn. ``mark`` is unique in the run; ``file`` is where effects go."""
+    common: dict[str, Any] = {
+        "http": draw.random() < 0.4,
+        "late": draw.uniform(0.1, 5.0) if draw.random() < 0.4 else None,
+        "drop": draw.randint(2, 15) if draw.random() < 0.5 else 0,
+    }
+    kinds = list(_MAKERS)
+    made = _MAKERS[draw.choices(kinds, (4, 4, 3, 2, 2, 2))[0]]
+    return made(draw, mark, file, common)
+
+
+def _slow(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+    count = draw.randint(15, 60)
+    return Wish(
+        kind="slow",
+        mark=mark,
+        program=f"slow:{count}:{draw.randint(30, 60)} ;; say:end-{mark}",
+        ending=f"end-{mark}",
+        whole=f"{words(count)}\nend-{mark}",
+        **common,
+    )
+
+
+def _transfer(draw: random.Random, mark: str, file: str) -> str:
+    before, after = round(draw.uniform(0, 0.6), 2), round(draw.uniform(0, 1.5), 2)
+    return f"transfer {json.dumps({'file': file, 'mark': mark, 'before': before, 'after': after})}"
+
+
+def _write(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+    return Wish(
+        kind="write",
+        mark=mark,
+        program=f"say:Working. ;; call:{_transfer(draw, mark, file)} ;; quote ;; say:end-{mark}",
+        ending=f"end-{mark}",
+        marks=(mark,),
+        **common,
+    )
+
+
+def _parallel(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+    marks = tuple(f"{mark}-{number}" for number in range(draw.randint(2, 3)))
+    look = f"look {json.dumps({'mark': mark, 'seconds': round(draw.uniform(0, 1.0), 2)})}"
+    calls = " ".join([*(_transfer(draw, one, file) for one in marks), look])
+    return Wish(
+        kind="parallel",
+        mark=mark,
+        program=f"parallel:{calls} ;; slow:{draw.randint(10, 30)}:40 ;; say:end-{mark}",
+        ending=f"end-{mark}",
+        marks=marks,
+        **common,
+    )
+
+
+def _cancelled(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+    tools = draw.random() < 0.5
+    first = f"call:{_transfer(draw, mark, file)} ;; " if tools else ""
+    return Wish(
+        kind="cancel",
+        mark=mark,
+        program=f"{first}slow:60:50 ;; say:end-{mark}",
+        ending=None,
+        marks=(mark,) if tools else (),
+        cancel=draw.uniform(0.05, 2.5),
+        mode=draw.choice(("now", "now", "after_step")),
+        **common,
+    )
+
+
+def _steered(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+    look = json.dumps({"mark": mark, "seconds": 0.7})
+    return Wish(
+        kind="steer",
+        mark=mark,
+        program=f"call:look {look} ;; slow:25:40 ;; say:end-{mark}",
+        ending=None,
+        steer=draw.uniform(0.05, 3.0),
+        **common,
+    )
+
+
+def _queued(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+    return Wish(
+        kind="queue",
+        mark=mark,
+        program=f"slow:{draw.randint(3, 12)}:40 ;; say:end-{mark}",
+        ending=f"end-{mark}",
+        queued=True,
+        **common,
+    )
+
+
+_MAKERS: dict[str, Callable[[random.Random, str, str, dict[str, Any]], Wish]] = {
+    "slow": _slow,
+    "write": _write,
+    "parallel": _parallel,
+    "cancel": _cancelled,
+    "steer": _steered,
+    "queue": _queued,
+}
