@@ -13,8 +13,9 @@ from pathlib import Path
 
 import anyio
 from tests.chaos.driver import Order, Outcome, run
-from tests.chaos.report import evidence, report
+from tests.chaos.evidence import evidence
 
+from benchmarks.chaos_report import report
 from trunkline.testing.scripted_provider import provider_process
 
 

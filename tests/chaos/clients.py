@@ -9,11 +9,12 @@ from typing import Any
 
 import anyio
 import httpx
-from tests.chaos.programs import Wish
-from tests.chaos.transcript import FeedTranscript, HttpTranscript
 
 from trunkline.runtime.gateway_client import GatewayClient
 from trunkline_bus import ConnectionFailed
+
+from .programs import Wish
+from .transcript import FeedTranscript, HttpTranscript
 
 PAUSE = 0.1
 LEAVES_AFTER = 10

@@ -9,13 +9,14 @@ from pathlib import Path
 import anyio
 import httpx
 from anyio.abc import TaskGroup
-from tests.chaos.faults import Kind, plan
-from tests.chaos.gaps import gaps
-from tests.chaos.ledger import Account, Auditor, Broken
-from tests.chaos.load import Load
-from tests.chaos.stage import Stage, on_stage
 
 from trunkline_bus import new_id
+
+from .faults import Kind, plan
+from .gaps import gaps
+from .ledger import Account, Auditor, Broken
+from .load import Load
+from .stage import Stage, on_stage
 
 FORGET_EVERY = 40
 """After so many faults the scripted provider is told to forget what it was asked, so that it stays small."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from tests.chaos.faults import Kind
-from tests.chaos.transcript import Transcript
+from .faults import Kind
+from .transcript import Transcript
 
 REACH = 5.0
 """Seconds after a fault within which a silence may begin that counts as its own."""

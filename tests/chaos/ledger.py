@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 import anyio
-from tests.chaos.effects import happened
-from tests.chaos.load import Sent
 
 from trunkline.messages.conversation import Message
 from trunkline.messages.tools import ToolOutcome
@@ -29,6 +27,9 @@ from trunkline.subjects import INBOX, JOURNAL, PULSE_BUCKET, SPANS
 from trunkline.telemetry import names
 from trunkline.testing.platform import Talker
 from trunkline_bus import BusError, Stored
+
+from .effects import happened
+from .load import Sent
 
 E = TypeVar("E", bound=JournalEntry)
 Sort = Literal["lost", "doubled", "broken"]

@@ -9,14 +9,15 @@ from typing import TypeVar
 import anyio
 import httpx
 from anyio.abc import TaskGroup
-from tests.chaos.clients import LEAVES_AFTER, HttpClient, read_feed
-from tests.chaos.programs import Wish, draw_wish
-from tests.chaos.stage import Stage
-from tests.chaos.transcript import FeedTranscript, HttpTranscript, Transcript
 
 from trunkline.errors import Unavailable
 from trunkline.messages.gateway import MessageAccepted, SendMessage
 from trunkline_bus import BusError, RemoteFault
+
+from .clients import LEAVES_AFTER, HttpClient, read_feed
+from .programs import Wish, draw_wish
+from .stage import Stage
+from .transcript import FeedTranscript, HttpTranscript, Transcript
 
 T = TypeVar("T")
 

@@ -13,13 +13,14 @@ from pathlib import Path
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
-from tests.chaos.effects import PLUGIN
-from tests.chaos.faults import WORKERS, Fault, Kind
-from tests.chaos.wire import Wire
 
 from trunkline.testing.platform import Talker
 from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
 from trunkline_bus import connect
+
+from .effects import PLUGIN
+from .faults import WORKERS, Fault, Kind
+from .wire import Wire
 
 STARTS = 10
 """How often a worker that does not get ready is started, while the server may be away."""

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.driver import Order, run
-from tests.chaos.faults import plan
-from tests.chaos.report import evidence, report
 from trunkline.testing.scripted_provider import provider_process
+
+from .driver import Order, run
+from .evidence import evidence
+from .faults import plan
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -31,7 +32,6 @@ async def test_no_promise_is_broken_whoever_dies(seed: int) -> None:
     with provider_process() as provider:
         order = Order(seed, faults=30, seconds=28.0, pause=0.9, settle=50.0)
         outcome = await run(order, home, provider, lambda progress: None)
-    print(report(outcome))  # noqa: T201
     assert not outcome.broken, f"seed {seed}, logs in {home}\n{evidence(outcome)}"
     assert outcome.struck >= 5
     assert outcome.turns >= 5

@@ -1,27 +1,18 @@
-"""What a run says at its end: the tables, and the evidence for every broken promise."""
+"""The tables of a run of ``python -m benchmarks.chaos``. No measuring in here."""
 
 from collections.abc import Iterable
 
-from benchmarks.figures import percentile, table
 from tests.chaos.driver import Outcome
 from tests.chaos.faults import Kind
 
+from benchmarks.figures import percentile, table
+
 KINDS: tuple[Kind, ...] = ("kill", "stop", "drain", "cut")
-SHOWN = 40
-"""How many broken promises are shown in full."""
 
 
 def report(outcome: Outcome) -> str:
     """All tables."""
     return "\n\n".join([_faults(outcome), _totals(outcome)])
-
-
-def evidence(outcome: Outcome) -> str:
-    """Every broken promise, the first ones in full."""
-    lines = [f"{one.sort}: {one.where}: {one.what[:4000]}" for one in outcome.broken[:SHOWN]]
-    if len(outcome.broken) > SHOWN:
-        lines.append(f"... and {len(outcome.broken) - SHOWN} more")
-    return "\n".join(lines)
 
 
 def _faults(outcome: Outcome) -> str:
