@@ -66,6 +66,7 @@ from trunkline.messages.workers import SpanBatch, WorkerBeat
 from trunkline_bus import (
     BucketSpec,
     ConsumerSpec,
+    DeadLetter,
     Endpoint,
     ObjectStoreSpec,
     StreamSpec,
@@ -255,6 +256,11 @@ CLAIMS = ObjectStoreSpec(name="claims", ttl=30 * DAY)
 
 DEAD_LETTERS = "trunkline.dead.letters"
 """Where messages go that could not be decoded or handled, with the reason."""
+
+DEAD: Topic[DeadLetter] = Topic(
+    name="dead letters", subject=Subject(DEAD_LETTERS), payload=DeadLetter, stream=DEAD_STREAM,
+    doc="What could not be decoded or handled, with the reason and its bytes.",
+)  # fmt: skip
 
 # Consumers ---------------------------------------------------------------------------------------------------
 

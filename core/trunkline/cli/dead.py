@@ -1,0 +1,209 @@
+"""``trunkline dead``: the messages that no worker could read or handle."""
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from trunkline.cli.command import Group
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from trunkline.runtime.dead_letters import Buried
+    from trunkline_bus import Bus
+
+T = TypeVar("T")
+
+EXAMPLES = """
+trunkline dead list
+trunkline dead show 12
+trunkline dead retry 12
+trunkline dead clear --all
+"""
+
+
+@click.group(cls=Group, examples=EXAMPLES)
+def command() -> None:
+    """Look at the messages that no worker could read or handle, send them again, or forget them."""
+
+
+@command.command("list", examples="trunkline dead list\ntrunkline dead list --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_letters(as_json: bool) -> None:
+    """List the dead letters, oldest first. They are kept for 30 days."""
+    from trunkline.cli.output import json_out, table
+    from trunkline.runtime.dead_letters import dead_letters
+
+    found = _on_bus(dead_letters)
+    if as_json:
+        json_out([_facts(one) for one in found])
+    elif not found:
+        click.echo("There are no dead letters.")
+    else:
+        rows = [_row(one) for one in found]
+        table(rows, header=("ID", "BURIED (UTC)", "BYTES", "REASON", "SUBJECT"))
+
+
+@command.command("show", examples="trunkline dead show 12\ntrunkline dead show 12 --json")
+@click.argument("number", metavar="ID", type=int)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show_letter(number: int, as_json: bool) -> None:
+    """Show one dead letter: why it is one, whether it may be sent again, and the message itself."""
+    from trunkline.cli.output import json_out, table
+
+    one, refusal = _on_bus(lambda bus: _looked_at(bus, number))
+    shape, text = _readable(one.body)
+    if as_json:
+        json_out(
+            {**_facts(one), "retry": refusal is None, "refused": refusal, "shape": shape, "message": text}
+        )
+        return
+    table([(name, str(value)) for name, value in _facts(one).items()])
+    click.echo(f"{'retry':<10}{'yes' if refusal is None else refusal}")
+    click.echo(f"\n{text if one.whole else text + chr(10) + '(the rest was not kept)'}")
+
+
+@command.command("retry", examples="trunkline dead retry 12 13\ntrunkline dead retry --all --json")
+@click.argument("numbers", metavar="[ID]...", type=int, nargs=-1)
+@click.option("--all", "all_of_them", is_flag=True, help="Every one that may be sent again.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def retry_letters(numbers: tuple[int, ...], all_of_them: bool, as_json: bool) -> int:
+    """Send messages again, byte for byte, to where they were sent first.
+
+    Only messages of the inbox are: what a person wrote, steered, cancelled or decided. It comes after what was sent
+    since, and a turn that is done already is not done twice. Everything else is refused with the reason. Leaves with 1
+    when one that was named is refused.
+    """
+    from trunkline.cli.output import json_out
+
+    done = _on_bus(lambda bus: _retried(bus, _wanted(numbers, all_of_them), all_of_them))
+    if as_json:
+        json_out([{"id": number, "sent": refusal is None, "refused": refusal} for number, refusal in done])
+    else:
+        for number, refusal in done:
+            click.echo(f"Sent {number} again." if refusal is None else refusal, err=refusal is not None)
+    return 1 if numbers and any(refusal for _, refusal in done) else 0
+
+
+@command.command("clear", examples="trunkline dead clear 12 13\ntrunkline dead clear --all --yes")
+@click.argument("numbers", metavar="[ID]...", type=int, nargs=-1)
+@click.option("--all", "all_of_them", is_flag=True, help="All of them.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def clear_letters(numbers: tuple[int, ...], all_of_them: bool, yes: bool, as_json: bool) -> None:
+    """Forget dead letters for good."""
+    from trunkline.cli.output import json_out
+
+    _wanted(numbers, all_of_them)
+    if not yes:
+        click.confirm(
+            f"Forget {'all dead letters' if all_of_them else f'{len(numbers)} of them'}?", abort=True
+        )
+    gone = _on_bus(lambda bus: _cleared(bus, numbers, all_of_them))
+    if as_json:
+        json_out({"cleared": gone})
+    else:
+        click.echo(f"Forgot {len(gone)} of them." if gone else "There are no dead letters.")
+
+
+def _wanted(numbers: tuple[int, ...], all_of_them: bool) -> tuple[int, ...]:
+    if bool(numbers) == all_of_them:
+        raise click.UsageError("Give the ids of dead letters, or --all.")
+    return numbers
+
+
+def _on_bus(ask: "Callable[[Bus], Awaitable[T]]") -> "T":
+    """Ask the bus of the instance that runs, or one that runs for as long as this takes."""
+    from trunkline.cli.aio import run
+
+    found: T = run(_asked, ask)
+    return found
+
+
+async def _asked(ask: "Callable[[Bus], Awaitable[T]]") -> "T":
+    from trunkline.config import load_config
+    from trunkline.runtime.attach import attached
+    from trunkline.workers import load_worker
+
+    async with attached(load_config(), load_worker, kinds=()) as bus:
+        return await ask(bus)
+
+
+async def _looked_at(bus: "Bus", number: int) -> "tuple[Buried, str | None]":
+    from trunkline.errors import TrunklineError
+    from trunkline.runtime.dead_letters import chosen, retriable
+
+    one = (await chosen(bus, (number,)))[0]
+    try:
+        await retriable(bus, one)
+    except TrunklineError as error:
+        return one, error.sentence
+    return one, None
+
+
+async def _retried(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> list[tuple[int, str | None]]:
+    from trunkline.errors import TrunklineError
+    from trunkline.runtime.dead_letters import chosen, retry
+
+    done: list[tuple[int, str | None]] = []
+    for one in await chosen(bus, numbers, all_of_them=all_of_them):
+        try:
+            await retry(bus, one)
+        except TrunklineError as error:
+            done.append((one.id, error.sentence))
+        else:
+            done.append((one.id, None))
+    return done
+
+
+async def _cleared(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> list[int]:
+    from trunkline.runtime.dead_letters import chosen
+    from trunkline.subjects import DEAD
+
+    there = await chosen(bus, numbers, all_of_them=all_of_them)
+    for one in there:
+        await bus.delete(DEAD, one.id)
+    return [one.id for one in there]
+
+
+def _row(one: "Buried") -> tuple[str, ...]:
+    letter = one.letter
+    return (
+        str(one.id),
+        f"{one.time:%Y-%m-%d %H:%M:%S}",
+        str(letter.size),
+        _plain(letter.reason),
+        _plain(letter.subject),
+    )
+
+
+def _facts(one: "Buried") -> dict[str, Any]:
+    letter = one.letter
+    return {
+        "id": one.id,
+        "time": one.time.isoformat(),
+        "source": _plain(one.source),
+        "subject": _plain(letter.subject),
+        "reason": _plain(letter.reason),
+        "detail": _plain(letter.detail),
+        "size": letter.size,
+    }
+
+
+def _readable(body: bytes) -> tuple[str, str]:
+    """What the bytes are, and as a text that does no harm to a terminal."""
+    import msgspec
+
+    try:
+        return "json", _plain(msgspec.json.format(body, indent=2).decode(), keep="\n")
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        pass
+    try:
+        return "text", _plain(body.decode(), keep="\n")
+    except UnicodeDecodeError:
+        return "bytes", repr(body)
+
+
+def _plain(text: str, keep: str = "") -> str:
+    """The text with what is not printable written as an escape."""
+    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)

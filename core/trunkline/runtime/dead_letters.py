@@ -1,0 +1,171 @@
+"""Dead letters: what no worker could read or handle, and which of it may be sent again.
+
+Only a message of the inbox is sent again. It left its queue when it was buried, so nobody else will bring it, and it
+may come twice without harm: a turn is done once, by its id. For everything else ``REFUSED`` says why not.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from trunkline.errors import TrunklineError
+from trunkline.subjects import DEAD, EFFECT, FEED, INBOX, JOURNAL, SPANS, TURN_FACT
+from trunkline_bus import Bus, DeadLetter, DecodeError, Envelope, Subject, SubjectError
+from trunkline_bus.claims import CLAIM
+from trunkline_bus.operating import raw_history, send_again
+
+REFUSED: Mapping[str, str] = {
+    JOURNAL.subject.template: "a journal is only written at its end, by the turn's owner; late it would break the turn",
+    EFFECT.subject.template: "the ledger says what a tool did when; written late it would say what is not true",
+    FEED.subject.template: "a feed is read by position, and what is missing in it is told from the journal",
+    TURN_FACT.subject.template: "its stream has the fact; sent again, everybody else would count it twice",
+    SPANS.subject.template: "its stream has the spans; sent again, they would be drawn twice",
+    "trunkline.cmd.": "it is a request: whoever asked was told that it failed, and has asked again or given up",
+    "trunkline.ctl.": "control is for the moment in which it is sent",
+    "trunkline.x.": "it belongs to a plugin, and only that one knows whether it may come twice",
+    "trunkline.evt.": "it is news that nothing stores; whoever reads late asks for the state instead",
+}
+"""Why messages are not sent again: by the template of their topic, or by how their subject begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buried:
+    """A dead letter in its stream. ``id`` is its number there, ``time`` when it was buried (UTC), ``source`` who
+    buried it."""
+
+    id: int
+    time: datetime
+    source: str
+    letter: DeadLetter
+
+    @property
+    def body(self) -> bytes:
+        """The message's bytes, as far as they were kept."""
+        try:
+            return base64.b64decode(self.letter.data, validate=True)
+        except binascii.Error:
+            return b""
+
+    @property
+    def whole(self) -> bool:
+        """Whether all bytes were kept."""
+        return len(self.body) == self.letter.size
+
+
+class Found(msgspec.Struct):
+    """As much of an envelope as says where its body is."""
+
+    id: str
+    data: msgspec.Raw
+
+
+async def dead_letters(bus: Bus) -> list[Buried]:
+    """All dead letters, oldest first."""
+    decoder = msgspec.json.Decoder(Envelope[DeadLetter])
+    found = []
+    async for record in raw_history(bus, DEAD):
+        try:
+            envelope = decoder.decode(record.data)
+            source, letter = envelope.source, envelope.data
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            source, letter = "", _unreadable(record.subject, record.data, str(error))
+        found.append(Buried(id=record.seq, time=record.time, source=source, letter=letter))
+    return found
+
+
+async def chosen(bus: Bus, ids: tuple[int, ...], *, all_of_them: bool = False) -> list[Buried]:
+    """The dead letters with these ids. Raises TrunklineError for an id that there is none of."""
+    there = await dead_letters(bus)
+    if all_of_them:
+        return there
+    by_id = {one.id: one for one in there}
+    for wanted in ids:
+        if wanted not in by_id:
+            raise TrunklineError(f"There is no dead letter {wanted}.", hint='See "trunkline dead list".')
+    return [by_id[wanted] for wanted in ids]
+
+
+async def retry(bus: Bus, buried: Buried) -> int:
+    """Send the message again as it was, then forget the dead letter. Returns its new number in the inbox.
+
+    Sent twice it is stored once. Raises TrunklineError when it may not be sent again; the sentence says why.
+    """
+    keys = await retriable(bus, buried)
+    ack = await send_again(
+        bus, INBOX, buried.body, msg_id=f"dead-{buried.id}", headers=_claim(buried.body), **keys
+    )
+    await bus.delete(DEAD, buried.id)
+    return ack.seq
+
+
+async def retriable(bus: Bus, buried: Buried) -> dict[str, str]:
+    """The keys of the inbox subject of a message that may be sent again. Raises TrunklineError when it may not."""
+    subject = buried.letter.subject
+    keys = _inbox_keys(subject)
+    if keys is None:
+        raise _no(buried, refusal_of(subject))
+    if not buried.whole:
+        kept = len(buried.body)
+        raise _no(buried, f"only {kept} of its {buried.letter.size} bytes were kept")
+    try:
+        await bus.inbound.open(INBOX.payload, buried.body, _claim(buried.body))
+    except DecodeError as error:
+        raise _no(buried, f"this version cannot read it either ({error.reason}: {error.detail})") from error
+    return keys
+
+
+def refusal_of(subject: str) -> str:
+    """Why a message with this subject, which is not the inbox's, is not sent again."""
+    for topic in (JOURNAL, EFFECT, FEED, TURN_FACT, SPANS):
+        if _matches(subject, topic.subject):
+            return REFUSED[topic.subject.template]
+    return next(
+        (why for start, why in REFUSED.items() if subject.startswith(start)), "nobody reads its subject"
+    )
+
+
+def _matches(subject: str, template: Subject) -> bool:
+    try:
+        template.parse(subject)
+    except SubjectError:
+        return False
+    return True
+
+
+def _inbox_keys(subject: str) -> dict[str, str] | None:
+    for template in (INBOX.kept, INBOX.subject):
+        try:
+            return {"conversation": template.parse(subject)["conversation"]}
+        except SubjectError:
+            continue
+    return None
+
+
+def _claim(body: bytes) -> dict[str, str]:
+    """The header of a message whose body is in the object store: the object is named like the envelope."""
+    try:
+        head = msgspec.json.decode(body, type=Found)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return {}
+    return {CLAIM: head.id} if bytes(head.data) == b"null" else {}
+
+
+def _no(buried: Buried, why: str) -> TrunklineError:
+    return TrunklineError(
+        f"Dead letter {buried.id} is not sent again: {why}.",
+        hint=f'Look at it: "trunkline dead show {buried.id}".',
+    )
+
+
+def _unreadable(subject: str, data: bytes, detail: str) -> DeadLetter:
+    return DeadLetter(
+        subject=subject,
+        reason="garbage",
+        detail=f"not a dead letter itself: {detail}",
+        data=base64.b64encode(data).decode(),
+        size=len(data),
+    )

@@ -1,0 +1,162 @@
+"""Dead letters: what is shown of them, and what may be sent again."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from trunkline import subjects
+from trunkline.errors import TrunklineError
+from trunkline.messages.conversation import Message
+from trunkline.messages.turn import TurnCancelRequested, TurnRequested
+from trunkline.runtime.dead_letters import REFUSED, Buried, chosen, dead_letters, refusal_of, retriable, retry
+from trunkline.subjects import CLAIMS, DEAD, DEAD_LETTERS, INBOX, inbox_consumer, topology
+from trunkline_bus import (
+    Bus,
+    BusSettings,
+    DeadLetter,
+    EmbeddedServer,
+    Envelope,
+    ServerSettings,
+    Topic,
+    apply,
+    connect,
+)
+from trunkline_bus.operating import raw_history, send_again
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def bus_at(folder: Path) -> AsyncIterator[Bus]:
+    async with EmbeddedServer(ServerSettings(store_dir=folder)) as server:
+        settings = BusSettings(
+            url=server.url,
+            user=server.user,
+            password=server.password,
+            dead_letters=DEAD_LETTERS,
+            claims=CLAIMS.name,
+        )
+        async with connect(settings) as bus:
+            await apply(bus, topology())
+            yield bus
+
+
+async def buried(bus: Bus, subject: str, body: bytes, *, size: int | None = None) -> Buried:
+    letter = DeadLetter(
+        subject=subject, reason="unknown_type", data=base64.b64encode(body).decode(),
+        size=len(body) if size is None else size,
+    )  # fmt: skip
+    ack = await bus.append(DEAD, letter)
+    return (await chosen(bus, (ack.seq,)))[0]
+
+
+def cancel() -> bytes:
+    wish = TurnCancelRequested(turn="turn_1", by="ann")
+    return msgspec.json.encode(Envelope(id="01ABC", time=datetime.now(UTC), source="gateway", data=wish))
+
+
+async def test_a_message_of_the_inbox_is_sent_again_byte_for_byte(tmp_path: Path) -> None:
+    """It comes under the same conversation, in the bytes it had; the dead letter is gone; twice is once."""
+    async with bus_at(tmp_path) as bus:
+        one = await buried(bus, "trunkline.turn.part.3.conv_1", cancel())
+        await retry(bus, one)
+        stored = [item async for item in bus.history(INBOX, conversation="conv_1")]
+        assert [item.data.by for item in stored] == ["ann"]  # type: ignore[union-attr]
+        assert stored[0].envelope.id == "01ABC"
+        assert await dead_letters(bus) == []
+
+
+async def test_what_no_worker_reads_is_buried_and_listed(tmp_path: Path) -> None:
+    """From the consumer's own bury to the list; sent again it would only come back, so that is refused."""
+    async with bus_at(tmp_path) as bus:
+        await send_again(bus, INBOX, b"not json", msg_id="1", headers={}, conversation="conv_1")
+        partition = int(await _raw_partition(bus))
+        there: list[Buried] = []
+        async with (
+            bus.pinned(inbox_consumer(partition), INBOX) as items,
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(items.__anext__)
+            with anyio.fail_after(20):
+                while not there:
+                    there = await _next_dead(bus)
+            tasks.cancel_scope.cancel()
+        assert there[0].letter.reason == "garbage" and there[0].body == b"not json" and there[0].whole
+        with pytest.raises(TrunklineError, match="cannot read it either"):
+            await retry(bus, there[0])
+
+
+async def _raw_partition(bus: Bus) -> str:
+    return [record.subject async for record in raw_history(bus, INBOX)].pop().split(".")[3]
+
+
+async def _next_dead(bus: Bus) -> list[Buried]:
+    await anyio.sleep(0.05)
+    return await dead_letters(bus)
+
+
+async def test_half_a_message_is_not_sent(tmp_path: Path) -> None:
+    """Dead letters keep 64 KiB; what is longer is lost."""
+    async with bus_at(tmp_path) as bus:
+        one = await buried(bus, "trunkline.turn.inbox.conv_1", b"{}", size=100_000)
+        assert not one.whole
+        with pytest.raises(TrunklineError, match="only 2 of its 100000 bytes"):
+            await retry(bus, one)
+        assert len(await dead_letters(bus)) == 1
+
+
+async def test_a_large_message_finds_its_body_again(tmp_path: Path) -> None:
+    """Its bytes name nothing, but the object is named like the envelope."""
+    async with bus_at(tmp_path) as bus:
+        message = Message(id="msg_1", role="user", content="x" * 300_000)
+        request = TurnRequested(
+            turn="turn_1", block="main", conversation="conv_1", message=message, actor="ann", channel="test"
+        )
+        await bus.append(INBOX, request, conversation="conv_1")
+        wire = [record async for record in raw_history(bus, INBOX)].pop()
+        await bus.purge(INBOX)
+        one = await buried(bus, wire.subject, wire.data)
+        await retry(bus, one)
+        again = await bus.last(INBOX)
+        assert again is not None and again.data == request
+
+
+async def test_every_stored_topic_is_decided_about() -> None:
+    """Each topic that a stream keeps is the inbox, the dead letters themselves, or has a reason against it."""
+    kept = [one for one in vars(subjects).values() if isinstance(one, Topic) and one.stream]
+    undecided = [one.name for one in kept if one not in (INBOX, DEAD) and one.subject.template not in REFUSED]
+    assert undecided == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "word"),
+    [
+        ("trunkline.journal.turn.conv_1.turn_1", "owner"),
+        ("trunkline.journal.effect.call_1", "ledger"),
+        ("trunkline.feed.turn.conv_1.turn_1", "position"),
+        ("trunkline.cmd.memory.read", "request"),
+        ("trunkline.ctl.tools.call_1.cancel", "moment"),
+        ("trunkline.x.dice.rolled", "plugin"),
+        ("trunkline.evt.memory.changed", "news"),
+        ("elsewhere", "nobody reads"),
+    ],
+)
+async def test_all_else_is_refused_with_its_own_reason(tmp_path: Path, subject: str, word: str) -> None:
+    """The reason is of that kind of message."""
+    assert word in refusal_of(subject)
+
+
+async def test_a_dead_letter_that_is_none_is_shown_all_the_same(tmp_path: Path) -> None:
+    """Junk on the dead-letter subject does not hide the others."""
+    async with bus_at(tmp_path) as bus:
+        await send_again(bus, DEAD, b"\xff\x00", msg_id="1", headers={})
+        await buried(bus, "trunkline.turn.inbox.conv_1", cancel())
+        first, second = await dead_letters(bus)
+        assert first.body == b"\xff\x00" and first.letter.reason == "garbage"
+        assert await retriable(bus, second) == {"conversation": "conv_1"}
