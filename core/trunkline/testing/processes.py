@@ -96,7 +96,11 @@ class WorkerProcess:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def _new_text(self) -> str:
-        return self.text().encode()[self._said :].decode(errors="replace")
+        if not self.log.exists():
+            return ""
+        with self.log.open("rb") as log:
+            log.seek(self._said)
+            return log.read().decode(errors="replace")
 
 
 class ProcessPlatform(Talker):
