@@ -116,11 +116,15 @@ class TextStream:
         self._some.set()
 
     async def flush(self) -> None:
-        """Send what is waiting. Once begun it is done, since what was taken out would be lost with a cancelled task."""
+        """Send all that is waiting, also what comes meanwhile: when this returns, what was shown is ``text``.
+
+        Once begun it is done, since what was taken out would be lost with a cancelled task.
+        """
         with anyio.CancelScope(shield=True):
-            waiting, self._waiting = self._waiting, []
+            while self._waiting:
+                waiting, self._waiting = self._waiting, []
+                await self._feed.emit(*self._events(waiting))
             self._some = anyio.Event()
-            await self._feed.emit(*self._events(waiting))
 
     async def show(self, *events: FeedEvent) -> None:
         """Show something else, after the text that came before it."""

@@ -18,11 +18,14 @@ from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
     ApprovalDecided,
     ApprovalRequested,
+    FeedEvent,
     Finished,
+    TextDelta,
     ToolEnded,
     TurnRequested,
     TurnSteered,
 )
+from trunkline.monitor.feed import TextStream
 from trunkline.subjects import DECIDE_APPROVAL, FEED, INBOX, JOURNAL
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
@@ -343,3 +346,44 @@ async def test_a_parked_turn_stays_parked_when_somebody_steers_it() -> None:
 
 async def inbox_is_empty(running: Platform, conversation: str) -> bool:
     return not [s async for s in running.bus.history(INBOX, after=0, conversation=conversation)]
+
+
+async def test_what_comes_while_text_is_being_shown_is_shown_too() -> None:
+    """After a flush people have seen exactly the text that a cancel would store."""
+
+    class Shown:
+        def __init__(self) -> None:
+            self.text = ""
+
+        async def emit(self, *events: FeedEvent) -> None:
+            for event in events:
+                assert isinstance(event, TextDelta)
+                if not self.text:
+                    stream.add(" and more")
+                self.text += event.text
+
+    shown = Shown()
+    stream = TextStream(shown, 0, 0.01)
+    stream.add("some")
+    await stream.flush()
+    assert shown.text == stream.text == "some and more"
+
+
+async def test_a_steered_message_sent_again_is_still_part_of_its_turn() -> None:
+    """A client that repeats itself after the turn has ended is told the turn that took the message in."""
+    tools = Tools()
+    async with scripted(tools) as (running, _):
+        first = await running.send("call:wait {} ;; say:done")
+        await status_is(running, first.turn, "running")
+        given = {"conversation": first.conversation, "steer": first.turn, "client_id": "abc"}
+        steered = await running.send("and hurry", **given)
+        await until(lambda: is_said(running, first.conversation, "and hurry"))
+        tools.gate.set()
+        await running.answer(first)
+        again = await running.send("and hurry", **given)
+        assert again.turn == steered.turn == first.turn and again.duplicate
+        assert (await said_in(running, first.conversation)).count("and hurry") == 1
+
+
+async def is_said(running: Platform, conversation: str, text: str) -> bool:
+    return text in await said_in(running, conversation)
