@@ -70,6 +70,8 @@ class Messages:
         request = _request(message, sender, block, conversation, turn)
         if message.client_id and await self._turns.is_begun(conversation, turn):
             return _accepted(request, duplicate=True)
+        if into is not None and request.message.id in {said.id for said in into.said}:
+            return msgspec.structs.replace(_accepted(request, duplicate=True), turn=into.request.turn)
         if into is not None and into.finished is None:
             ack = await self._append(TurnSteered(turn=into.request.turn, request=request), request, turn)
             return msgspec.structs.replace(
