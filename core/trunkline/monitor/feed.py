@@ -96,6 +96,7 @@ class TextStream:
         self._waiting: list[tuple[bool, str]] = []
         self._some = anyio.Event()
         self._sent = {False: len(begun), True: 0}
+        self._closed = False
         self.text = begun
         self.reasoning = ""
 
@@ -107,7 +108,9 @@ class TextStream:
             await anyio.sleep(self._window)
 
     def add(self, piece: str, *, reasoning: bool = False) -> None:
-        """Take in a piece of text."""
+        """Take in a piece of text; after ``cut()`` it is let fall."""
+        if self._closed:
+            return
         if reasoning:
             self.reasoning += piece
         else:
@@ -115,8 +118,14 @@ class TextStream:
         self._waiting.append((reasoning, piece))
         self._some.set()
 
+    async def cut(self) -> str:
+        """Send what is waiting and take no more; returns the text, which is then exactly what people see."""
+        await self.flush()
+        self._closed = True
+        return self.text
+
     async def flush(self) -> None:
-        """Send all that is waiting, also what comes meanwhile: when this returns, what was shown is ``text``.
+        """Send all that is waiting, also what comes meanwhile.
 
         Once begun it is done, since what was taken out would be lost with a cancelled task.
         """

@@ -158,8 +158,7 @@ class Runner:
         if self._text is None:  # the owner before this one showed it
             partial, self.begun = self.begun, ""
         else:
-            await self._text.flush()
-            partial = self._text.text
+            partial = await self._text.cut()
         return CancelRecorded(by=entry.by, mode="now", partial=partial)
 
     def _start(self, command: Command, tasks: TaskGroup) -> None:

@@ -348,8 +348,8 @@ async def inbox_is_empty(running: Platform, conversation: str) -> bool:
     return not [s async for s in running.bus.history(INBOX, after=0, conversation=conversation)]
 
 
-async def test_what_comes_while_text_is_being_shown_is_shown_too() -> None:
-    """After a flush people have seen exactly the text that a cancel would store."""
+async def test_a_cut_text_is_stored_as_it_was_shown() -> None:
+    """What comes while the last text is being shown is shown too, and what comes after that is let fall."""
 
     class Shown:
         def __init__(self) -> None:
@@ -365,8 +365,10 @@ async def test_what_comes_while_text_is_being_shown_is_shown_too() -> None:
     shown = Shown()
     stream = TextStream(shown, 0, 0.01)
     stream.add("some")
+    text = await stream.cut()
+    stream.add(" too late")
     await stream.flush()
-    assert shown.text == stream.text == "some and more"
+    assert shown.text == text == "some and more"
 
 
 async def test_a_steered_message_sent_again_is_still_part_of_its_turn() -> None:
