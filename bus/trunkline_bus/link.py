@@ -44,13 +44,19 @@ class ConnectionLost(BusError):
 
 
 class _Client(Client):
-    """nats-py, except that a server's ``-ERR`` leads to a reconnect instead of closing the client for good."""
+    """nats-py, except that a server's ``-ERR`` leads to a reconnect instead of closing the client for good, and that
+    the pong of a flush whose caller was cancelled does not end the reader."""
 
     async def _process_err(self, err_msg: str) -> None:
         if "permissions violation" in err_msg.lower():
             await super()._process_err(err_msg)
             return
         await self._process_op_err(nats.errors.Error(f"nats: {err_msg}"))
+
+    async def _process_pong(self) -> None:
+        if self._pongs and self._pongs[0].done():
+            self._pongs[0] = asyncio.get_running_loop().create_future()
+        await super()._process_pong()
 
 
 class Link:

@@ -114,6 +114,25 @@ async def test_a_listener_hears_what_is_sent_right_after_it_began(bus: Bus, peer
                 assert (await anext(heard)).data.number == number
 
 
+async def test_a_cancelled_subscriber_does_not_end_the_connection(bus: Bus, peer: Bus, world: Any) -> None:
+    """Whoever is cancelled while he begins to listen takes nothing with him: the connection hears what comes later."""
+    for moments in range(30):
+        async with anyio.create_task_group() as group:
+            group.start_soon(_listen_once, bus, world)
+            for _ in range(moments):
+                await anyio.lowlevel.checkpoint()
+            group.cancel_scope.cancel()
+    async with bus.listen(world.live, who="me") as heard:
+        await peer.publish(world.live, world.Note(text="later"), who="me")
+        with anyio.fail_after(3):
+            assert (await anext(heard)).data.text == "later"
+
+
+async def _listen_once(bus: Bus, world: Any) -> None:
+    async with bus.listen(world.live, who="me") as heard:
+        await anext(heard)
+
+
 async def test_a_queue_group_shares_the_work(bus: Bus, peer: Bus, world: Any, eventually: Any) -> None:
     """Of two subscriptions in a group exactly one handles a message."""
     got: list[tuple[str, int]] = []
