@@ -88,10 +88,13 @@ class Worktree:
             if error.errno in (errno.ELOOP, errno.ENXIO):
                 raise refused(path, "links and special files are not followed") from None
             raise
-        with os.fdopen(file, "rb") as opened:
+        try:
             status = os.fstat(file)
             _insist_on_file(path, status)
-            return opened.read(), status
+            with os.fdopen(file, "rb", closefd=False) as opened:
+                return opened.read(), status
+        finally:
+            os.close(file)
 
     def entries(self, path: str, *, recursive: bool) -> list[MemoryEntry]:
         """Names under a folder, sorted; links, special files and names that no path may hold are left out.

@@ -86,6 +86,14 @@ async def test_random_traversals_never_leave_the_root(store: GitMemoryStore, tmp
         assert refused.value.code in ("invalid_path", "not_found")
 
 
+async def test_a_folder_is_not_read_as_a_file(store: GitMemoryStore, write: Write) -> None:
+    """Who names a folder is told that it is one, and that is no failure of the service."""
+    await write("notes/a.md", "hello")
+    with pytest.raises(Refusal, match="it is a folder") as refused:
+        await store.read("notes")
+    assert refused.value.code == "invalid_path"
+
+
 async def test_links_are_not_followed(store: GitMemoryStore, root: Path, tmp_path: Path) -> None:
     """PA-T2, PA-F11: a link to a file or folder outside is neither read, written through, listed nor searched."""
     (tmp_path / "outside").mkdir()
