@@ -90,6 +90,14 @@ async def test_a_failure_is_told() -> None:
     assert outcome.failed
 
 
+async def test_a_failure_of_the_provider_says_what_to_do() -> None:
+    """The sentence that clients get names no cause, so a person is told where to find it."""
+    ended = TurnEnded(reason="error", code=ErrorCode.PROVIDER_ERROR, sentence="It failed.")
+    screen, _, _ = await shown([ended])
+    assert screen.all("error") == ["It failed. (provider_error)"]
+    assert "doctor --online" in screen.all("note")[0]
+
+
 @pytest.mark.parametrize(("allow", "word"), [(True, "Allowed"), (False, "Denied")])
 async def test_a_decision_is_handed_in(allow: bool, word: str) -> None:
     """A person's yes or no goes to the gateway with the call."""

@@ -21,6 +21,12 @@ from trunkline.messages.turn import (
 FAILED, UNDECIDED = 1, 3
 """Exit statuses: the turn failed, or it waits for somebody to decide."""
 
+HINTS = {
+    "provider_error": '"trunkline doctor --online" asks the provider; "trunkline trace last" names the fault.',
+    "context_overflow": "Begin a new conversation: leave --conversation out.",
+}
+"""What a person can do about a turn that failed with a code."""
+
 
 class Saying:
     """Prints one turn as text. Without ``stream`` a step's text is printed when it is final."""
@@ -60,6 +66,8 @@ class Saying:
         self.settle()
         if self._ended is not None and self._status():
             self._note(f"Error: {self._ended.sentence or f'The turn was {self._ended.reason}.'}")
+            if hint := HINTS.get(self._ended.code or ""):
+                self._note(f"Hint: {hint}")
         elif self._ended is not None and self._ended.reason in ("max_tokens", "content_filter"):
             self._note(f"The answer was cut ({self._ended.reason}).")
         self._note(f"conversation {accepted.conversation}")

@@ -78,6 +78,15 @@ async def test_the_exit_status_tells_how_it_ended(
     assert out == "Half\n" and len(err.splitlines()) >= 2
 
 
+async def test_a_failure_of_the_provider_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    """The sentence names no cause; the hint says who knows it."""
+    await said(
+        [TurnEnded(reason="error", code=ErrorCode.PROVIDER_ERROR, sentence="No.")], Saying(stream=False)
+    )
+    error, hint, _ = capsys.readouterr().err.splitlines()
+    assert error == "Error: No." and hint.startswith("Hint: ") and "doctor --online" in hint
+
+
 async def test_control_codes_are_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     """Neither the answer nor the name of a tool can steer the terminal."""
     bad = ToolEnded(step=0, call_id="c", name="\x1b[2J", error=True)

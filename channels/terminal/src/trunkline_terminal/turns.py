@@ -220,6 +220,8 @@ class TurnView:
         failed = words.failed(event)
         if sentence := words.ending(event):
             self._screen.note(sentence, "error" if failed else "warning")
+        if hint := words.hint(event):
+            self._screen.note(hint)
         took = words.seconds(monotonic() - self._began)
         self._screen.note(" · ".join(filter(None, (words.tokens(event.usage), took))))
         self._outcome = Outcome(failed=failed, usage=event.usage)

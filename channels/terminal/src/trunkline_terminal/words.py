@@ -14,6 +14,11 @@ _ENDINGS = {
     "tool_calls": "The turn waits for a tool that this terminal does not have.",
 }
 
+_HINTS = {
+    "provider_error": '"trunkline doctor --online" (in a shell) asks the provider; /trace names the fault.',
+    "context_overflow": "/new begins a new conversation.",
+}
+
 
 def short(text: str, width: int) -> str:
     """The text on one line of at most ``width`` characters."""
@@ -61,6 +66,11 @@ def ending(ended: TurnEnded) -> str:
         sentence = ended.sentence or "The turn failed."
         return f"{sentence} ({ended.code})" if ended.code else sentence
     return _ENDINGS.get(ended.reason, "")
+
+
+def hint(ended: TurnEnded) -> str:
+    """What a person can do about how a turn ended, or nothing when there is nothing to say."""
+    return _HINTS.get(ended.code or "", "")
 
 
 def failed(ended: TurnEnded) -> bool:
