@@ -42,6 +42,8 @@ CHECKS: dict[str, Check] = {
 SECONDS = 5.0
 """How long one check may take; the one that goes online has a deadline of its own."""
 
+NEEDS_ONLINE = "asks over the network: --online"
+
 
 async def examine(online: bool = False, read: Callable[[], Config] = load_config) -> list[Finding]:
     """All findings in order. Without a usable configuration, only what can be said without one."""
@@ -100,6 +102,8 @@ def _where(patient: Patient) -> BusSettings | None:
 
 
 async def _checked(name: str, check: Check, patient: Patient) -> Finding:
+    if name == "adapter.reachable" and not patient.online:
+        return Finding(id=name, status="skipped", summary=NEEDS_ONLINE)
     seconds = SECONDS if name != "adapter.reachable" else 4 * plugin_checks.ONLINE_SECONDS
     return await _guarded(name, lambda: check(patient), seconds)
 
@@ -115,7 +119,7 @@ async def _of_plugins(patient: Patient) -> list[Finding]:
 async def _of_plugin(owner: str, one: HealthCheck, online: bool) -> Finding:
     name = one.id if one.id not in CHECKS else f"{owner}.{one.id}"
     if one.online and not online:
-        return Finding(id=name, status="skipped", summary="asks over the network: --online", owner=owner)
+        return Finding(id=name, status="skipped", summary=NEEDS_ONLINE, owner=owner)
     return await _guarded(name, one.check, plugin_checks.ONLINE_SECONDS if one.online else SECONDS, owner)
 
 

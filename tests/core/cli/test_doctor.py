@@ -30,6 +30,7 @@ def test_a_fresh_installation_is_well_and_stays_untouched(trunkline: Run, home: 
     assert status == 0, found
     assert [name for name in found if name in IDS] == IDS
     assert found["adapter.reachable"]["status"] == "skipped", "nothing goes out unless --online is given"
+    assert "--online" in found["adapter.reachable"]["summary"]
     assert not home.exists()
 
 

@@ -14,7 +14,9 @@ from trunkline import (
 from trunkline_openai.adapter import OpenAIAdapter
 from trunkline_openai.settings import OpenAISettings
 
-HINT = 'export OPENAI_API_KEY=..., or set base_url in [adapters.openai], such as "http://127.0.0.1:11434/v1".'
+CONFIGURE = (
+    'export OPENAI_API_KEY=..., or set base_url in [adapters.openai], such as "http://127.0.0.1:11434/v1".'
+)
 
 
 @hookimpl
@@ -40,12 +42,21 @@ def trunkline_health_checks(settings: PluginSettings) -> Iterable[HealthCheck]:
 
 async def _check(section: OpenAISettings) -> HealthResult:
     if not section.usable:
-        return HealthResult("ok", "OpenAI is not configured; the offline adapter answers.", HINT)
+        return HealthResult("ok", "OpenAI is not configured; the offline adapter answers.", CONFIGURE)
     adapter = OpenAIAdapter(section)
     try:
         models = await adapter.models()
     except ModelError as error:
-        return HealthResult("warning", f"{section.url} does not answer ({error.fault}).", HINT)
+        return HealthResult("warning", f"{section.url} does not answer ({error.fault}).", _cure(error))
     finally:
         await adapter.aclose()
     return HealthResult("ok", f"{section.url} answers and lists {len(models)} models.")
+
+
+def _cure(error: ModelError) -> str:
+    match error.fault:
+        case "authentication":
+            return "Check the key: OPENAI_API_KEY, or the variable that api_key in [adapters.openai] names."
+        case "unavailable" | "timeout":
+            return "Start the server there, or correct base_url in [adapters.openai]; it ends with /v1 as a rule."
+    return "See whether base_url in [adapters.openai] leads to a server that speaks OpenAI's protocol."
