@@ -69,8 +69,12 @@ async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
     except SubjectError:
         last = None
     if last is None:
-        wanted = "There is no turn yet" if turn == "last" else f"There is no turn {turn!r} in the journal"
-        raise TrunklineError(f"{wanted}.", hint='Say something first: trunkline say "hello".')
+        if turn == "last":
+            raise TrunklineError("There is no turn yet.", hint='Say something first: trunkline say "hello".')
+        raise TrunklineError(
+            f"There is no turn {turn!r} in the journal.",
+            hint='"trunkline trace last" draws the last one; "trunkline say --json" prints the id of its turn.',
+        )
     async for stored in bus.history(JOURNAL, after=0, **last.keys):
         for entry in stored.data.entries:
             if isinstance(entry, Started) and entry.request.traceparent:

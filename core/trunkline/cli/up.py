@@ -14,7 +14,7 @@ TRUNKLINE_HOME=/srv/agents trunkline up
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--host", help="Address to listen on. Other than 127.0.0.1 opens the gateway to the network.")
-@click.option("--port", type=click.IntRange(0, 65535), help="Port of the web and API; 0 takes a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), help="Port of the HTTP API; 0 takes a free one.")
 @click.option("--log", "log_format", type=click.Choice(["auto", "json", "text"]), default="auto",
               show_default=True, help="How to log; auto is text on a terminal and JSON lines elsewhere.")  # fmt: skip
 def command(host: str | None, port: int | None, log_format: str) -> None:

@@ -18,6 +18,7 @@ from trunkline.errors import ConfigError
 HOME_VARIABLE = "TRUNKLINE_HOME"
 FILE_NAME = "trunkline.toml"
 _PREFIX, _BETWEEN = "TRUNKLINE_", "__"
+_TOML_HINT = 'Mend that line. Text stands in quotes (key = "text"), and each [table] stands once.'
 
 
 def find_home(environ: Mapping[str, str] | None = None) -> Path:
@@ -64,7 +65,7 @@ def _lay_file(sources: Sources) -> None:
             f"{sources.file} cannot be read: {reason}.", hint="Make it a readable file."
         ) from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{sources.file} is not valid TOML: {error}.", hint="Mend that line.") from error
+        raise ConfigError(f"{sources.file} is not valid TOML: {error}.", hint=_TOML_HINT) from error
     sources.lay(table, Origin("file", str(sources.file)))
 
 
