@@ -114,6 +114,12 @@ class Service:
             for tail in ("", f".{self.name}", f".{self.name}.{self.id}"):
                 await self._subscribe(f"$SRV.{verb}{tail}", self._discovery(reply), 8, "")
 
+    async def stop(self) -> None:
+        """Stop listening: new requests go to another member of the queue group. Running ones go on."""
+        async with anyio.create_task_group() as group:
+            for one in self._subscriptions:
+                group.start_soon(one.stop)
+
     async def close(self) -> None:
         """Stop listening, then finish the running requests."""
         async with anyio.create_task_group() as group:

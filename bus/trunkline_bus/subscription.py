@@ -64,7 +64,10 @@ class Gate:
 
 
 class Subscription:
-    """A running subscription. ``aclose`` stops at once, ``drain`` first handles what already arrived."""
+    """A running subscription. ``aclose`` stops at once, ``drain`` first handles what already arrived.
+
+    Each may be called after the others, and twice.
+    """
 
     def __init__(self, link: Link, raw: Any, gate: Gate, forget: Callable[["Subscription"], None]) -> None:
         self._link = link
@@ -74,16 +77,20 @@ class Subscription:
         self._ended = False
 
     async def aclose(self) -> None:
-        """Stop receiving and cancel running handlers. Safe to call twice."""
+        """Stop receiving and cancel running handlers."""
         if self._end():
             await self._link.unsubscribe(self._raw, drain=False)
-            self._gate.cancel()
+        self._gate.cancel()
+
+    async def stop(self) -> None:
+        """Stop receiving; what already arrived is handled, and handlers go on."""
+        if self._end():
+            await self._link.unsubscribe(self._raw, drain=True)
 
     async def drain(self) -> None:
         """Stop receiving, let handlers finish (at most the connection's ``drain_timeout``)."""
-        if self._end():
-            await self._link.unsubscribe(self._raw, drain=True)
-            await self._gate.drained(self._link.settings.drain_timeout)
+        await self.stop()
+        await self._gate.drained(self._link.settings.drain_timeout)
 
     def _end(self) -> bool:
         first, self._ended = not self._ended, True

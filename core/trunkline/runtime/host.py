@@ -30,6 +30,8 @@ WorkerLoader = Callable[[WorkerKind], type[Worker]]
 
 BEAT_SECONDS = 1.0
 CLOSE_SECONDS = 10.0
+SILENCE_SECONDS = 2.0
+"""How long running requests may take when their worker did not drain, because it crashed or was too slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ async def host(
             await worker.open()
             log.debug("worker %s is open", context.kind, extra={"worker": context.id})
             async with background_tasks() as tasks:
-                beat = _Beat(context)
+                beat = _Beat(context, worker)
                 tasks.start_soon(beat.run)
                 task_status.started(worker)
                 await _serve(worker, beat, stop)
@@ -144,9 +146,12 @@ async def _serve(worker: Worker, beat: "_Beat", stop: anyio.Event) -> None:
 
 
 async def _drain(worker: Worker) -> None:
+    service = worker.context.service
     with anyio.move_on_after(worker.drain_seconds) as deadline:
         try:
+            await service.stop()
             await worker.drain()
+            await service.close()
         except (TrunklineError, BusError) as error:
             log.warning("worker %s could not drain: %s", worker.kind, error)
     if deadline.cancelled_caught:
@@ -162,15 +167,23 @@ async def _closing(worker: Worker) -> AsyncIterator[None]:
             yield
         finally:
             life.shield, life.deadline = True, anyio.current_time() + CLOSE_SECONDS
+            await _silence(worker)
             await worker.close()
     if life.cancelled_caught:
         log.warning("worker %s did not close in %g s", worker.kind, CLOSE_SECONDS)
 
 
+async def _silence(worker: Worker) -> None:
+    """Answer nobody any more: a request that meets what is closed already would be told of a failure, for good."""
+    with anyio.move_on_after(SILENCE_SECONDS):
+        await worker.context.service.close()
+
+
 class _Beat:
     """Tells the worker bucket each second that the worker lives. A beat that fails is only logged."""
 
-    def __init__(self, context: WorkerContext) -> None:
+    def __init__(self, context: WorkerContext, worker: Worker) -> None:
+        self._worker = worker
         self._bucket = context.bus.kv(WORKER_BUCKET)
         self.draining = False
         self._beat = WorkerBeat(
@@ -184,7 +197,7 @@ class _Beat:
             await anyio.sleep(BEAT_SECONDS)
 
     async def tell(self) -> None:
-        beat = msgspec.structs.replace(self._beat, draining=self.draining)
+        beat = msgspec.structs.replace(self._beat, draining=self.draining, pins=self._worker.pins)
         with anyio.move_on_after(BEAT_SECONDS):
             try:
                 await self._bucket.put(beat.id, beat)

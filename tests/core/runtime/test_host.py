@@ -6,11 +6,13 @@ import anyio
 import pytest
 from workers_for_tests import Crew, config_at, until
 
+from trunkline.messages.tools import ListTools, ToolCatalogue
 from trunkline.messages.workers import WorkerKind
 from trunkline.runtime.connecting import bus_settings
 from trunkline.runtime.host import HostSettings, host
 from trunkline.runtime.worker import Worker
-from trunkline_bus import EmbeddedServer
+from trunkline.subjects import LIST_TOOLS
+from trunkline_bus import EmbeddedServer, NoResponders, Request, connect
 
 pytestmark = pytest.mark.anyio
 
@@ -80,6 +82,44 @@ async def test_a_worker_that_does_not_drain_is_closed_all_the_same(
     with anyio.fail_after(10):
         await host(Stuck, settings_for(tmp_path, nats_server), stop)
     assert seen == ["closed"]
+
+
+async def test_a_closed_worker_answers_nobody(tmp_path: Path, nats_server: EmbeddedServer) -> None:
+    """While it drains new requests go to another member of the group, and the last answer is out before it closes."""
+    settings = settings_for(tmp_path, nats_server)
+    answered: list[str] = []
+    begun, go_on, stop = anyio.Event(), anyio.Event(), anyio.Event()
+
+    class Answering(Worker):
+        kind: WorkerKind = "tools"  # type: ignore[misc]
+
+        async def open(self) -> None:
+            await self.context.service.add(LIST_TOOLS, self.answer)
+
+        async def answer(self, request: Request[ListTools]) -> ToolCatalogue:
+            begun.set()
+            await go_on.wait()
+            answered.append("answered")
+            return ToolCatalogue(version=request.data.block)
+
+        async def drain(self) -> None:
+            with pytest.raises(NoResponders):
+                await bus.call(LIST_TOOLS, ListTools(block="late"), timeout=0.1)
+            go_on.set()
+
+        async def close(self) -> None:
+            answered.append("closed")
+            await super().close()
+
+    async def ask() -> None:
+        assert (await bus.call(LIST_TOOLS, ListTools(block="early"))).version == "early"
+
+    async with connect(settings.bus) as bus, anyio.create_task_group() as tasks:
+        await tasks.start(host, Answering, settings, stop)
+        tasks.start_soon(ask)
+        await begun.wait()
+        stop.set()
+    assert answered == ["answered", "closed"]
 
 
 async def test_a_crash_leaves_as_it_is_after_the_worker_was_closed(
