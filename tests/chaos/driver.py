@@ -2,8 +2,10 @@
 
 import logging
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -13,13 +15,17 @@ from anyio.abc import TaskGroup
 from trunkline_bus import new_id
 
 from .faults import Kind, plan
-from .gaps import gaps
+from .gaps import gaps, worst
 from .ledger import Account, Auditor, Broken
 from .load import Load
 from .stage import Stage, on_stage
 
 FORGET_EVERY = 40
 """After so many faults the scripted provider is told to forget what it was asked, so that it stays small."""
+
+
+LONG = 2.0
+"""Seconds from which a silence is worth a line of the timeline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +71,8 @@ class Outcome:
 
 async def run(order: Order, home: Path, provider: str, tell: Callable[[str], None]) -> Outcome:
     """Run it in ``home``, against the model at ``provider``; ``tell`` hears how it goes."""
-    logging.getLogger("trunkline_bus").setLevel(logging.CRITICAL)  # ours; the workers have logs
+    for ours in ("trunkline_bus", "asyncio"):  # the workers have logs
+        logging.getLogger(ours).setLevel(logging.CRITICAL)
     outcome, port = Outcome(order), _free_port()
     file = home / f"effects-{new_id()}"
     async with on_stage(home, provider, port) as stage:
@@ -88,6 +95,7 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
         tell("checking")
         outcome.account = await Auditor(stage.running, file).audit(load.sent)
         _sum_up(outcome, stage, load)
+        await anyio.Path(home / "timeline.txt").write_text("\n".join(_timeline(stage, load)) + "\n")
     return outcome
 
 
@@ -128,6 +136,15 @@ def _sum_up(outcome: Outcome, stage: Stage, load: Load) -> None:
     broken = outcome.account.broken
     broken.extend(Broken("broken", "process", problem) for problem in stage.problems)
     broken.extend(Broken("broken", "client", problem) for problem in load.problems)
+
+
+def _timeline(stage: Stage, load: Load) -> list[str]:
+    """Faults and long silences in the order of time, to be read beside the logs."""
+    shift = time.time() - anyio.current_time()
+    seen = [(sent.turn, one) for sent in load.sent for one in sent.seen if one.client == "feed"]
+    told = [(at, f"{kind} {victim}") for at, victim, kind in stage.struck]
+    told += [(at, f"{length:.2f} s of silence in {turn}") for at, length, turn in worst(seen, LONG)]
+    return [f"{datetime.fromtimestamp(at + shift, UTC):%H:%M:%S.%f} {what}" for at, what in sorted(told)]
 
 
 def _free_port() -> int:

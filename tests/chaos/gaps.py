@@ -28,6 +28,17 @@ def gaps(struck: Sequence[Struck], seen: Iterable[Transcript]) -> dict[tuple[str
     return found
 
 
+def worst(seen: Iterable[tuple[str, Transcript]], least: float) -> list[tuple[float, float, str]]:
+    """Silences of at least so many seconds: when each began, how long it was, and whose it was."""
+    found = [
+        (begin, end - begin, name)
+        for name, one in seen
+        for begin, end in _silences(one)
+        if end - begin >= least
+    ]
+    return sorted(found)
+
+
 def _silences(seen: Transcript) -> Iterator[tuple[float, float]]:
     """From each piece of text to the next of the same step: between steps tools run, which is no gap."""
     for (step, begin), (following, end) in pairwise(seen.moments):
