@@ -12,7 +12,7 @@ import msgspec
 from trunkline_bus.connection import Bus
 from trunkline_bus.endpoint import Topic
 from trunkline_bus.jetstream import api, records, store
-from trunkline_bus.jsapi import MSG_ID, StoredRecord, parse_time
+from trunkline_bus.jsapi import MSG_ID, NO_MESSAGE, StoredRecord, error_of, parse_time, record_of_get
 from trunkline_bus.messages import Ack
 from trunkline_bus.streams import stream_of
 
@@ -51,13 +51,13 @@ async def consumer_state(bus: Bus, stream: str, name: str) -> ConsumerState:
     """How far a consumer has come. Raises ``StreamError`` kinds."""
     info = await api(bus.link, f"CONSUMER.INFO.{stream}.{name}")
     group: dict[str, Any] = next(iter(info.get("priority_groups") or ()), {})
-    pinned = group.get("pinned_ts")
+    pin = group.get("pinned_client_id", "")
     return ConsumerState(
         name=name,
         waiting=info["num_pending"],
         held=info["num_ack_pending"],
-        pin=group.get("pinned_client_id", ""),
-        pinned_at=parse_time(pinned) if pinned else None,
+        pin=pin,
+        pinned_at=parse_time(group["pinned_ts"]) if pin else None,
     )
 
 
@@ -75,3 +75,41 @@ async def send_again(
     """Store these very bytes under the topic's subject, once for each ``msg_id``. Raises ``StreamError`` kinds."""
     subject = topic.subject.format(**keys)
     return await store(bus.link, stream_of(topic), subject, data, {MSG_ID: msg_id, **headers}, 10.0)
+
+
+async def subject_counts(bus: Bus, stream: str, filter: str) -> dict[str, int]:
+    """How many messages a stream has under each subject that matches. Raises ``StreamError`` kinds."""
+    found: dict[str, int] = {}
+    while True:
+        body = {"subjects_filter": filter, "offset": len(found)}
+        info = await api(bus.link, f"STREAM.INFO.{stream}", body)
+        page: dict[str, int] = info["state"].get("subjects") or {}
+        found |= page
+        if not page or len(found) >= info.get("total", 0):
+            return found
+
+
+async def first_time(bus: Bus, topic: Topic[Any], **keys: str) -> datetime | None:
+    """When the oldest stored message came that matches; None when there is none."""
+    body = {"seq": 1, "next_by_subj": topic.kept.filter(**keys)}
+    record = await _record(bus, topic, body)
+    return None if record is None else record.time
+
+
+async def last_before(bus: Bus, topic: Topic[Any], time: datetime) -> int:
+    """The number behind which the messages stored since ``time`` are. Raises ``StreamError`` kinds."""
+    body = {"start_time": time.isoformat(), "next_by_subj": topic.kept.filter()}
+    record = await _record(bus, topic, body)
+    if record is not None:
+        return record.seq - 1
+    state = (await api(bus.link, f"STREAM.INFO.{stream_of(topic)}"))["state"]
+    return int(state["last_seq"])
+
+
+async def _record(bus: Bus, topic: Topic[Any], body: dict[str, Any]) -> StoredRecord | None:
+    reply = await bus.link.api(f"STREAM.MSG.GET.{stream_of(topic)}", body)
+    if "error" not in reply:
+        return record_of_get(reply["message"])
+    if reply["error"].get("err_code") == NO_MESSAGE:
+        return None
+    raise error_of(reply["error"], topic.name)

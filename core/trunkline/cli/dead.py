@@ -167,25 +167,29 @@ async def _cleared(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> l
 
 
 def _row(one: "Buried") -> tuple[str, ...]:
+    from trunkline.channels.text import printable
+
     letter = one.letter
     return (
         str(one.id),
         f"{one.time:%Y-%m-%d %H:%M:%S}",
         str(letter.size),
-        _plain(letter.reason),
-        _plain(letter.subject),
+        printable(letter.reason),
+        printable(letter.subject),
     )
 
 
 def _facts(one: "Buried") -> dict[str, Any]:
+    from trunkline.channels.text import printable
+
     letter = one.letter
     return {
         "id": one.id,
         "time": one.time.isoformat(),
-        "source": _plain(one.source),
-        "subject": _plain(letter.subject),
-        "reason": _plain(letter.reason),
-        "detail": _plain(letter.detail),
+        "source": printable(one.source),
+        "subject": printable(letter.subject),
+        "reason": printable(letter.reason),
+        "detail": printable(letter.detail),
         "size": letter.size,
     }
 
@@ -194,16 +198,13 @@ def _readable(body: bytes) -> tuple[str, str]:
     """What the bytes are, and as a text that does no harm to a terminal."""
     import msgspec
 
+    from trunkline.channels.text import printable
+
     try:
-        return "json", _plain(msgspec.json.format(body, indent=2).decode(), keep="\n")
+        return "json", printable(msgspec.json.format(body, indent=2).decode())
     except (msgspec.MsgspecError, UnicodeDecodeError):
         pass
     try:
-        return "text", _plain(body.decode(), keep="\n")
+        return "text", printable(body.decode())
     except UnicodeDecodeError:
         return "bytes", repr(body)
-
-
-def _plain(text: str, keep: str = "") -> str:
-    """The text with what is not printable written as an escape."""
-    return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)

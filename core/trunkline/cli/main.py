@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "config": "Show every setting and where it comes from.",
     "doctor": "Check the installation and say what to do.",
     "trace": "Draw what happened in a turn.",
+    "top": "Watch the platform: workers, partitions, turns, streams, errors.",
     "dead": "Look at messages that nobody could read, and send them again.",
 }
 """The commands in the order of the help, with the line that the help shows without importing them.

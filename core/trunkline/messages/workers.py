@@ -11,7 +11,11 @@ WorkerKind = Literal["gateway", "monitor", "tools", "memory", "channels"]
 
 
 class WorkerBeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
-    """A worker lives; the entry vanishes a few seconds after it dies."""
+    """A worker lives; the entry vanishes a few seconds after it dies.
+
+    ``pins`` are the server's ids under which a monitor was given messages of inbox partitions; the newest of a
+    partition counts only while the partition's consumer names it.
+    """
 
     id: str
     kind: WorkerKind
@@ -20,6 +24,7 @@ class WorkerBeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
     version: str
     started_at: datetime
     draining: bool = False
+    pins: tuple[str, ...] = ()
 
 
 class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -38,6 +38,11 @@ class Inbox:
         self._pins: dict[str, str] = {}
         self._pulling = anyio.CancelScope()
 
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """The last pin of each partition that this monitor was given something of."""
+        return tuple(self._pins.values())
+
     async def run(self) -> None:
         """Take items until ``close()``; keep what is held until cancelled."""
         async with anyio.create_task_group() as tasks:

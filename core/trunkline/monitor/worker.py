@@ -39,6 +39,11 @@ class MonitorWorker(Worker):
             self._settings, self._models, self._briefer, Actor(context.bus, self._settings.tool_silence)
         )
 
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """The pins under which this monitor was given messages."""
+        return self._inbox.pins
+
     async def open(self) -> None:
         """Get ready to run turns; items are taken from the inbox once ``serve()`` runs."""
         tasks = await self.resources.enter_async_context(anyio.create_task_group())

@@ -69,7 +69,7 @@ async def host(
             await worker.open()
             log.debug("worker %s is open", context.kind, extra={"worker": context.id})
             async with background_tasks() as tasks:
-                beat = _Beat(context)
+                beat = _Beat(context, worker)
                 tasks.start_soon(beat.run)
                 task_status.started(worker)
                 await _serve(worker, beat, stop)
@@ -182,7 +182,8 @@ async def _silence(worker: Worker) -> None:
 class _Beat:
     """Tells the worker bucket each second that the worker lives. A beat that fails is only logged."""
 
-    def __init__(self, context: WorkerContext) -> None:
+    def __init__(self, context: WorkerContext, worker: Worker) -> None:
+        self._worker = worker
         self._bucket = context.bus.kv(WORKER_BUCKET)
         self.draining = False
         self._beat = WorkerBeat(
@@ -196,7 +197,7 @@ class _Beat:
             await anyio.sleep(BEAT_SECONDS)
 
     async def tell(self) -> None:
-        beat = msgspec.structs.replace(self._beat, draining=self.draining)
+        beat = msgspec.structs.replace(self._beat, draining=self.draining, pins=self._worker.pins)
         with anyio.move_on_after(BEAT_SECONDS):
             try:
                 await self._bucket.put(beat.id, beat)

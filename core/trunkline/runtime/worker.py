@@ -58,6 +58,11 @@ class Worker(ABC):
         self.context = context
         self.resources = AsyncExitStack()
 
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """The server's ids of the inbox partitions that the worker is given messages of; none but a monitor's."""
+        return ()
+
     @abstractmethod
     async def open(self) -> None:
         """Get ready; the worker answers requests when this returns.

@@ -1,8 +1,14 @@
 """The commands of people who operate a platform, on a home of their own with nothing running."""
 
 import json
+import shlex
 import subprocess
+import sys
 from collections.abc import Callable
+
+import pytest
+
+from trunkline.testing.tmux import MISSING, Tmux
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -17,3 +23,36 @@ def test_dead_letters_that_are_not_there(trunkline: Run) -> None:
     assert trunkline("dead", "retry", "7", "--all").returncode == 2
     assert json.loads(trunkline("dead", "retry", "--all", "--json").stdout) == []
     assert json.loads(trunkline("dead", "clear", "--all", "--yes", "--json").stdout) == {"cleared": []}
+
+
+def test_top_once(trunkline: Run) -> None:
+    """A table for people, JSON for programs; a view that stays needs something that runs."""
+    shown = trunkline("top", "--once")
+    assert shown.returncode == 0, shown.stderr
+    assert "dead letters 0" in shown.stdout and "nobody yet" in shown.stdout and "JOURNAL" in shown.stdout
+    seen = json.loads(trunkline("top", "--once", "--json").stdout)
+    assert len(seen["partitions"]) == 8 and seen["workers"] == [] and seen["lately"]["failed"] == 0
+    stays = trunkline("top", "--json")
+    assert stays.returncode == 1 and "Nothing runs on" in stays.stderr and "--once" in stays.stderr
+
+
+def test_top_at_a_terminal(environ: dict[str, str]) -> None:
+    """The live view shows the workers, and Ctrl-C leaves it."""
+    if MISSING:
+        pytest.skip(MISSING)
+    program = f"{shlex.quote(sys.executable)} -m trunkline.cli.main"
+    up = subprocess.Popen(
+        [sys.executable, "-m", "trunkline.cli.main", "up", "--port", "0"],
+        env={**environ, "TRUNKLINE_MONITOR__ENGINE_PORT": "0"}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        assert up.stdout is not None and b"ready at" in up.stdout.readline()
+        settings = shlex.join(f"{name}={value}" for name, value in environ.items())
+        with Tmux(f"env -i {settings} {program} top", columns=140, rows=40) as terminal:
+            terminal.until(lambda: "gateway" in terminal.screen() and "STREAMS" in terminal.screen())
+            assert str(up.pid) in terminal.screen()
+            terminal.keys("C-c")
+            terminal.until(lambda: "STREAMS" not in terminal.screen())
+    finally:
+        up.kill()
+        up.wait()

@@ -1,0 +1,187 @@
+"""``trunkline top``: the platform at a glance, live. What there is to see is read elsewhere (``runtime.overview``)."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from datetime import datetime
+
+    from rich.console import Group as Shown
+
+    from trunkline.config import Config
+    from trunkline.messages.workers import WorkerBeat
+    from trunkline.runtime.overview import Overview, PartitionState
+
+EXAMPLES = """
+trunkline top
+trunkline top --once
+trunkline top --once --json
+trunkline top --json --minutes 15
+"""
+
+EVERY_SECONDS = 1.0
+
+if TYPE_CHECKING:
+    Look = Callable[[], Awaitable[Overview]]
+    Rows = Sequence[tuple[str, ...]]
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--once", is_flag=True, help="Print it once; so it is wherever there is no terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, without --once a line each second.")
+@click.option("--minutes", type=click.FloatRange(0.1, 10_000), default=5.0, show_default=True,
+              help="How far back turns and errors are counted.")  # fmt: skip
+def command(once: bool, as_json: bool, minutes: float) -> None:
+    """Watch the platform that runs: its workers, who holds which partition, what waits and for how long, how many
+    turns are under way or failed lately, how full the streams are, and whether there are dead letters.
+
+    Leave with Ctrl-C.
+    """
+    import sys
+
+    from trunkline.cli.aio import run
+    from trunkline.config import load_config
+
+    config = load_config()
+    live = not once and (as_json or sys.stdout.isatty())
+    if live:
+        _must_run(config)
+    run(_top, config, live, as_json, minutes)
+
+
+def _must_run(config: "Config") -> None:
+    """A view that stays must not start a platform, which would keep others from starting theirs."""
+    from trunkline.errors import Unavailable
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.runfile import running_pid
+
+    if config.settings.bus.url is None and running_pid(Home.of(config)) is None:
+        raise Unavailable(
+            f"Nothing runs on {config.home}.", hint='Start it with "trunkline up", or look once with --once.'
+        )
+
+
+async def _top(config: "Config", live: bool, as_json: bool, minutes: float) -> None:
+    from trunkline.runtime.attach import attached
+    from trunkline.runtime.overview import Lookout
+    from trunkline.workers import load_worker
+
+    async with attached(config, load_worker, name="top", kinds=()) as bus:
+        lookout = Lookout(bus, minutes=minutes)
+        if not live:
+            _print(await lookout.look(), as_json)
+        elif as_json:
+            await _lines(lookout.look)
+        else:
+            await _screen(lookout.look)
+
+
+async def _lines(look: "Look") -> None:
+    import anyio
+    import msgspec
+
+    while True:
+        click.echo(msgspec.json.encode(await look()).decode())
+        await anyio.sleep(EVERY_SECONDS)
+
+
+async def _screen(look: "Look") -> None:
+    import anyio
+    from rich.live import Live
+    from rich.text import Text
+
+    from trunkline_bus import BusError
+
+    with Live(screen=True, auto_refresh=False) as screen:
+        while True:
+            try:
+                with anyio.fail_after(EVERY_SECONDS * 5):
+                    screen.update(_drawn(await look()), refresh=True)
+            except (BusError, TimeoutError) as error:
+                screen.update(Text(f"The bus does not answer; looking again. ({error})"), refresh=True)
+            await anyio.sleep(EVERY_SECONDS)
+
+
+def _print(seen: "Overview", as_json: bool) -> None:
+    from trunkline.cli.output import json_out, table
+
+    if as_json:
+        return json_out(seen)
+    click.echo(_summary(seen))
+    for title, header, rows in _tables(seen):
+        click.echo(f"\n{title}")
+        table(rows, header=header)
+
+
+def _drawn(seen: "Overview") -> "Shown":
+    from rich.console import Group as Shown
+    from rich.table import Table
+    from rich.text import Text
+
+    parts: list[Table | Text] = [Text(_summary(seen), style="bold red" if seen.lately.failed else "bold")]
+    for title, header, rows in _tables(seen):
+        drawn = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
+        for name in header:
+            drawn.add_column(name)
+        for row in rows:
+            drawn.add_row(*map(Text, row))
+        parts += [Text(), drawn]
+    return Shown(*parts)
+
+
+def _summary(seen: "Overview") -> str:
+    lately = seen.lately
+    return (
+        f"{seen.time:%Y-%m-%d %H:%M:%S} UTC  nats-server {seen.server}  in flight {seen.in_flight}  "
+        f"waiting {seen.waiting}  dead letters {seen.dead_letters}\n"
+        f"last {lately.minutes:g} minutes: {lately.started} begun, {lately.finished} ended, "
+        f"{lately.parked} parked, {lately.failed} failed"
+    )
+
+
+def _tables(seen: "Overview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
+    holders = {pin: beat.id for beat in seen.workers for pin in beat.pins}
+    workers = [_worker(beat, seen.time) for beat in seen.workers] or [("none", *[""] * 5)]
+    partitions = [_partition(one, holders) for one in seen.partitions]
+    streams = [(one.name, str(one.messages), _size(one.bytes)) for one in seen.streams]
+    yield "WORKERS", ("KIND", "HOST", "PID", "UP", "STATE", "ID"), workers
+    yield "INBOX", ("PART", "WAITS", "WITH MONITOR", "CONVERSATIONS", "OLDEST", "MONITOR"), partitions
+    yield "STREAMS", ("NAME", "MESSAGES", "SIZE"), streams
+
+
+def _worker(beat: "WorkerBeat", now: "datetime") -> tuple[str, ...]:
+    from trunkline.channels.text import printable
+
+    up = _span((now - beat.started_at).total_seconds())
+    return (
+        beat.kind,
+        printable(beat.host),
+        str(beat.pid),
+        up,
+        "draining" if beat.draining else "works",
+        beat.id,
+    )
+
+
+def _partition(one: "PartitionState", holders: dict[str, str]) -> tuple[str, ...]:
+    oldest = "-" if one.oldest is None else _span(one.oldest)
+    holder = holders.get(one.pin, f"pin {one.pin[:8]}") if one.pin else "nobody yet"
+    waits = one.messages - one.held
+    return str(one.partition), str(waits), str(one.held), str(one.conversations), oldest, holder
+
+
+def _span(seconds: float) -> str:
+    """A length of time in two units at most."""
+    whole = int(seconds)
+    for size, unit, below, name in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= size:
+            return f"{whole // size}{unit} {whole % size // below}{name}"
+    return f"{max(0.0, seconds):.1f}s"
+
+
+def _size(size: int) -> str:
+    return f"{size / 1024 / 1024:.1f} MB"

@@ -1,0 +1,152 @@
+"""A platform at a glance: who lives, what waits, what is kept, what failed lately. Reads only."""
+
+from collections import deque
+from datetime import UTC, datetime, timedelta
+
+import anyio
+import msgspec
+
+from trunkline.messages.turn import TurnFact
+from trunkline.messages.workers import WorkerBeat
+from trunkline.subjects import (
+    DEAD_STREAM,
+    INBOX,
+    INBOX_STREAM,
+    PARTITIONS,
+    STREAMS,
+    TURN_FACT,
+    WORKER_BUCKET,
+    inbox_consumer,
+)
+from trunkline_bus import Bus, Stored
+from trunkline_bus.operating import (
+    ConsumerState,
+    StreamState,
+    consumer_state,
+    first_time,
+    last_before,
+    stream_state,
+    subject_counts,
+)
+
+
+class PartitionState(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of the inbox.
+
+    ``messages`` wait for their answer in ``conversations`` conversations; ``held`` of them are with a monitor.
+    ``oldest`` is how long the first one waits, in seconds. ``pin`` is the server's id of the monitor that gets them,
+    "" when nobody was given any yet, and ``pinned_at`` since when.
+    """
+
+    partition: int
+    messages: int
+    conversations: int
+    held: int
+    oldest: float | None = None
+    pin: str = ""
+    pinned_at: datetime | None = None
+
+
+class Lately(msgspec.Struct, frozen=True, kw_only=True):
+    """How many turns began, parked, ended and failed in the last ``minutes``."""
+
+    minutes: float
+    started: int
+    parked: int
+    finished: int
+    failed: int
+
+
+class Overview(msgspec.Struct, frozen=True, kw_only=True):
+    """A platform at ``time`` (UTC).
+
+    ``in_flight`` counts the conversations with a message at a monitor; each runs one turn at a time.
+    """
+
+    time: datetime
+    server: str
+    workers: tuple[WorkerBeat, ...]
+    partitions: tuple[PartitionState, ...]
+    in_flight: int
+    waiting: int
+    streams: tuple[StreamState, ...]
+    dead_letters: int
+    lately: Lately
+
+
+class Lookout:
+    """Looks at a platform again and again; what was read of the facts is not read again."""
+
+    def __init__(self, bus: Bus, *, minutes: float = 5.0) -> None:
+        self._bus = bus
+        self._span = timedelta(minutes=minutes)
+        self._facts: deque[Stored[TurnFact]] = deque()
+        self._seen: int | None = None
+
+    async def look(self) -> Overview:
+        """The platform now. Raises BusError when it cannot be seen."""
+        streams = tuple([await stream_state(self._bus, spec.name) for spec in STREAMS])
+        partitions = await self._partitions()
+        return Overview(
+            time=datetime.now(UTC),
+            server=self._bus.server_version,
+            workers=await self._workers(),
+            partitions=partitions,
+            in_flight=sum(min(one.held, one.conversations) for one in partitions),
+            waiting=sum(one.messages - one.held for one in partitions),
+            streams=streams,
+            dead_letters=next(one.messages for one in streams if one.name == DEAD_STREAM),
+            lately=await self._lately(),
+        )
+
+    async def _workers(self) -> tuple[WorkerBeat, ...]:
+        entries = await self._bus.kv(WORKER_BUCKET).entries()
+        beats = [entry.value for entry in entries if entry.value is not None]
+        return tuple(sorted(beats, key=lambda beat: (beat.kind, beat.started_at, beat.id)))
+
+    async def _partitions(self) -> tuple[PartitionState, ...]:
+        counts = await subject_counts(self._bus, INBOX_STREAM, INBOX.kept.filter())
+        found: dict[int, PartitionState] = {}
+
+        async def read(partition: int) -> None:
+            mine = [n for name, n in counts.items() if INBOX.kept.parse(name)["partition"] == str(partition)]
+            found[partition] = await self._partition(partition, mine)
+
+        async with anyio.create_task_group() as tasks:
+            for partition in range(PARTITIONS):
+                tasks.start_soon(read, partition)
+        return tuple(found[partition] for partition in sorted(found))
+
+    async def _partition(self, partition: int, counts: list[int]) -> PartitionState:
+        consumer: ConsumerState = await consumer_state(
+            self._bus, INBOX_STREAM, inbox_consumer(partition).name
+        )
+        first = await first_time(self._bus, INBOX, partition=str(partition)) if counts else None
+        oldest = (datetime.now(UTC) - first).total_seconds() if first is not None else None
+        return PartitionState(
+            partition=partition,
+            messages=sum(counts),
+            conversations=len(counts),
+            held=min(consumer.held, sum(counts)),
+            oldest=None if oldest is None else round(max(0.0, oldest), 3),
+            pin=consumer.pin,
+            pinned_at=consumer.pinned_at,
+        )
+
+    async def _lately(self) -> Lately:
+        begin = datetime.now(UTC) - self._span
+        if self._seen is None:
+            self._seen = await last_before(self._bus, TURN_FACT, begin)
+        async for stored in self._bus.history(TURN_FACT, after=self._seen):
+            self._seen = stored.seq
+            self._facts.append(stored)
+        while self._facts and self._facts[0].time < begin:
+            self._facts.popleft()
+        kinds = [stored.data.fact for stored in self._facts]
+        return Lately(
+            minutes=self._span.total_seconds() / 60,
+            started=kinds.count("started"),
+            parked=kinds.count("parked"),
+            finished=kinds.count("finished"),
+            failed=sum(stored.data.reason == "error" for stored in self._facts),
+        )

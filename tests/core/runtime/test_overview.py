@@ -1,0 +1,55 @@
+"""The platform at a glance."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.messages.turn import TurnCancelRequested, TurnFact
+from trunkline.runtime.overview import Lookout, Overview
+from trunkline.subjects import INBOX, TURN_FACT
+from trunkline.testing.platform import platform
+from trunkline.workers import KINDS
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_shows_who_lives_and_who_holds_the_partition_of_a_turn() -> None:
+    """All five workers; after a turn, one partition is pinned, and its pin is the monitor's own."""
+    async with platform() as running:
+        await running.say("hello")
+        lookout = Lookout(running.bus)
+        with anyio.fail_after(20):
+            while True:
+                seen = await lookout.look()
+                pinned = [one for one in seen.partitions if one.pin]
+                known = {pin for beat in seen.workers if beat.kind == "monitor" for pin in beat.pins}
+                settled = seen.lately.finished == 1 and not any(one.messages for one in seen.partitions)
+                if settled and {beat.kind for beat in seen.workers} == set(KINDS) and known:
+                    break
+                await anyio.sleep(0.1)
+        assert [one.pin for one in pinned] == sorted(known)
+        assert (seen.in_flight, seen.waiting, seen.dead_letters) == (0, 0, 0)
+        assert seen.lately.started == 1 and seen.lately.failed == 0
+        assert next(one.messages for one in seen.streams if one.name == "JOURNAL") > 0
+
+
+async def test_counts_what_waits_when_nobody_takes_it(tmp_path: Path) -> None:
+    """Without a monitor messages wait in their partition, with the age of the oldest; failures are counted once."""
+    async with platform(tmp_path, workers=("memory",)) as running:
+        for number in range(3):
+            wish = TurnCancelRequested(turn=f"turn_{number}", by="ann")
+            await running.bus.append(INBOX, wish, conversation="conv_1")
+        lookout = Lookout(running.bus)
+        before: Overview = await lookout.look()
+        fact = TurnFact(turn="t", block="main", conversation="conv_1", fact="finished", reason="error")
+        await running.bus.append(TURN_FACT, fact, block="main", fact="finished")
+        after = await lookout.look()
+        waits = [one for one in after.partitions if one.messages]
+        assert [(one.messages, one.conversations, one.held, one.pin) for one in waits] == [(3, 1, 0, "")]
+        assert waits[0].oldest is not None and waits[0].oldest >= 0
+        assert after.waiting == 3 and after.in_flight == 0
+        assert (before.lately.failed, after.lately.failed) == (0, 1)
+        assert (await lookout.look()).lately.failed == 1
+        assert (await Lookout(running.bus).look()).lately.failed == 1
+        assert (await Lookout(running.bus, minutes=1e-6).look()).lately.failed == 0
