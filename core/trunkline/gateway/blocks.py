@@ -12,6 +12,7 @@ from trunkline.gateway import block_file
 from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.faults import refusal
 from trunkline.gateway.ids import is_block_name
+from trunkline.gateway.known_blocks import KnownBlocks, path_of
 from trunkline.gateway.running import Turns
 from trunkline.gateway.workspaces import Workspaces
 from trunkline.messages.blocks import (
@@ -54,10 +55,17 @@ class Blocks:
     """Raises Refusal with a fixed code, and BusError when memory does not answer."""
 
     def __init__(
-        self, bus: Bus, turns: Turns, conversations: Conversations, workspaces: Workspaces, default: str
+        self,
+        bus: Bus,
+        turns: Turns,
+        conversations: Conversations,
+        workspaces: Workspaces,
+        known: KnownBlocks,
+        default: str,
     ) -> None:
         self._bus = bus
         self._turns = turns
+        self._known = known
         self._conversations = conversations
         self._workspaces = workspaces
         self._changing = anyio.Lock()
@@ -81,7 +89,7 @@ class Blocks:
 
     async def accept_into(self, name: str) -> None:
         """Refuse unless the block takes messages: ``not_found``, or ``conflict`` when it is switched off."""
-        file = await self._file(name) if is_block_name(name) else None
+        file = await self._known.file(name) if is_block_name(name) else None
         if file is None and name == self.default:
             return await self.ensure_default()
         if file is None:
@@ -218,15 +226,17 @@ class Blocks:
         return next(iter(await self._files([name])), None)
 
     async def _files(self, names: Iterable[str]) -> tuple[MemoryFile, ...]:
-        paths = tuple(f"blocks/{name}/block.toml" for name in names)
+        paths = tuple(map(path_of, names))
         return (await self._bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files if paths else ()
 
     async def _move(self, source: str, target: str, actor: str, reason: str) -> None:
         move = MoveMemory(source=source, target=target, actor=actor, reason=reason)
         await self._bus.call(MEMORY_MOVE, move, timeout=20.0)
+        self._known.forget()
 
     async def _delete(self, path: str, actor: str, reason: str) -> None:
         await self._bus.call(MEMORY_DELETE, DeleteMemory(path=path, actor=actor, reason=reason), timeout=20.0)
+        self._known.forget()
 
 
 def together(pulses: Iterable[Pulse]) -> Pulse:

@@ -10,6 +10,7 @@ import msgspec
 from trunkline.errors import ErrorCode
 from trunkline.gateway.faults import refusal
 from trunkline.gateway.ids import is_key
+from trunkline.gateway.known_blocks import KnownBlocks
 from trunkline.gateway.running import Turns, TurnState
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -23,14 +24,12 @@ from trunkline.messages.conversation import (
     Message,
 )
 from trunkline.messages.gateway import ConversationView, GetConversation
-from trunkline.messages.memory import ReadManyMemory
 from trunkline.messages.turn import TurnRequested
 from trunkline.subjects import (
     MEMORY_APPEND_CONVERSATION,
     MEMORY_FIND_CONVERSATION,
     MEMORY_LIST_CONVERSATIONS,
     MEMORY_LOAD_CONVERSATION,
-    MEMORY_READ_MANY,
 )
 from trunkline_bus import Bus
 
@@ -49,15 +48,14 @@ def title_of(messages: Iterable[Message]) -> str | None:
 class Conversations:
     """Stores, loads, finds and lists. Raises Refusal with a fixed code, and BusError when memory does not answer."""
 
-    def __init__(self, bus: Bus, turns: Turns) -> None:
+    def __init__(self, bus: Bus, turns: Turns, known: KnownBlocks) -> None:
         self._bus = bus
         self._turns = turns
+        self._known = known
 
     async def store(self, append: AppendConversation) -> ConversationAppended:
         """Append a turn's messages. A conversation of a block that was put away is refused: nothing may revive it."""
-        path = f"blocks/{append.block}/block.toml"
-        found = await self._bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=(path,)), timeout=10.0)
-        if not found.files:
+        if await self._known.file(append.block) is None:
             raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {append.block!r}.")
         return await self._bus.call(MEMORY_APPEND_CONVERSATION, append, timeout=20.0)
 

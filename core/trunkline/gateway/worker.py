@@ -10,6 +10,7 @@ from trunkline.gateway.auth import Door, load_token
 from trunkline.gateway.blocks import Blocks
 from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.endpoints import BusFace
+from trunkline.gateway.known_blocks import KnownBlocks
 from trunkline.gateway.running import Turns
 from trunkline.gateway.service import Messages
 from trunkline.gateway.workspaces import Workspaces
@@ -35,9 +36,12 @@ class GatewayWorker(Worker):
 
         context, settings = self.context, self.context.config.settings.gateway
         turns = Turns(context.bus)
-        conversations = Conversations(context.bus, turns)
+        known = KnownBlocks(context.bus)
+        await known.open()
+        self.resources.callback(known.close)
+        conversations = Conversations(context.bus, turns, known)
         self._blocks = Blocks(
-            context.bus, turns, conversations, Workspaces(context.home), settings.default_block
+            context.bus, turns, conversations, Workspaces(context.home), known, settings.default_block
         )
         messages = Messages(
             context.bus,

@@ -4,11 +4,12 @@ Every change that is committed is told to whoever listens (``MEMORY_CHANGED``), 
 """
 
 import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from trunkline.abc.memory import Change, MemoryStore
 from trunkline.errors import ConfigError
@@ -68,6 +69,9 @@ from trunkline_bus import BusError, Refusal, Request, Scope, new_id
 
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 WRITERS = 512
 """How many changes may be waiting for their commit at once."""
 
@@ -81,10 +85,9 @@ class MemoryWorker(Worker):
         super().__init__(context)
         self._store = self._choose_store()
         self._store.rules = tuple(owned.item for owned in context.plugins.memory_rules())
-        self._told: MemoryObjectSendStream[MemoryChanged]
-        self._heard: MemoryObjectReceiveStream[MemoryChanged]
-        self._told, self._heard = anyio.create_memory_object_stream[MemoryChanged](float("inf"))
-        self._store.on_change = self._told.send_nowait
+        self._untold: deque[MemoryChanged] = deque()
+        self._some_untold = anyio.Event()
+        self._store.on_change = self._note
 
     def _choose_store(self) -> MemoryStore:
         settings = self.context.config.settings.memory
@@ -106,16 +109,16 @@ class MemoryWorker(Worker):
         add = self.context.service.add
         await add(MEMORY_READ, self._read)
         await add(MEMORY_READ_MANY, self._read_many)
-        await add(MEMORY_WRITE, self._write, limit=WRITERS)
-        await add(MEMORY_WRITE_MANY, self._write_many, limit=WRITERS)
-        await add(MEMORY_EDIT, self._edit, limit=WRITERS)
-        await add(MEMORY_DELETE, self._delete, limit=WRITERS)
-        await add(MEMORY_MOVE, self._move, limit=WRITERS)
+        await add(MEMORY_WRITE, self._telling(self._write), limit=WRITERS)
+        await add(MEMORY_WRITE_MANY, self._telling(self._write_many), limit=WRITERS)
+        await add(MEMORY_EDIT, self._telling(self._edit), limit=WRITERS)
+        await add(MEMORY_DELETE, self._telling(self._delete), limit=WRITERS)
+        await add(MEMORY_MOVE, self._telling(self._move), limit=WRITERS)
         await add(MEMORY_SEARCH, self._search)
         await add(MEMORY_LIST, self._list)
         await add(MEMORY_HISTORY, self._history)
         await add(MEMORY_EXPORT, self._export, limit=2)
-        await add(MEMORY_APPEND_CONVERSATION, self._append_conversation, limit=WRITERS)
+        await add(MEMORY_APPEND_CONVERSATION, self._telling(self._append_conversation), limit=WRITERS)
         await add(MEMORY_LOAD_CONVERSATION, self._load_conversation)
         await add(MEMORY_LIST_CONVERSATIONS, self._list_conversations)
         await add(MEMORY_FIND_CONVERSATION, self._find_conversation)
@@ -124,14 +127,39 @@ class MemoryWorker(Worker):
         """Look after the store and tell of its commits, until cancelled."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._store.tend)
-            group.start_soon(self._tell)
+            group.start_soon(self._keep_telling)
+
+    # Telling of changes ----------------------------------------------------------------------------------------
+
+    def _note(self, changed: MemoryChanged) -> None:
+        self._untold.append(changed)
+        self._some_untold.set()
+
+    def _telling(self, change: Callable[[Request[T]], Awaitable[R]]) -> Callable[[Request[T]], Awaitable[R]]:
+        """A change is told before its asker is answered, so that what he asks next finds it heeded everywhere."""
+
+        async def answer(request: Request[T]) -> R:
+            try:
+                return await change(request)
+            finally:
+                await self._tell()
+
+        return answer
 
     async def _tell(self) -> None:
-        async for changed in self._heard:
+        while self._untold:
+            changed = self._untold.popleft()
             try:
                 await self.context.bus.publish(MEMORY_CHANGED, changed)
             except BusError as error:
                 _log.warning("the change %s could not be told: %s", changed.version, error)
+
+    async def _keep_telling(self) -> None:
+        """Of what nobody asked for: edits made by hand."""
+        while True:
+            await self._some_untold.wait()
+            self._some_untold = anyio.Event()
+            await self._tell()
 
     # Files ---------------------------------------------------------------------------------------------------
 

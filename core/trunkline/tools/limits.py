@@ -91,7 +91,7 @@ class BlockLimits:
         return _limits(block, file.content)
 
     async def _changed(self, message: Received[MemoryChanged]) -> None:
-        if any(path.endswith("block.toml") or path.startswith("blocks") for path in message.data.paths):
+        if any(path.endswith("block.toml") for path in message.data.paths):
             await self._forget()
 
     async def _forget(self) -> None:
