@@ -132,6 +132,7 @@ async def test_own_names_are_let_in(house: House, host: str) -> None:
     [
         {"origin": "https://evil.example"},
         {"origin": "null"},
+        {"origin": "http://["},
         {"origin": "http://localhost:1"},
         {"sec-fetch-site": "cross-site"},
         {"sec-fetch-site": "same-site"},
@@ -139,6 +140,16 @@ async def test_own_names_are_let_in(house: House, host: str) -> None:
 )
 async def test_foreign_pages_cannot_send(house: House, headers: dict[str, str]) -> None:
     """An unsafe request from another origin's page is refused and changes nothing."""
+    response = await house.http.post(NEW, json={"content": "hi"}, headers=headers)
+    assert response.status_code == 403
+    assert house.monitor.seen == []
+
+
+@pytest.mark.parametrize("name", ["origin", "sec-fetch-site"])
+async def test_two_answers_to_where_from_are_none(house: House, name: str) -> None:
+    """A request that says twice where it comes from is refused: which one counts would be a guess."""
+    ours = house.url if name == "origin" else "same-origin"
+    headers = [(name, "https://evil.example"), (name, ours)]
     response = await house.http.post(NEW, json={"content": "hi"}, headers=headers)
     assert response.status_code == 403
     assert house.monitor.seen == []

@@ -24,6 +24,9 @@ from trunkline_bus import new_id, remote_parent
 log = logging.getLogger(__name__)
 
 SAFE = ("GET", "HEAD", "OPTIONS")
+TELLING = ("host", "origin", "sec-fetch-site")
+"""The headers that say where a request comes from and whom it means."""
+
 HIDDEN = "/engine"
 """The agent loop's own address is not here; clients that ask for it get 404 (conflict C4)."""
 
@@ -55,6 +58,8 @@ class Gate:
 
     async def _refused(self, scope: Scope, headers: list[tuple[str, str]]) -> ErrorCode | None:
         given, path = dict(headers), scope["path"]
+        if any(sum(name == one for name, _ in headers) > 1 for one in TELLING):
+            return ErrorCode.FORBIDDEN  # which one counts would be a guess
         if not self._is_own_host(given.get("host", "")):
             return ErrorCode.FORBIDDEN
         if scope["method"] not in SAFE and not _is_own_origin(given):
@@ -140,7 +145,10 @@ def _is_own_origin(headers: dict[str, str]) -> bool:
     if headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return False
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    try:
+        return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    except ValueError:
+        return False
 
 
 def _note_outcome(span: Span, exit_: _Exit) -> None:
