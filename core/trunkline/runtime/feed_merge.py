@@ -25,6 +25,7 @@ from trunkline.messages.turn import (
     ToolStarted,
     TurnEnded,
 )
+from trunkline.runtime.feed_journal import JOURNAL_EPOCH
 
 _LOST = "\0"
 """Stands for a character that the reader has taken, or has to do without, and cannot look up."""
@@ -40,6 +41,8 @@ def parse_position(position: str) -> Chain:
         if not (dot and _is_number(epoch) and _is_number(index)):
             raise ValueError(f"{position!r} is not a position in a feed")
         chain.append((int(epoch), int(index)))
+    if chain and chain[-1][0] > JOURNAL_EPOCH:
+        raise ValueError(f"{position!r} is not a position in a feed")
     if any(later[0] <= earlier[0] for earlier, later in pairwise(chain)):
         raise ValueError(f"{position!r} is not a position in a feed")
     return chain

@@ -129,7 +129,9 @@ def test_an_answer_that_became_shorter_is_told_anew() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["x", "1", "1.", ".1", "1.2.3", "1.-2", "1.2_1.3", "2.1_1.9", "1.2_", "٣.١"])
+@pytest.mark.parametrize(
+    "text", ["x", "1", "1.", ".1", "1.2.3", "1.-2", "1.2_1.3", "2.1_1.9", "1.2_", "٣.١", "1000000001.0"]
+)
 def test_nonsense_is_no_position(text: str) -> None:
     """A position that no reader ever gave out is refused."""
     with pytest.raises(ValueError, match="not a position"):
