@@ -214,7 +214,10 @@ class ScriptedProvider:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_watch, stream, record, tasks.cancel_scope)
             player = _Player(stream, wire, reply, streaming)
-            record.outcome = await player.play()
+            try:
+                record.outcome = await player.play()
+            except anyio.BrokenResourceError:  # here, because the group would hide it from whoever serves
+                record.outcome = "abandoned"
             if record.outcome == "finished":
                 with anyio.move_on_after(LINGER):
                     await anyio.sleep_forever()

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import socket
+import struct
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -190,3 +192,21 @@ def test_it_runs_as_a_process_of_its_own(tmp_path: Path) -> None:
         assert [answer.choices[0].message.content for answer in answers] == ["first", "second"]
     with pytest.raises(openai.APIConnectionError):
         client.chat.completions.create(model="m", messages=user("x"))
+
+
+def test_clients_that_break_off_do_not_end_the_provider(
+    provider: ScriptedProvider, client: openai.OpenAI
+) -> None:
+    """A connection that is reset while something is being said on it is that connection's affair."""
+    body = json.dumps({"model": "one", "stream": True, "messages": user("slow:2000:1")}).encode()
+    head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body)
+    sockets = [socket.create_connection(("127.0.0.1", httpx.URL(provider.url).port or 0)) for _ in range(60)]
+    for raw in sockets:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # close resets it
+        raw.sendall(head + body)
+    for raw in sockets:
+        raw.recv(100)
+    for raw in sockets:
+        raw.close()
+    until(lambda: all(request.outcome == "abandoned" for request in provider.requests))
+    assert [model.id for model in client.models.list()] == ["one", "two"]
