@@ -62,11 +62,18 @@ class Drift:
             return {} if committed is None else {path: None}
         if not stat.S_ISREG(status.st_mode):
             return {}
-        blob = self._stamps.blob(path, Stamp.of(status)) or self._look(path, committed, status)
+        blob = self._known(path, committed, status) or self._look(path, committed, status)
         if blob is None or (committed is not None and blob == committed.blob):
             return {}
         executable = bool(status.st_mode & stat.S_IXUSR) if committed is None else committed.executable
         return {path: Entry(blob, executable)}
+
+    def _known(self, path: str, committed: Entry | None, status: os.stat_result) -> pygit2.Oid | None:
+        """The blob of a file that was not touched since it was read, if the repository holds it (another may not)."""
+        blob = self._stamps.blob(path, Stamp.of(status))
+        if blob is None or (committed is not None and blob == committed.blob):
+            return blob
+        return blob if blob in self._repository.git else None
 
     def _look(self, path: str, committed: Entry | None, status: os.stat_result) -> pygit2.Oid | None:
         """The blob of a file, read now; None when it is to be left alone."""

@@ -58,6 +58,18 @@ async def test_a_folder_of_notes_becomes_a_memory(opened: Opened, root: Path, gi
     assert git("status", "--porcelain") == ""
 
 
+async def test_a_history_that_was_removed_begins_anew(opened: Opened, root: Path, git: Git) -> None:
+    """What the cache knows about files of the old repository does not count in a new one."""
+    async with opened() as store:
+        await store.change(Change({"notes.md": b"Beans are sown in May."}, actor="agent", reason=""))
+    shutil.rmtree(root / ".git")
+    async with opened() as store:
+        assert (await store.read("notes.md")).content == "Beans are sown in May."
+        assert [hit.path for hit in await store.search(SearchMemory(query="sown"))] == ["notes.md"]
+    assert git("show", "HEAD:notes.md") == "Beans are sown in May."
+    git("fsck", "--full")
+
+
 async def test_a_second_process_is_refused(opened: Opened, root: Path, tmp_path: Path) -> None:
     """While one process holds the root another is refused and told which; afterwards it may."""
     script = (
