@@ -4,44 +4,49 @@ from collections.abc import Iterable
 
 from tests.chaos.driver import Outcome
 from tests.chaos.faults import Kind
+from tests.chaos.gaps import Gap
 
 from benchmarks.figures import percentile, table
+
+GAPS = ["streams", "gap p50 / p95 / max s", "struck alone", "gap p50 / p95 / max s"]
+"""Of all streams that were in the middle of their text at a fault, and of those where it was the only fault."""
 
 KINDS: tuple[Kind, ...] = ("kill", "stop", "drain", "cut")
 
 
 def report(outcome: Outcome) -> str:
     """All tables."""
-    return "\n\n".join([_faults(outcome), _totals(outcome)])
+    return "\n\n".join([_faults(outcome), _kinds(outcome), _totals(outcome)])
 
 
 def _faults(outcome: Outcome) -> str:
     """Faults and gaps, by victim."""
-    victims = sorted({victim for victim, _ in outcome.faults})
-    rows: list[list[object]] = []
-    for victim in victims:
-        counts = [outcome.faults.get((victim, kind), 0) for kind in KINDS]
-        gaps = [gap for (name, _), found in outcome.gaps.items() if name == victim for gap in found]
-        rows.append([victim, *counts, sum(counts), len(gaps), *_spread(gaps)])
-    counts = [sum(n for (_, k), n in outcome.faults.items() if k == kind) for kind in KINDS]
-    every = [gap for found in outcome.gaps.values() for gap in found]
-    rows.append(["all", *counts, outcome.struck, len(every), *_spread(every)])
-    head = ["victim", *KINDS, "faults", "streams hit", "gap p50 s", "gap p95 s", "gap max s"]
-    return table(head, rows) + "\n\n" + _by_kind(outcome)
-
-
-def _by_kind(outcome: Outcome) -> str:
     rows = []
-    for kind in KINDS:
-        gaps = [gap for (_, k), found in outcome.gaps.items() if k == kind for gap in found]
-        rows.append([kind, len(gaps), *_spread(gaps)])
-    return table(["kind", "streams hit", "gap p50 s", "gap p95 s", "gap max s"], rows)
+    for victim in sorted({victim for victim, _ in outcome.faults}):
+        counts = [outcome.faults.get((victim, kind), 0) for kind in KINDS]
+        gaps = [gap for gap in outcome.gaps if gap.struck.victim == victim]
+        rows.append([victim, *counts, sum(counts), *_spreads(gaps)])
+    counts = [sum(n for (_, k), n in outcome.faults.items() if k == kind) for kind in KINDS]
+    rows.append(["all", *counts, outcome.struck, *_spreads(outcome.gaps)])
+    return table(["victim", *KINDS, "faults", *GAPS], rows)
 
 
-def _spread(gaps: list[float]) -> list[str]:
+def _kinds(outcome: Outcome) -> str:
+    """Gaps by kind of fault."""
+    rows = [[kind, *_spreads([gap for gap in outcome.gaps if gap.struck.kind == kind])] for kind in KINDS]
+    return table(["kind", *GAPS], rows)
+
+
+def _spreads(gaps: list[Gap]) -> list[object]:
+    every = [gap.seconds for gap in gaps]
+    alone = [gap.seconds for gap in gaps if gap.alone]
+    return [len(every), _spread(every), len(alone), _spread(alone)]
+
+
+def _spread(gaps: list[float]) -> str:
     if not gaps:
-        return ["-", "-", "-"]
-    return [f"{value:.2f}" for value in (percentile(gaps, 0.5), percentile(gaps, 0.95), max(gaps))]
+        return "-"
+    return " / ".join(f"{value:.2f}" for value in (percentile(gaps, 0.5), percentile(gaps, 0.95), max(gaps)))
 
 
 def _totals(outcome: Outcome) -> str:

@@ -15,7 +15,7 @@ from anyio.abc import TaskGroup
 from trunkline_bus import new_id
 
 from .faults import Kind, plan
-from .gaps import gaps, worst
+from .gaps import Gap, gaps, worst
 from .ledger import Account, Auditor, Broken
 from .load import Load
 from .stage import Stage, on_stage
@@ -45,7 +45,7 @@ class Order:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it. ``gaps`` in seconds, ``passing``: errors that ended an HTTP stream but not its turn."""
+    """What came of it. ``passing``: errors that ended an HTTP stream but not its turn."""
 
     order: Order
     seconds: float = 0.0
@@ -53,7 +53,7 @@ class Outcome:
     steered: int = 0
     clients: int = 0
     faults: dict[tuple[str, Kind], int] = field(default_factory=dict)
-    gaps: dict[tuple[str, Kind], list[float]] = field(default_factory=dict)
+    gaps: list[Gap] = field(default_factory=list)
     account: Account = field(default_factory=Account)
     failed_starts: int = 0
     passing: list[str] = field(default_factory=list)
@@ -142,7 +142,7 @@ def _timeline(stage: Stage, load: Load) -> list[str]:
     """Faults and long silences in the order of time, to be read beside the logs."""
     shift = time.time() - anyio.current_time()
     seen = [(sent.turn, one) for sent in load.sent for one in sent.seen if one.client == "feed"]
-    told = [(at, f"{kind} {victim}") for at, victim, kind in stage.struck]
+    told = [(one.at, f"{one.kind} {one.victim}") for one in stage.struck]
     told += [(at, f"{length:.2f} s of silence in {turn}") for at, length, turn in worst(seen, LONG)]
     return [f"{datetime.fromtimestamp(at + shift, UTC):%H:%M:%S.%f} {what}" for at, what in sorted(told)]
 

@@ -59,6 +59,16 @@ class Fault:
         return self.kinds[victim if victim in KINDS else "worker"]
 
 
+@dataclass(frozen=True, slots=True)
+class Struck:
+    """A fault that happened: when, to whom, and whether everybody else was up."""
+
+    at: float
+    victim: str
+    kind: Kind
+    alone: bool
+
+
 def plan(seed: int, count: int, pause: float) -> Iterator[Fault]:
     """``count`` faults, ``pause`` seconds apart on average."""
     draw = random.Random(f"faults/{seed}")

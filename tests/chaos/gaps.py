@@ -1,31 +1,48 @@
 """How long people who were just being answered saw nothing, by fault. No I/O in here."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from .faults import Kind
+from .faults import Struck
 from .transcript import Transcript
 
 REACH = 5.0
 """Seconds after a fault within which a silence may begin that counts as its own."""
 
-Struck = tuple[float, str, Kind]
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """The longest silence in a stream that a fault met in the middle of its text.
 
-def gaps(struck: Sequence[Struck], seen: Iterable[Transcript]) -> dict[tuple[str, Kind], list[float]]:
-    """For each victim and kind: the longest silence in each stream that was in the middle of its text at a fault.
-
-    Streams that the fault did not touch count too, with the pause between two words.
+    ``alone``: everybody else was up, no fault came less than ``REACH`` seconds before, and none while it lasted.
     """
-    found: dict[tuple[str, Kind], list[float]] = {}
-    silences = [list(_silences(one)) for one in seen]
-    for at, victim, kind in struck:
-        for stream in silences:
-            if stream and stream[0][0] < at < stream[-1][1]:
-                lengths = [end - begin for begin, end in stream if end > at and begin < at + REACH]
-                if lengths:
-                    found.setdefault((victim, kind), []).append(max(lengths))
-    return found
+
+    struck: Struck
+    seconds: float
+    alone: bool
+
+
+def gaps(struck: Sequence[Struck], seen: Iterable[Transcript]) -> list[Gap]:
+    """A gap for each fault and each stream, also for those that the fault did not touch."""
+    return [
+        Gap(one, end - begin, one.alone and not _disturbed(one, end, struck))
+        for stream in [list(_silences(transcript)) for transcript in seen]
+        for one in struck
+        if (found := _longest(one, stream)) is not None
+        for begin, end in [found]
+    ]
+
+
+def _longest(struck: Struck, stream: list[tuple[float, float]]) -> tuple[float, float] | None:
+    if not stream or not stream[0][0] < struck.at < stream[-1][1]:
+        return None
+    near = [(begin, end) for begin, end in stream if end > struck.at and begin < struck.at + REACH]
+    return max(near, key=lambda silence: silence[1] - silence[0], default=None)
+
+
+def _disturbed(one: Struck, end: float, struck: Sequence[Struck]) -> bool:
+    return any(one.at - REACH < other.at < end for other in struck if other is not one)
 
 
 def worst(seen: Iterable[tuple[str, Transcript]], least: float) -> list[tuple[float, float, str]]:

@@ -19,7 +19,7 @@ from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_
 from trunkline_bus import connect
 
 from .effects import PLUGIN
-from .faults import WORKERS, Fault, Kind
+from .faults import WORKERS, Fault, Kind, Struck
 from .wire import Wire
 
 STARTS = 10
@@ -37,19 +37,14 @@ class Stage:
         self.audience = audience
         self.problems: list[str] = []
         self.failed_starts = 0
-        self.struck: list[tuple[float, str, Kind]] = []
+        self.struck: list[Struck] = []
         self._wires = wires
         self._down: set[str] = set()
 
     @property
     def counted(self) -> Counter[tuple[str, Kind]]:
         """The faults so far, by victim and kind."""
-        return Counter((victim, kind) for _, victim, kind in self.struck)
-
-    @property
-    def whole(self) -> bool:
-        """Whether nobody is down."""
-        return not self._down
+        return Counter((one.victim, one.kind) for one in self.struck)
 
     async def open(self) -> None:
         """Start all workers, at once."""
@@ -64,8 +59,8 @@ class Stage:
             if victim is not None:
                 break
             await anyio.sleep(0.05)
+        self.struck.append(Struck(anyio.current_time(), victim, fault.kind(victim), alone=not self._down))
         self._down.add(victim)
-        self.struck.append((anyio.current_time(), victim, fault.kind(victim)))
         tasks.start_soon(self._suffer, victim, fault.kind(victim), fault)
         return victim
 
