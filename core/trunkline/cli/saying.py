@@ -23,6 +23,7 @@ FAILED, UNDECIDED = 1, 3
 
 HINTS = {
     "provider_error": '"trunkline doctor --online" asks the provider; "trunkline trace last" names the fault.',
+    "internal": '"trunkline doctor" may know why; so does the log, as logs/say.log in the home folder.',
     "context_overflow": "Begin a new conversation: leave --conversation out.",
 }
 """What a person can do about a turn that failed with a code."""

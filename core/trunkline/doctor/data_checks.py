@@ -4,11 +4,16 @@ import errno
 import os
 import socket
 import stat
+import tomllib
 from pathlib import Path
+
+import msgspec
 
 from trunkline.abc.platform import HealthResult
 from trunkline.doctor.bus_checks import living
 from trunkline.doctor.finding import Patient, bad, fine, odd
+from trunkline.messages.blocks import BlockConfig
+from trunkline.monitor.briefing import PREFERENCES, Preferences
 
 
 async def memory_history(patient: Patient) -> HealthResult:
@@ -44,6 +49,29 @@ async def memory_lock(patient: Patient) -> HealthResult:
         f"Process {holder} holds {patient.home.memory} and is no worker that we know.",
         "Stop it before you start Trunkline, or use another memory root.",
     )
+
+
+async def memory_settings(patient: Patient) -> HealthResult:
+    """memory.settings: `preferences.toml` and each `block.toml` in memory can be read and hold what fits."""
+    root = patient.home.memory
+    blocks = dict.fromkeys(sorted(root.glob("blocks/*/block.toml")), BlockConfig)
+    files: dict[Path, type[msgspec.Struct]] = {root / PREFERENCES: Preferences, **blocks}
+    wrong = [f"{file}: {problem}" for file, type in files.items() if (problem := _problem(file, type))]
+    if not wrong:
+        return fine(f"The preferences and the settings of {len(blocks)} blocks can be read")
+    hint = "Mend the file. Until then the defaults stand in for preferences, and a block of such a file is not run."
+    return odd("; ".join(wrong), hint)
+
+
+def _problem(file: Path, type: type[msgspec.Struct]) -> str:
+    """What is wrong with a file of settings; nothing when it is well or absent."""
+    try:
+        msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), type)
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def _holder(lock: Path) -> int | None:

@@ -29,6 +29,7 @@ CHECKS: dict[str, Check] = {
     "workers.alive": bus_checks.workers_alive,
     "memory.history": data_checks.memory_history,
     "memory.lock": data_checks.memory_lock,
+    "memory.settings": data_checks.memory_settings,
     "gateway.port": data_checks.gateway_port,
     "gateway.local": data_checks.gateway_local,
     "gateway.token": data_checks.gateway_token,

@@ -119,6 +119,23 @@ def test_checks_of_plugins_are_apart_from_each_other(trunkline: Run, tmp_path: P
     assert found["laptop.cloud"]["status"] == "skipped", "DEPLOY-4: nothing goes out unless --online is given"
 
 
+def test_a_file_of_memory_that_was_edited_badly_is_found(trunkline: Run, home: Path) -> None:
+    """The owner's preferences and a block's settings are edited by hand, so somebody has to say what is wrong."""
+    (home / "memory/blocks/garden").mkdir(parents=True)
+    (home / "memory/preferences.toml").write_text("model = 3")
+    (home / "memory/blocks/garden/block.toml").write_text('tools = "all')
+    status, found = examined(trunkline)
+    said = found["memory.settings"]
+    assert (status, said["status"]) == (0, "warning")
+    assert (
+        "preferences.toml: Expected `str | null`" in said["summary"]
+        and "garden/block.toml" in said["summary"]
+    )
+    (home / "memory/preferences.toml").unlink()
+    (home / "memory/blocks/garden/block.toml").write_text('description = "Beans"')
+    assert examined(trunkline)[1]["memory.settings"]["status"] == "ok"
+
+
 def test_the_readable_form_says_the_same(trunkline: Run) -> None:
     """A line a check, and an arrow before what to do."""
     done = trunkline("doctor", env={"TRUNKLINE_RUNTIME__PROVIDER_ADAPTER": "nobody"})

@@ -16,6 +16,7 @@ _ENDINGS = {
 
 _HINTS = {
     "provider_error": '"trunkline doctor --online" (in a shell) asks the provider; /trace names the fault.',
+    "internal": '"trunkline doctor" (in a shell) may know why; so does logs/chat.log in the home folder.',
     "context_overflow": "/new begins a new conversation.",
 }
 
