@@ -53,7 +53,7 @@ async def apply_one(link: Link, spec: StreamSpec | ConsumerSpec) -> Change | Non
         if "error" not in reply:
             return Change(target.kind, target.name, "created")
         if reply["error"].get("err_code") not in _EXISTS:
-            break
+            raise _not_made(target, reply["error"])
     raise _refused(target, reply["error"], ())
 
 
@@ -67,15 +67,27 @@ async def _update(link: Link, target: "_Stream | _Consumer", existing: Mapping[s
     return Change(target.kind, target.name, "updated", differing)
 
 
+def _not_made(target: "_Stream | _Consumer", error: dict[str, Any]) -> Exception:
+    """The server could not create it; when its disk is full it does not say so, hence where to look."""
+    problem = error_of(error, target.label)
+    if type(problem) is not StreamError:
+        return problem
+    return StreamError(
+        f"{target.label} cannot be created: {error.get('description', 'unknown error')}; "
+        f"see that the server's disk has room and can be written, and look at the server's log",
+        problem.code,
+    )
+
+
 def _refused(target: "_Stream | _Consumer", error: dict[str, Any], differing: tuple[str, ...]) -> Exception:
     problem = error_of(error, target.label)
     if type(problem) is not StreamError:
         return problem
     text = str(error.get("description", ""))
     named = [name for name in differing if name.replace("_", " ") in text or name in text] or list(differing)
-    settings = ", ".join(named) or "its settings"
+    settings = f"another {', '.join(named)}" if named else "other settings"
     return TopologyConflict(
-        f"{target.label} exists with another {settings} and the server will not change it: {text}; "
+        f"{target.label} exists with {settings} and the server will not change it: {text}; "
         f"export what it holds and delete it, or keep the old setting",
         setting=named[0] if named else "",
     )

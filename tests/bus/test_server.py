@@ -19,6 +19,7 @@ from trunkline_bus import (
     ServerSettings,
     ServerStartError,
     StorageFull,
+    StreamError,
     apply,
     connect,
 )
@@ -212,6 +213,20 @@ async def test_a_full_disk_is_named_and_healed(
         await bus.append(world.journal, world.Note(text="after"), timeout=20, who="me")
         await eventually(lambda: not server.storage_failed)
         assert [one.data.text async for one in bus.history(world.journal)] == ["before", "after"]
+
+
+async def test_a_stream_that_finds_no_room_is_no_conflict(
+    small_disk: Path, settings_for: Any, world: Any
+) -> None:
+    """When there is no room to create a stream the error says where to look; nobody is told to delete a stream."""
+    settings = ServerSettings(store_dir=small_disk / "nats")
+    async with EmbeddedServer(settings) as server, connect(settings_for(server)) as bus:
+        with suppress(OSError), (small_disk / "hog").open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        with pytest.raises(StreamError, match=f"stream {world.prefix}.*(disk has room|free disk)") as caught:
+            await apply(bus, world.topology)
+        assert "delete" not in str(caught.value)
 
 
 @pytest.mark.kill
