@@ -63,7 +63,7 @@ class FunctionTool(Tool):
         if self._is_async:
             return _as_text(await self.function(**given))
         return _as_text(
-            await anyio.to_thread.run_sync(partial(self.function, **given), abandon_on_cancel=True)
+            await anyio.to_thread.run_sync(partial(_contained, self.function, given), abandon_on_cancel=True)
         )
 
 
@@ -190,6 +190,14 @@ def _documentation(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 def _refuse_unless(fits: object, name: str, why: str, cure: str) -> None:
     if not fits:
         raise PluginError(f"{name} cannot be a tool: {why}.", hint=cure)
+
+
+def _contained(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """Run a function in a thread. A GeneratorExit from it would end every coroutine on its way up, not only ours."""
+    try:
+        return function(**given)
+    except GeneratorExit as error:
+        raise RuntimeError(f"{function.__name__} raised GeneratorExit") from error
 
 
 def _as_text(result: object) -> str:

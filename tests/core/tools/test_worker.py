@@ -98,7 +98,12 @@ class Workshop:
         @trunkline.tool(effect="read")
         def fail_in_thread(kind: str) -> str:
             """Fail in a thread."""
-            raise {"secret": RuntimeError("hunter2"), "exit": SystemExit(3), "told": ToolError("Told.")}[kind]
+            raise {
+                "secret": RuntimeError("hunter2"),
+                "exit": SystemExit(3),
+                "leave": GeneratorExit(),
+                "told": ToolError("Told."),
+            }[kind]
 
         @trunkline.tool(effect="write", paths=("path",))
         async def touch(path: str) -> str:
@@ -288,7 +293,9 @@ async def test_a_tool_s_own_text_passes_and_any_other_exception_does_not(tools: 
     """What is no ToolError becomes a fixed sentence with a reference, and the worker lives."""
     async with tools(Workshop()) as caller:
         assert "Told" in (await caller.call("fail", {"kind": "group"})).output
-        kinds = ["secret", "exit"] + (["interrupt", "stop", "cancel", "self"] if tool == "fail" else [])
+        kinds = ["secret", "exit"] + (
+            ["interrupt", "stop", "cancel", "self"] if tool == "fail" else ["leave"]
+        )
         for kind in kinds:
             outcome = await caller.call(tool, {"kind": kind})
             assert outcome.status == "error"
