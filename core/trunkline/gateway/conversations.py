@@ -68,12 +68,14 @@ class Conversations:
         if not is_key(conversation):
             raise refusal(ErrorCode.NOT_FOUND)
         stored = await self._find(conversation)
-        if stored is not None:
-            return stored.block
-        begun = await self._turns.under_way(conversation)
-        if not begun:
+        if stored is None:
+            begun = await self._turns.under_way(conversation)
+            if begun:
+                return begun[0].request.block
+            stored = await self._find(conversation)  # its first turn may have ended since the first look
+        if stored is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
-        return begun[0].request.block
+        return stored.block
 
     async def view(self, request: GetConversation) -> ConversationView:
         """A conversation with its messages. What a turn under way has said so far is in its feed, not here."""

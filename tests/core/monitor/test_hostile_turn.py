@@ -12,6 +12,8 @@ import trunkline
 from trunkline.abc.context import TurnInfo
 from trunkline.abc.models import ModelAdapter
 from trunkline.abc.tools import Proceed, ToolInvocation
+from trunkline.gateway.conversations import Conversations
+from trunkline.gateway.running import Turns, TurnState
 from trunkline.messages.conversation import Message
 from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.tools import ToolOutcome
@@ -389,3 +391,21 @@ async def test_a_steered_message_sent_again_is_still_part_of_its_turn() -> None:
 
 async def is_said(running: Platform, conversation: str, text: str) -> bool:
     return text in await said_in(running, conversation)
+
+
+async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:
+    """A second message that comes at that moment is not told that there is no such conversation."""
+    tools = Tools()
+    async with scripted(tools) as (running, _):
+        first = await running.send("call:wait {} ;; say:one")
+        await status_is(running, first.turn, "running")
+
+        class Late(Turns):
+            async def under_way(self, conversation: str) -> tuple[TurnState, ...]:
+                tools.gate.set()
+                await running.answer(first)
+                await until(lambda: inbox_is_empty(running, conversation))
+                return await super().under_way(conversation)
+
+        found = Conversations(running.bus, Late(running.bus))
+        assert await found.block_of(first.conversation) == first.block
