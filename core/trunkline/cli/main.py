@@ -23,6 +23,8 @@ COMMANDS: dict[str, str] = {
     "trace": "Draw what happened in a turn.",
     "top": "Watch the platform: workers, partitions, turns, streams, errors.",
     "dead": "Look at messages that nobody could read, and send them again.",
+    "backup": "Write memory, its history and the settings to one archive.",
+    "restore": "Begin a home from a backup.",
 }
 """The commands in the order of the help, with the line that the help shows without importing them.
 

@@ -1,0 +1,106 @@
+"""``trunkline backup FILE``: one archive to start again from."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
+    from trunkline.runtime.backup import Label
+    from trunkline_bus import Bus
+
+EXAMPLES = """
+trunkline backup garden.tar
+trunkline backup garden.tar --force
+trunkline backup everything.tar --with-bus --with-token
+"""
+
+EXPORT_SECONDS = 3_600.0
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--with-token", is_flag=True, help="Take the access token along; whoever has FILE can then come in."
+)
+@click.option(
+    "--with-bus", is_flag=True, help="Take messages and turns under way along; the platform must be stopped."
+)
+@click.option("--force", is_flag=True, help="Replace FILE when it exists.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(file: Path, with_token: bool, with_bus: bool, force: bool, as_json: bool) -> None:
+    """Write memory with its history and the settings to FILE, a tar archive for "trunkline restore".
+
+    It may run while the platform does: memory in it is a picture of one moment. Workspaces are not in it, and keys are
+    not because Trunkline keeps none. The bus is taken only with --with-bus and only when nothing runs, because its
+    store changes while it does; without it, turns that wait for an approval are lost with the machine.
+    """
+    from trunkline.cli.aio import run
+    from trunkline.cli.output import json_out
+    from trunkline.config import load_config
+    from trunkline.runtime.backup import BUS, TOKEN
+
+    config = load_config()
+    _check(config, file, force, with_bus)
+    label = run(_backup, config, file.absolute(), with_token, with_bus)
+    size = file.stat().st_size
+    if as_json:
+        return json_out({"file": str(file), "size": size, "label": label})
+    missing = [part for part in (TOKEN, BUS) if part not in label.holds]
+    click.echo(f"Wrote {', '.join(label.holds)} to {file} ({size / 1024 / 1024:.1f} MB).")
+    click.echo(f"Not in it: {', '.join([*missing, 'workspaces'])}.")
+
+
+def _check(config: "Config", file: Path, force: bool, with_bus: bool) -> None:
+    from trunkline.errors import StorageError, TrunklineError
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.runfile import running_pid
+
+    if file.exists() and not force:
+        raise StorageError(f"{file} exists already.", hint="Choose another name, or give --force.")
+    if not file.absolute().parent.is_dir():
+        raise StorageError(f"There is no folder {file.absolute().parent}.", hint="Make it first.")
+    if with_bus and config.settings.bus.url is not None:
+        raise TrunklineError(
+            "The bus is a server of its own (bus.url), so its store is not here.",
+            hint='Back it up where it runs, with "nats stream backup".',
+        )
+    if with_bus and (pid := running_pid(Home.of(config))) is not None:
+        raise TrunklineError(
+            f"The platform runs (pid {pid}), and the bus store cannot be copied while it does.",
+            hint="Stop it first, or leave --with-bus out.",
+        )
+
+
+async def _backup(config: "Config", file: Path, with_token: bool, with_bus: bool) -> "Label":
+    import tempfile
+
+    import anyio
+
+    from trunkline.runtime.attach import attached
+    from trunkline.runtime.backup import write_backup
+    from trunkline.runtime.home import Home
+    from trunkline.workers import load_worker
+
+    with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.parent) as folder:
+        exported = anyio.Path(folder) / "memory.tar"
+        async with attached(config, load_worker, kinds=("memory",)) as bus:
+            await exported.write_bytes(await _exported(bus))
+        return write_backup(Home.of(config), file, Path(exported), token=with_token, bus=with_bus)
+
+
+async def _exported(bus: "Bus") -> bytes:
+    from trunkline.errors import Unavailable
+    from trunkline.messages.memory import ExportMemory
+    from trunkline.subjects import EXPORTS, MEMORY_EXPORT
+
+    done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=EXPORT_SECONDS)
+    objects = bus.objects(EXPORTS)
+    data = await objects.get(done.object)
+    await objects.delete(done.object)
+    if data is None:
+        raise Unavailable("Memory was exported but did not arrive whole.", hint="Try again.")
+    return data

@@ -1,0 +1,40 @@
+"""``trunkline restore FILE``: a home out of a backup."""
+
+from pathlib import Path
+
+import click
+
+from trunkline.cli.command import Command
+
+EXAMPLES = """
+trunkline restore garden.tar
+TRUNKLINE_HOME=~/second trunkline restore garden.tar
+trunkline restore garden.tar --replace
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--replace", is_flag=True, help="Move what is in the home aside first; nothing is deleted.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(file: Path, replace: bool, as_json: bool) -> None:
+    """Unpack a backup into the home folder, which must not run and must be empty.
+
+    A backup of a newer Trunkline is refused, and a broken one changes nothing.
+    """
+    from trunkline.cli.output import json_out
+    from trunkline.config import find_home
+    from trunkline.runtime.backup import restore_backup
+    from trunkline.runtime.home import Home
+
+    home = Home.at(find_home())
+    done = restore_backup(home, file, replace=replace)
+    if as_json:
+        return json_out(
+            {"home": str(home.path), "label": done.label, "aside": str(done.aside or ""), "moved": done.moved}
+        )
+    click.echo(
+        f"Restored {', '.join(done.label.holds)} of {done.label.created:%Y-%m-%d %H:%M} UTC to {home.path}."
+    )
+    if done.aside is not None:
+        click.echo(f"What was there is in {done.aside}: {', '.join(done.moved)}.")

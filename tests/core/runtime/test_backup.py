@@ -1,0 +1,185 @@
+"""Backup and restore of a home: what is brought back, and what is refused with nothing changed."""
+
+import io
+import json
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from trunkline.errors import TrunklineError
+from trunkline.messages.turn import TurnCancelRequested
+from trunkline.runtime.backup import END, LABEL, SCHEMA, read_label, restore_backup
+from trunkline.runtime.home import Home
+from trunkline.runtime.runfile import AlreadyRunning, instance_lock
+from trunkline.subjects import INBOX
+from trunkline.testing.platform import clean_environ, platform
+
+pytestmark = pytest.mark.anyio
+
+
+def trunkline(home: Path, *arguments: str, ok: bool = True) -> "subprocess.CompletedProcess[str]":
+    done = subprocess.run(
+        [sys.executable, "-m", "trunkline.cli.main", *arguments], env={**clean_environ(), "TRUNKLINE_HOME": str(home)},
+        capture_output=True, text=True, timeout=60, check=False, cwd=home.parent,
+    )  # fmt: skip
+    assert (done.returncode == 0) is ok, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A home with settings, and a memory in which something was changed."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "trunkline.toml").write_text("[gateway]\nport = 0\n[channels]\nenabled = []\n")
+    (tmp_path / "notes.md").write_text("needle")
+    trunkline(home, "memory", "add", "notes.md")
+    return home
+
+
+def archive(
+    path: Path, schema: int = SCHEMA, members: dict[str, bytes] | None = None, **kinds: bytes
+) -> Path:
+    label = {"schema": schema, "version": "9.0.0", "created": "2030-01-01T00:00:00Z", "holds": []}
+    with tarfile.open(path, "w") as tar:
+        for name, data in {LABEL: json.dumps(label).encode(), **(members or {}), END: b""}.items():
+            info = tarfile.TarInfo(name)
+            info.size, info.type = (
+                len(data),
+                kinds.get("type", tarfile.REGTYPE) if name not in (LABEL, END) else tarfile.REGTYPE,
+            )
+            info.linkname = "/etc/passwd"
+            tar.addfile(info, io.BytesIO(data))
+    return path
+
+
+def test_a_home_begins_again_from_its_backup(home: Path, tmp_path: Path) -> None:
+    """Memory with its history and the settings; the file is the owner's only, and without the token."""
+    file = tmp_path / "b.tar"
+    said = json.loads(trunkline(home, "backup", str(file), "--json").stdout)
+    assert said["label"]["holds"] == ["memory", "trunkline.toml"]
+    assert file.stat().st_mode & 0o777 == 0o600
+    again = tmp_path / "again"
+    trunkline(again, "restore", str(file))
+    assert (again / "trunkline.toml").read_text() == (home / "trunkline.toml").read_text()
+    assert "needle" in trunkline(again, "memory", "search", "needle").stdout
+    logs = [
+        subprocess.check_output(["git", "-C", str(one / "memory"), "log", "--format=%H %s"], text=True)
+        for one in (home, again)
+    ]
+    assert logs[0] == logs[1]
+    assert not (again / "token").exists()
+
+
+def test_the_token_only_when_asked_for(home: Path, tmp_path: Path) -> None:
+    """--with-token; it is the owner's only after the restore too."""
+    (home / "token").write_text("secret-token")
+    trunkline(home, "backup", str(tmp_path / "b.tar"))
+    assert b"secret-token" not in (tmp_path / "b.tar").read_bytes()
+    trunkline(home, "backup", str(tmp_path / "b.tar"), "--force", "--with-token")
+    trunkline(tmp_path / "again", "restore", str(tmp_path / "b.tar"))
+    token = tmp_path / "again/token"
+    assert token.read_text() == "secret-token" and token.stat().st_mode & 0o777 == 0o600
+
+
+async def test_the_bus_store_brings_back_what_was_under_way(home: Path, tmp_path: Path) -> None:
+    """A message nobody had taken is in the inbox of the restored home. While the platform runs it is refused."""
+    file = tmp_path / "b.tar"
+    async with platform(home, workers=("memory",)) as running:
+        await running.bus.append(INBOX, TurnCancelRequested(turn="t", by="ann"), conversation="conv_1")
+        refused = trunkline(home, "backup", str(file), "--with-bus", ok=False)
+        assert "while it does" in refused.stderr and not file.exists()
+    trunkline(home, "backup", str(file), "--with-bus")
+    trunkline(tmp_path / "again", "restore", str(file))
+    seen = json.loads(trunkline(tmp_path / "again", "top", "--once", "--json").stdout)
+    assert seen["waiting"] == 1
+
+
+def test_a_home_that_is_not_empty_is_left_alone_unless_told(home: Path, tmp_path: Path) -> None:
+    """Refused; with --replace what was there lies aside, whole."""
+    file = tmp_path / "b.tar"
+    trunkline(home, "backup", str(file))
+    before = sorted(path for path in home.rglob("*"))
+    assert "is not empty" in trunkline(home, "restore", str(file), ok=False).stderr
+    assert sorted(path for path in home.rglob("*")) == before
+    (home / "memory/mine.md").write_text("later")
+    done = json.loads(trunkline(home, "restore", str(file), "--replace", "--json").stdout)
+    assert Path(done["aside"], "memory/mine.md").read_text() == "later"
+    assert not (home / "memory/mine.md").exists()
+    assert "needle" in trunkline(home, "memory", "search", "needle").stdout
+
+
+def test_a_newer_archive_is_refused(tmp_path: Path) -> None:
+    """Never a downgrade: the sentence names the version that made it, and nothing is touched."""
+    home = Home.at(tmp_path / "home")
+    file = archive(tmp_path / "new.tar", SCHEMA + 1)
+    with pytest.raises(TrunklineError, match=r"9\.0\.0.*newer"):
+        restore_backup(home, file)
+    assert not home.path.exists()
+
+
+def test_a_home_that_runs_is_refused(tmp_path: Path) -> None:
+    """Nobody changes memory under a running worker."""
+    home = Home.at(tmp_path / "home")
+    home.run.mkdir(parents=True)
+    with instance_lock(home), pytest.raises(AlreadyRunning):
+        restore_backup(home, archive(tmp_path / "x.tar"))
+
+
+@pytest.mark.parametrize("name", ["../outside", "/tmp/outside", "memory/../../outside"])
+def test_a_path_that_leaves_the_home_is_refused(tmp_path: Path, name: str) -> None:
+    """An archive may come from anywhere."""
+    home = Home.at(tmp_path / "home")
+    with pytest.raises(TrunklineError, match="which no backup does"):
+        restore_backup(home, archive(tmp_path / "x.tar", members={name: b"x"}))
+    assert [path.name for path in home.path.iterdir()] == ["run"]
+    assert not (tmp_path / "outside").exists()
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+def test_a_link_or_a_device_is_refused(tmp_path: Path, kind: bytes) -> None:
+    """Only plain files and folders."""
+    with pytest.raises(TrunklineError, match="which no backup does"):
+        restore_backup(
+            Home.at(tmp_path / "home"), archive(tmp_path / "x.tar", members={"memory/a": b""}, type=kind)
+        )
+
+
+def test_a_broken_archive_changes_nothing(home: Path, tmp_path: Path) -> None:
+    """Cut short anywhere, between two members too: one sentence, and the home is as it was."""
+    file = tmp_path / "b.tar"
+    trunkline(home, "backup", str(file))
+    whole = file.read_bytes()
+    with tarfile.open(file) as tar:
+        starts = [member.offset for member in tar]
+    target = Home.at(tmp_path / "again")
+    for length in [
+        0,
+        100,
+        len(whole) // 3,
+        *starts[1::3],
+        *(start + 512 for start in starts[:-1:3]),
+        starts[-1],
+    ]:
+        file.write_bytes(whole[:length])
+        with pytest.raises(TrunklineError):
+            restore_backup(target, file)
+        left = [path.name for path in target.path.iterdir()] if target.path.exists() else []
+        assert left in ([], ["run"]), length
+
+
+def test_what_is_no_backup_is_said_so(tmp_path: Path) -> None:
+    """Another tar, and a file that is none at all."""
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        tar.addfile(tarfile.TarInfo("README.txt"))
+    with pytest.raises(TrunklineError, match="not a backup"):
+        read_label(tmp_path / "x.tar")
+    with pytest.raises(TrunklineError, match="There is no file"):
+        read_label(tmp_path / "nothing.tar")
+    (tmp_path / "y.tar").write_bytes(msgspec.json.encode({"schema": 1}) * 100)
+    with pytest.raises(TrunklineError):
+        read_label(tmp_path / "y.tar")
