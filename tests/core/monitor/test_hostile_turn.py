@@ -13,6 +13,7 @@ from trunkline.abc.context import TurnInfo
 from trunkline.abc.models import ModelAdapter
 from trunkline.abc.tools import Proceed, ToolInvocation
 from trunkline.gateway.conversations import Conversations
+from trunkline.gateway.known_blocks import KnownBlocks
 from trunkline.gateway.running import Turns, TurnState
 from trunkline.messages.conversation import Message
 from trunkline.messages.gateway import MessageAccepted
@@ -407,5 +408,5 @@ async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:
                 await until(lambda: inbox_is_empty(running, conversation))
                 return await super().under_way(conversation)
 
-        found = Conversations(running.bus, Late(running.bus))
+        found = Conversations(running.bus, Late(running.bus), KnownBlocks(running.bus))
         assert await found.block_of(first.conversation) == first.block
