@@ -15,6 +15,9 @@ from trunkline_bus import key_of
 UNFINISHED = "The turn ended before this call did; whether it took effect is not known."
 """The result of a call that was under way when the turn was cancelled."""
 
+UNDECIDED = "The turn ended before anybody decided about this call; it was not run."
+"""The result of a call that a person was still to allow."""
+
 
 def message_id(turn: str, *parts: str) -> str:
     """The id of a message that this turn makes."""
@@ -72,7 +75,7 @@ def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
         if action.outcome is not None:
             yield _result(turn, step, action.call, action.outcome.output, action.outcome.status != "ok")
         elif closing and not action.client:
-            yield _result(turn, step, action.call, UNFINISHED, True)
+            yield _result(turn, step, action.call, UNDECIDED if action.waiting else UNFINISHED, True)
     yield from step.steered
 
 

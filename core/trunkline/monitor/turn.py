@@ -185,8 +185,8 @@ class Turn:
         }
 
     def accepts(self, entry: JournalEntry) -> bool:
-        """Whether the table has a place for the entry now."""
-        return type(entry) in TRANSITIONS[self.phase]
+        """Whether the table has a place for the entry now. A turn that is about to stop answers nobody else."""
+        return type(entry) in TRANSITIONS[self.phase] and not (self.stopping and isinstance(entry, Steered))
 
     def apply(self, entry: JournalEntry) -> None:
         """Take in an entry that is in the journal. Raises TurnProtocolError when it has no place here."""
@@ -343,8 +343,9 @@ def _after_answer(turn: Turn) -> Phase:
 
 
 def _after_tool(turn: Turn) -> Phase:
-    """Go on when every call has its result."""
-    return Phase.ACTING if any(action.open for action in turn.actions) else _after_results(turn)
+    """Go on when every call has its result. A turn that is about to stop asks nobody any more."""
+    due = [action for action in turn.actions if action.open and not (turn.stopping and action.waiting)]
+    return Phase.ACTING if due else _after_results(turn)
 
 
 def _after_results(turn: Turn) -> Phase:
@@ -358,7 +359,13 @@ def _after_results(turn: Turn) -> Phase:
 
 
 def _after_cancel(turn: Turn) -> Phase:
-    return Phase.CLOSING if turn.reason == "cancelled" else turn.phase
+    """End now, or when the model has answered and its calls are done."""
+    return Phase.CLOSING if turn.reason == "cancelled" else Phase.THINKING
+
+
+def _after_cancel_of_calls(turn: Turn) -> Phase:
+    """End now, or when the calls are done."""
+    return Phase.CLOSING if turn.reason == "cancelled" else _after_tool(turn)
 
 
 Next = Phase | Callable[[Turn], Phase]
@@ -383,11 +390,11 @@ TRANSITIONS: Mapping[Phase, Mapping[type, Next]] = {
     Phase.ACTING: {
         ToolPlanned: Phase.ACTING,
         ToolFinished: _after_tool,
-        ApprovalAsked: Phase.ACTING,
+        ApprovalAsked: _after_tool,
         ApprovalRecorded: _after_tool,
         Parked: Phase.PARKED,
         Steered: Phase.ACTING,
-        CancelRecorded: _after_cancel,
+        CancelRecorded: _after_cancel_of_calls,
         Resumed: Phase.ACTING,
         Finished: Phase.DONE,
     },

@@ -26,7 +26,7 @@ from trunkline.messages.turn import (
     ToolPlanned,
     TurnRequested,
 )
-from trunkline.monitor.transcript import UNFINISHED, last_answer, new_messages
+from trunkline.monitor.transcript import UNDECIDED, UNFINISHED, last_answer, new_messages
 from trunkline.monitor.turn import (
     TRANSITIONS,
     AskModel,
@@ -147,6 +147,30 @@ def test_stopping_after_the_step_lets_the_tools_finish() -> None:
     _, runs = turn.advance(ModelCallFinished(step=0, tool_calls=calls("a")))
     assert turn.advance(CancelRecorded(by="owner", mode="after_step"))[1] == ()
     assert turn.advance(result(runs[0]))[1] == (Store("stopped"),)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cancelled_first", [True, False])
+def test_a_turn_that_is_to_stop_asks_nobody(cancelled_first: bool) -> None:
+    """With nothing but a question left in its last step it ends, instead of waiting for an answer it has no use for."""
+    turn = Turn()
+    started(turn)
+    _, runs = turn.advance(ModelCallFinished(step=0, tool_calls=calls("safe", "risky")))
+    asked = ApprovalAsked(call_id="c1", call_hash="h", question="Run risky?")
+    stop = CancelRecorded(by="owner", mode="after_step")
+    for entry in (stop, asked) if cancelled_first else (asked, stop):
+        assert turn.advance(entry)[1] == ()
+    assert turn.advance(result(runs[0]))[1] == (Store("stopped"),)  # type: ignore[arg-type]
+    assert [m.content for m in new_messages(turn, closing=True)][2:] == ["ok", UNDECIDED]
+
+
+def test_a_turn_that_is_to_stop_takes_no_more_messages_in() -> None:
+    """It would not answer them; they become turns of their own."""
+    turn = Turn()
+    started(turn)
+    turn.advance(CancelRecorded(by="owner", mode="after_step"))
+    late = Steered(message=Message(id="msg_s", role="user", content="and this"))
+    assert turn.advance(late) == ((), ()) and not turn.knows("msg_s")
+    assert turn.advance(ModelCallFinished(step=0, text="one"))[1] == (Store("stop"),)
 
 
 def test_an_approval_parks_the_turn_once_nothing_else_runs() -> None:
