@@ -159,6 +159,8 @@ class Messages:
 
 def _request(message: SendMessage, sender: Sender, block: str, conversation: str, turn: str) -> TurnRequested:
     first, history = _first_message(message, turn)
+    if history is None and message.conversation is None and message.client_id is None:
+        history = ()  # the conversation begins with this message: nothing is to be loaded
     return TurnRequested(
         turn=turn,
         block=block,

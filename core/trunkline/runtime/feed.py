@@ -40,13 +40,21 @@ class TurnNotFound(RemoteFault, LookupError):
 
 class FeedReader:
     """A ``Watch``: iterate over it once. ``patience`` is how many silent seconds pass before the journal is asked.
+    ``fresh`` says that the turn was accepted just now: nothing is looked up before something turns out to be missing.
 
     Raises ``ValueError`` for an ``after`` that is no position, and ``TurnNotFound`` while iterating. While the bus
     is away the reader waits for it.
     """
 
     def __init__(
-        self, bus: Bus, conversation: str, turn: str, *, after: str = "", patience: float = 2.0
+        self,
+        bus: Bus,
+        conversation: str,
+        turn: str,
+        *,
+        after: str = "",
+        patience: float = 2.0,
+        fresh: bool = False,
     ) -> None:
         self._chain = parse_position(after)
         self.position = after
@@ -54,6 +62,7 @@ class FeedReader:
         self._conversation = conversation
         self._turn = turn
         self._patience = patience
+        self._fresh = fresh and not after
         self._merge = FeedMerge()
         self._live = _LiveItems()
         self._last_seq = 0
@@ -76,7 +85,9 @@ class FeedReader:
             FEED, self._live.put, limit=1, conversation=self._conversation, turn=self._turn
         )
         try:
-            await self._begin()
+            if not self._fresh:
+                await self._begin()
+            self._note_progress()
             while True:
                 for position, event in self._merge.take():
                     self.position = position
@@ -98,7 +109,6 @@ class FeedReader:
             stored = [*stored, *await self._told_by_journal()]
         self._merge.resume(self.position, stored)
         self._merge.offer_stored(stored)
-        self._note_progress()
 
     async def _stored_up_to_position(self) -> list[FeedItem]:
         """The stored feed; what a reader was shown live may take a moment to be stored."""

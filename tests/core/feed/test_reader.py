@@ -93,6 +93,19 @@ async def test_what_was_said_before_and_what_comes_live(accepted: Bus) -> None:
     assert events == [delta(0, "ab"), delta(2, "cd"), ENDED]
 
 
+async def test_a_fresh_turn_may_be_quicker_than_its_reader(accepted: Bus) -> None:
+    """A reader that looks nothing up at first misses nothing: neither the beginning nor a whole short answer."""
+    bus = accepted
+    watch = FeedReader(bus, CONV, TURN, fresh=True)
+    await publish(bus, 1, delta(0, "ab"), ENDED)
+    assert await seen(watch) == [delta(0, "ab"), ENDED]
+
+    late = FeedReader(bus, CONV, TURN, fresh=True).events()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(publish, bus, 2, delta(0, "ab"), delta(2, "cd"), ENDED)
+        assert [event async for event in late] == [delta(0, "ab"), delta(2, "cd"), ENDED]
+
+
 async def test_the_position_leads_back_to_the_same_place(accepted: Bus) -> None:
     """A reader with the position of an event goes on right behind it."""
     bus = accepted

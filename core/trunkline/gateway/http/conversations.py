@@ -70,11 +70,11 @@ ROUTES = (
 )
 
 
-def watch_turn(request: Request, accepted: MessageAccepted) -> EventStream:
-    """The response that shows a turn from where the client has stopped."""
-    parts = parts_of(request)
+def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = False) -> EventStream:
+    """The response that shows a turn from where the client has stopped. See ``FeedReader`` for ``fresh``."""
+    parts, after = parts_of(request), position_in(request)
     try:
-        watch = FeedReader(parts.bus, accepted.conversation, accepted.turn, after=position_in(request))
+        watch = FeedReader(parts.bus, accepted.conversation, accepted.turn, after=after, fresh=fresh)
     except ValueError as error:
         raise refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
@@ -112,7 +112,7 @@ async def _take_in(request: Request, conversation: str | None) -> ASGIApp:
         metadata=new.metadata,
     )
     accepted = await parts.messages.send(message, sender_of(request))
-    return watch_turn(request, accepted)
+    return watch_turn(request, accepted, fresh=not accepted.duplicate)
 
 
 def _line(summary: ConversationSummary) -> ConversationLine:

@@ -60,7 +60,7 @@ async def chat_completions(request: Request) -> ASGIApp:
         return reply(error_object(ErrorCode.NOT_FOUND, param="model", named="model_not_found"), 404)
     accepted = await parts.messages.send(message, sender_of(request))
     answer = _Answer(accepted.turn, chat.model)
-    watch = FeedReader(parts.bus, accepted.conversation, accepted.turn)
+    watch = FeedReader(parts.bus, accepted.conversation, accepted.turn, fresh=not accepted.duplicate)
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
     if chat.stream:
         with_usage = chat.stream_options is not None and chat.stream_options.include_usage
