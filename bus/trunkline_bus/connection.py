@@ -49,7 +49,10 @@ class Bus:
         self.link = link
         self.group = group
         codec = Codec()
-        store = ObjectStore(link, ObjectStoreSpec(name=settings.claims, ttl=settings.claim_ttl))
+        bucket = ObjectStoreSpec(
+            name=settings.claims, ttl=settings.claim_ttl, replicas=settings.claim_replicas
+        )
+        store = ObjectStore(link, bucket)
         claims = Claims(store, min(settings.claim_threshold, link.max_payload - 4096))
         self.outbound = Outbound(settings.name, codec, claims, middleware)
         self.inbound = Inbound(link, codec, claims, self.outbound, middleware)

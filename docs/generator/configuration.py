@@ -46,6 +46,8 @@ MEANING = {
     "bus.user": "the user for that server",
     "bus.password": "the user's password",
     "bus.credentials_file": "a NATS credentials file, in place of user and password",
+    "bus.inbox_prefix": "the first part of reply subjects; `{user}` at its end stands for `bus.user`",
+    "bus.prepare": "whether workers make the streams they need. `false`: `trunkline run streams` does",
     "bus.replicas": "on how many servers of a cluster each stream is kept",
     "bus.journal_days": "how long journals of turns and the effect ledger are kept, in days",
     "bus.feed_hours": "how long the feed can be read again, in hours",

@@ -28,7 +28,8 @@ TRUNKLINE_BUS__URL=nats://bus:4222 trunkline run memory --log json
 def command(worker: str, url: str | None, log_format: str) -> None:
     """Run one WORKER: gateway, monitor, tools, memory or channels.
 
-    Any number of workers of a kind may run, on any machine that reaches the bus. SIGTERM drains.
+    Any number of workers of a kind may run, on any machine that reaches the bus. SIGTERM drains. The WORKER streams
+    makes the streams and keeps them, for workers that run with bus.prepare = false.
     """
     from trunkline.cli.aio import run
 
@@ -36,6 +37,8 @@ def command(worker: str, url: str | None, log_format: str) -> None:
 
 
 async def _run(kind: str, url: str | None, log_format: str) -> None:
+    from functools import partial
+
     import anyio
 
     from trunkline.cli.logs import set_up_logs
@@ -43,9 +46,10 @@ async def _run(kind: str, url: str | None, log_format: str) -> None:
     from trunkline.runtime.home import Home
     from trunkline.runtime.host import HostSettings, host
     from trunkline.runtime.signals import stop_on_signals
+    from trunkline.runtime.streams import keep_streams
     from trunkline.workers import load_worker
 
-    worker_type = load_worker(kind)
+    hosted = keep_streams if kind == "streams" else partial(host, load_worker(kind))
     config = load_config(flags={"bus.url": url})
     settings = HostSettings(config, _bus(config))
     Home.of(config).prepare()
@@ -53,7 +57,7 @@ async def _run(kind: str, url: str | None, log_format: str) -> None:
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
             await tasks.start(stop_on_signals, stop, tasks.cancel_scope)
-            await host(worker_type, settings, stop, task_status=_Ready())
+            await hosted(settings, stop, task_status=_Ready())
             tasks.cancel_scope.cancel()
 
 
@@ -78,6 +82,8 @@ class _Ready:
     """Says that the worker is open."""
 
     def started(self, value: "Worker | None" = None) -> None:
-        if value is not None:
+        if value is None:
+            click.echo("The streams are ready")
+        else:
             at = f" at {value.address}" if value.address else ""
             click.echo(f"The {value.kind} worker is ready{at}")

@@ -28,12 +28,18 @@ class RuntimeSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BusSection(msgspec.Struct, frozen=True, kw_only=True):
-    """``[bus]``: where NATS is. Without a ``url`` the embedded server is used."""
+    """``[bus]``: where NATS is. Without a ``url`` the embedded server is used.
+
+    ``inbox_prefix`` is the first part of reply subjects, with the user for ``{user}``. Without ``prepare`` workers
+    make no streams and stand on those that ``trunkline run streams`` keeps.
+    """
 
     url: str | None = None
     user: str | None = None
     password: Secret | None = None
     credentials_file: Path | None = None
+    inbox_prefix: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+(\{user\})?$")] = "_INBOX"
+    prepare: bool = True
     replicas: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
     journal_days: Annotated[float, msgspec.Meta(gt=0)] = 30.0
     feed_hours: Annotated[float, msgspec.Meta(gt=0)] = 1.0

@@ -25,7 +25,9 @@ def bus_settings(
         user=user,
         password=password,
         credentials_file=credentials,
+        inbox_prefix=config.settings.bus.inbox_prefix.replace("{user}", user or ""),
         dead_letters=DEAD_LETTERS,
         claims=CLAIMS.name,
         claim_ttl=CLAIMS.ttl,
+        claim_replicas=config.settings.bus.replicas,
     )

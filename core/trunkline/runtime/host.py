@@ -85,7 +85,8 @@ async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[Wo
     async with AsyncExitStack() as stack:
         bus = await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
         if settings.prepare_bus:
-            stack.callback(await keep_topology(bus, config))
+            if config.settings.bus.prepare:
+                stack.callback(await keep_topology(bus, config))
             await enter_tracing(stack, bus, config, f"trunkline-{kind}")
         await _enter_lifespans(stack, plugins, kind, bus)
         answering = await stack.enter_async_context(

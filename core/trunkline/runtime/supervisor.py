@@ -115,7 +115,8 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
         instance.server = server
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
-    stack.callback(await keep_topology(bus, config))
+    if instance.server is not None or config.settings.bus.prepare:
+        stack.callback(await keep_topology(bus, config))
     await enter_tracing(stack, bus, config, "trunkline")
 
 

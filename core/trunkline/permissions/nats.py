@@ -1,0 +1,62 @@
+"""Grants as the ``accounts`` block of a nats-server's configuration. Passwords are names of environment variables."""
+
+import re
+from collections.abc import Iterator
+
+from trunkline.permissions.grants import grants
+from trunkline.permissions.roles import Role, roles
+
+ACCOUNT = "TRUNKLINE"
+_CHANNEL = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+
+HEAD = """\
+# Made by `python -m trunkline.permissions` from core/trunkline/permissions/roles.py. Do not edit it here.
+# Each user may do what stands in its lists and nothing else. Passwords come from the server's environment.
+"""
+
+
+def accounts(channels: tuple[str, ...]) -> str:
+    """The configuration for an installation with these channels.
+
+    Raises:
+        ValueError: a channel's name is none, stands there twice, or is one that the operator speaks under.
+    """
+    everybody = roles(_checked(channels))
+    users = "\n".join(_user(role, everybody) for role in everybody)
+    return (
+        f"{HEAD}accounts {{\n  {ACCOUNT} {{\n    jetstream: enabled\n    users: [\n{users}\n    ]\n  }}\n}}\n"
+    )
+
+
+def password_variable(user: str) -> str:
+    """The environment variable that holds a user's password on the server."""
+    return "TRUNKLINE_NATS_" + user.upper().replace("-", "_")
+
+
+def _checked(channels: tuple[str, ...]) -> tuple[str, ...]:
+    variables = [password_variable(name) for name in channels]
+    for name in channels:
+        taken = name in ("cli", "terminal", "http") or variables.count(password_variable(name)) > 1
+        if taken or _CHANNEL.fullmatch(name) is None:
+            raise ValueError(
+                f"{name!r} cannot be a channel's user: write each channel once, in a-z, 0-9 and -; "
+                "cli and terminal are the operator's, http the gateway's own"
+            )
+    return channels
+
+
+def _user(role: Role, everybody: tuple[Role, ...]) -> str:
+    given = grants(role, everybody)
+    lines = (
+        f"      {{ user: {role.name}, password: ${password_variable(role.name)}, permissions: {{",
+        *_list("publish", given.publish),
+        *_list("subscribe", given.subscribe),
+        "      } }",
+    )
+    return "\n".join(lines)
+
+
+def _list(verb: str, subjects: tuple[str, ...]) -> Iterator[str]:
+    yield f"        {verb}: {{ allow: ["
+    yield from (f'          "{subject}"' for subject in subjects)
+    yield "        ] }"

@@ -1,0 +1,142 @@
+"""What each kind of process does on the bus, in terms of ``trunkline.subjects``. A table: no NATS subjects in here.
+
+A new endpoint, topic or bucket is denied to everybody until it stands here.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from trunkline import subjects as s
+from trunkline_bus import BucketSpec, ConsumerSpec, Endpoint, ObjectStoreSpec, Topic
+
+Endpoints = tuple[Endpoint[Any, Any], ...]
+Topics = tuple[Topic[Any], ...]
+
+GATEWAY_DOORS: Endpoints = (
+    s.SEND, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.CANCEL_TURN, s.DECIDE_APPROVAL, s.GET_TURN, s.LIST_BLOCKS,
+    s.SHOW_BLOCK,
+)  # fmt: skip
+"""What every channel may ask of the gateway."""
+
+BLOCK_CHANGES: Endpoints = (s.CREATE_BLOCK, s.ARCHIVE_BLOCK, s.RESTORE_BLOCK, s.DELETE_BLOCK)
+
+BLOCK_MEMORY: Endpoints = (
+    s.MEMORY_READ, s.MEMORY_WRITE, s.MEMORY_EDIT, s.MEMORY_DELETE, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
+)  # fmt: skip
+"""What the ``Memory`` that tools and context sources are given asks for."""
+
+MEMORY_SERVICE: Endpoints = (
+    *BLOCK_MEMORY, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_MOVE, s.MEMORY_EXPORT,
+    s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS, s.MEMORY_FIND_CONVERSATION,
+)  # fmt: skip
+
+FEED_READER: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM)
+"""The streams that ``runtime/feed.py`` reads to show a turn without a gap."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Role:
+    """One kind of process; ``name`` is its NATS user.
+
+    ``serves`` and ``calls`` are endpoints, ``says`` topics it publishes or stores, ``hears`` topics it listens to.
+    ``reads`` are streams that it reads stored messages of, ``removes`` those it deletes single messages of, and
+    ``consumes`` the consumers it pulls from. ``keeps`` are buckets it writes, ``looks`` those it reads. ``brings`` are
+    object buckets it puts objects in, ``fetches`` those whose objects it reads and deletes. ``channels`` are the names
+    under which it speaks to the gateway. ``discovers`` lets it ask services who they are, ``watches`` lets it see the
+    settings and sizes of every stream. ``prepares`` lets it make and change streams and nothing else.
+    """
+
+    name: str
+    serves: Endpoints = ()
+    calls: Endpoints = ()
+    says: Topics = ()
+    hears: Topics = ()
+    reads: tuple[str, ...] = ()
+    removes: tuple[str, ...] = ()
+    consumes: tuple[ConsumerSpec, ...] = ()
+    keeps: tuple[BucketSpec[Any], ...] = ()
+    looks: tuple[BucketSpec[Any], ...] = ()
+    brings: tuple[ObjectStoreSpec, ...] = ()
+    fetches: tuple[ObjectStoreSpec, ...] = ()
+    channels: tuple[str, ...] = ()
+    worker: bool = True
+    discovers: bool = False
+    watches: bool = False
+    prepares: bool = False
+
+
+GATEWAY = Role(
+    name="gateway",
+    serves=(*GATEWAY_DOORS, *BLOCK_CHANGES, s.STORE_MESSAGES, s.LOAD_MESSAGES),
+    calls=(
+        s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_LIST, s.MEMORY_MOVE, s.MEMORY_DELETE,
+        s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS,
+        s.MEMORY_FIND_CONVERSATION,
+    ),
+    says=(s.INBOX,),
+    hears=(s.FEED, s.MEMORY_CHANGED),
+    reads=FEED_READER,
+    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
+)  # fmt: skip
+
+MONITOR = Role(
+    name="monitor",
+    calls=(
+        s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
+    ),
+    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL),
+    reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM),
+    removes=(s.INBOX_STREAM,),
+    consumes=tuple(s.inbox_consumer(partition) for partition in range(s.PARTITIONS)),
+    keeps=(s.PULSE_BUCKET,),
+    looks=(s.WORKER_BUCKET,),
+)  # fmt: skip
+
+TOOLS = Role(
+    name="tools",
+    serves=(s.LIST_TOOLS, s.CALL_TOOL),
+    calls=(*BLOCK_MEMORY, s.MEMORY_EXPORT),
+    says=(s.EFFECT,),
+    hears=(s.EFFECT, s.CANCEL_CALL, s.MEMORY_CHANGED),
+    reads=(s.EFFECT_STREAM,),
+    looks=(s.WORKER_BUCKET,),
+    fetches=(s.EXPORTS,),
+)
+
+MEMORY = Role(name="memory", serves=MEMORY_SERVICE, says=(s.MEMORY_CHANGED,), brings=(s.EXPORTS,))
+
+OPERATOR = Role(
+    name="operator",
+    calls=(
+        *GATEWAY_DOORS, *BLOCK_CHANGES, s.MEMORY_READ, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
+        s.MEMORY_WRITE_MANY, s.MEMORY_EXPORT,
+    ),
+    says=(s.INBOX,),  # `trunkline dead retry` puts a message back
+    hears=(s.FEED,),
+    reads=(*FEED_READER, s.FACT_STREAM, s.SPAN_STREAM, s.DEAD_STREAM),
+    removes=(s.DEAD_STREAM,),
+    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
+    fetches=(s.EXPORTS,),
+    channels=("cli", "terminal"),
+    worker=False,
+    discovers=True,
+    watches=True,
+)  # fmt: skip
+
+STREAMS = Role(name="streams", worker=False, prepares=True)
+
+
+def channel(name: str) -> Role:
+    """The channels worker that runs the channel ``name`` and speaks for no other."""
+    return Role(
+        name=f"channel-{name}",
+        calls=GATEWAY_DOORS,
+        hears=(s.FEED,),
+        reads=FEED_READER,
+        channels=(name,),
+    )
+
+
+def roles(channels: tuple[str, ...]) -> tuple[Role, ...]:
+    """Every role of an installation with these channels."""
+    return (GATEWAY, MONITOR, TOOLS, MEMORY, *map(channel, channels), OPERATOR, STREAMS)
