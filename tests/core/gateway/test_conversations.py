@@ -232,6 +232,17 @@ async def test_bad_messages_change_nothing(house: House, body: bytes, status: in
     assert house.monitor.seen == []
 
 
+async def test_why_a_request_is_not_valid_stands_in_the_log(
+    house: House, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The client gets the fixed sentence and a correlation id; under that id the log says what was wrong."""
+    caplog.set_level("INFO", "trunkline.gateway")
+    response = await house.http.post(NEW, json={"message": "hi"})
+    assert response.json() == {"code": "invalid_request", "message": "The request is not valid."}
+    [line] = [text for text in caplog.messages if response.headers["x-correlation-id"] in text]
+    assert "missing required field `content`" in line and "\n" not in line
+
+
 @pytest.mark.parametrize("conversation", ["conv_none", "..%2f..%2fetc", "a" * 200, "*", "conv_%00"])
 async def test_unknown_conversations_are_not_found(house: House, conversation: str) -> None:
     """PA-T11: an unknown id is 404 for reading and for going on, whatever it looks like."""

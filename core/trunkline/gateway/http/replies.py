@@ -1,5 +1,6 @@
 """JSON responses, and the HTTP shape of every failure."""
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,9 @@ from starlette.responses import Response
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.gateway.faults import refused
 from trunkline.gateway.http.schemas import Error
+from trunkline_bus import Refusal
+
+log = logging.getLogger(__name__)
 
 STATUS: dict[ErrorCode, int] = {
     ErrorCode.INVALID_REQUEST: 400,
@@ -64,5 +68,13 @@ async def failed(request: Request, error: Exception) -> Response:
 
 
 def code_for(request: Request, error: Exception) -> ErrorCode:
-    """The code of any failure; what must not be shown is logged under the request's correlation id."""
-    return ErrorCode(refused(error, request.scope[CORRELATION]).code)
+    """The code of any failure; what must not be shown is logged under the request's correlation id.
+
+    So is why a request is not valid: its sender reads the log of the platform as a rule, and is told nothing else.
+    """
+    reference = request.scope[CORRELATION]
+    code = ErrorCode(refused(error, reference).code)
+    if code is ErrorCode.INVALID_REQUEST and isinstance(error, Refusal):
+        where = f"{request.method} {request.url.path!r:.200}"
+        log.info("not a valid request (%s): %s: %.400r", reference, where, error.message)
+    return code
