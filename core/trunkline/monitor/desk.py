@@ -127,7 +127,7 @@ class TurnDesk:
     async def drain(self) -> None:
         """Begin nothing more, give back what has not begun, and return when what runs is done."""
         self._draining = True
-        for lane in self._lanes.values():
+        for lane in tuple(self._lanes.values()):
             for held in lane.waiting:
                 await held.hand_back()
             lane.drop()

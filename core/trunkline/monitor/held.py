@@ -2,7 +2,7 @@
 
 from trunkline.messages.turn import InboxItem
 from trunkline.subjects import INBOX
-from trunkline_bus import Bus, BusError, Delivery
+from trunkline_bus import Bus, BusError, Delivery, Stored
 
 
 class Held:
@@ -12,19 +12,14 @@ class Held:
     the dead owner's acknowledgement has none yet: it is deleted when done, or settled by the redelivery that comes.
     """
 
-    def __init__(
-        self,
-        bus: Bus,
-        seq: int,
-        conversation: str,
-        item: InboxItem,
-        delivery: Delivery[InboxItem] | None = None,
-    ) -> None:
+    def __init__(self, bus: Bus, stored: Stored[InboxItem]) -> None:
         self._bus = bus
-        self.seq = seq
-        self.conversation = conversation
-        self.item = item
-        self.delivery = delivery
+        self.id = stored.envelope.id
+        """Tells items apart for good; a server whose folder was deleted gives the same sequences out again."""
+        self.seq = stored.seq
+        self.conversation = stored.keys["conversation"]
+        self.item = stored.data
+        self.delivery = stored if isinstance(stored, Delivery) else None
         self.done = False
 
     async def keep(self) -> None:

@@ -33,8 +33,8 @@ class Inbox:
     def __init__(self, bus: Bus, offer: Offer) -> None:
         self._bus = bus
         self._offer = offer
-        self._holding: dict[int, Held] = {}
-        self._done: OrderedDict[int, None] = OrderedDict()
+        self._holding: dict[str, Held] = {}
+        self._done: OrderedDict[str, None] = OrderedDict()
         self._pins: dict[str, str] = {}
         self._pulling = anyio.CancelScope()
 
@@ -58,11 +58,13 @@ class Inbox:
 
     def release(self, held: Held) -> None:
         """The item is done, or given up: the server is told nothing more about it."""
-        self._holding.pop(held.seq, None)
-        if held.done:
-            self._done[held.seq] = None
-            if len(self._done) > REMEMBERED:
-                self._done.popitem(last=False)
+        self._holding.pop(held.id, None)
+        if not held.done:
+            self._pins.clear()  # it comes again, but only after a while: look for it before anything later is begun
+            return
+        self._done[held.id] = None
+        if len(self._done) > REMEMBERED:
+            self._done.popitem(last=False)
 
     async def _pull(self, partition: int) -> None:
         async with AsyncExitStack() as stack:
@@ -71,20 +73,18 @@ class Inbox:
                 try:
                     await self._take(delivery)
                 except BusError as error:
-                    # Not taken in: it is delivered again, and what comes before it is looked for again.
+                    # Not settled, so it is delivered again, and what comes before it is looked for again.
                     log.warning("an inbox item could not be taken in: %s", error)
                     self._pins.pop(str(partition), None)
-                    await delivery.nak(1.0)
 
     async def _take(self, delivery: Delivery[InboxItem]) -> None:
-        if delivery.seq in self._done:
+        if delivery.envelope.id in self._done:
             await delivery.ack()
-        elif delivery.seq in self._holding:
-            self._holding[delivery.seq].delivery = delivery
+        elif delivery.envelope.id in self._holding:
+            self._holding[delivery.envelope.id].delivery = delivery
         else:
             await self._take_earlier(delivery)
-            conversation = delivery.keys["conversation"]
-            await self._hold(Held(self._bus, delivery.seq, conversation, delivery.data, delivery))
+            await self._hold(Held(self._bus, delivery))
 
     async def _take_earlier(self, delivery: Delivery[InboxItem]) -> None:
         """Take what a former owner left unfinished: of the partition under a new pin, else of the conversation."""
@@ -97,12 +97,12 @@ class Inbox:
         async for stored in self._bus.history(INBOX, after=0, **keys):
             if stored.seq >= delivery.seq:
                 break
-            if stored.seq not in self._holding and stored.seq not in self._done:
-                await self._hold(Held(self._bus, stored.seq, stored.keys["conversation"], stored.data))
+            if stored.envelope.id not in self._holding and stored.envelope.id not in self._done:
+                await self._hold(Held(self._bus, stored))
         self._pins[partition] = delivery.pin
 
     async def _hold(self, held: Held) -> None:
-        self._holding[held.seq] = held
+        self._holding[held.id] = held
         await self._offer(held)
 
     async def _keep_holding(self) -> None:

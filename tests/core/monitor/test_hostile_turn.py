@@ -29,10 +29,11 @@ from trunkline.messages.turn import (
     TurnSteered,
 )
 from trunkline.monitor.feed import TextStream
-from trunkline.subjects import DECIDE_APPROVAL, FEED, INBOX, JOURNAL
+from trunkline.subjects import DECIDE_APPROVAL, FEED, INBOX, INBOX_STREAM, JOURNAL, topology
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_bus import CallTimeout, Payload, Subject, Topic, new_id
+from trunkline_bus import CallTimeout, Payload, Subject, Topic, apply, new_id
+from trunkline_bus.jetstream import api as jetstream
 
 pytestmark = pytest.mark.anyio
 
@@ -410,3 +411,14 @@ async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:
 
         found = Conversations(running.bus, Late(running.bus), KnownBlocks(running.bus))
         assert await found.block_of(first.conversation) == first.block
+
+
+async def test_an_inbox_that_begins_anew_loses_nothing() -> None:
+    """The server's folder may be deleted while all is idle: the sequences that are given out again are new messages."""
+    async with scripted() as (running, _):
+        for number in range(4):
+            assert (await running.say(f"say:{number}")).text == str(number)
+        await jetstream(running.bus.link, f"STREAM.DELETE.{INBOX_STREAM}")
+        await apply(running.bus, topology())
+        for number in range(4):
+            assert (await running.say(f"say:{number}")).text == str(number)
