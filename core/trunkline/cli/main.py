@@ -3,6 +3,7 @@
 import importlib
 import os
 import sys
+import threading
 from collections.abc import Callable
 
 import click
@@ -72,7 +73,12 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit status: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
-    sys.exit(shown(lambda: invoke(arguments), debug=os.environ.get("TRUNKLINE_DEBUG") == "1"))
+    status = shown(lambda: invoke(arguments), debug=os.environ.get("TRUNKLINE_DEBUG") == "1")
+    if threading.active_count() > 1:
+        from trunkline.runtime.signals import end
+
+        end(status)
+    sys.exit(status)
 
 
 def invoke(arguments: list[str] | None = None) -> int:

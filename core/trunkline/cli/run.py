@@ -45,7 +45,7 @@ async def _run(kind: str, url: str | None, log_format: str) -> None:
     from trunkline.config import load_config
     from trunkline.runtime.home import Home
     from trunkline.runtime.host import HostSettings, host
-    from trunkline.runtime.signals import stop_on_signals
+    from trunkline.runtime.signals import patience_of, stop_on_signals
     from trunkline.runtime.streams import keep_streams
     from trunkline.workers import load_worker
 
@@ -56,7 +56,9 @@ async def _run(kind: str, url: str | None, log_format: str) -> None:
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(stop_on_signals, stop, tasks.cancel_scope)
+            await tasks.start(
+                partial(stop_on_signals, patience=patience_of(config)), stop, tasks.cancel_scope
+            )
             await hosted(settings, stop, task_status=_Ready())
             tasks.cancel_scope.cancel()
 

@@ -28,11 +28,13 @@ def command(host: str | None, port: int | None, log_format: str) -> None:
 
 
 async def _up(flags: dict[str, object], log_format: str) -> None:
+    from functools import partial
+
     import anyio
 
     from trunkline.cli.logs import set_up_logs
     from trunkline.config import load_config
-    from trunkline.runtime.signals import stop_on_signals
+    from trunkline.runtime.signals import patience_of, stop_on_signals
     from trunkline.runtime.supervisor import supervised
     from trunkline.workers import KINDS, load_worker
 
@@ -40,7 +42,9 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(stop_on_signals, stop, tasks.cancel_scope)
+            await tasks.start(
+                partial(stop_on_signals, patience=patience_of(config)), stop, tasks.cancel_scope
+            )
             async with supervised(config, load_worker, kinds=KINDS) as instance:
                 _say_ready(instance.gateway, str(instance.home.token_file))
                 await stop.wait()

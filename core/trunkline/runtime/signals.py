@@ -1,28 +1,87 @@
-"""How a process is asked to stop: the first signal drains, a second one leaves at once."""
+"""How a process is asked to stop, and how it ends: the first signal drains, a second one leaves at once.
+
+What was given up may not keep a process: Python waits for its threads, asyncio for its tasks, both without end.
+"""
 
 import logging
+import os
 import signal
+import sys
+import threading
+from typing import NoReturn
 
 import anyio
+
+from trunkline.config import Config
 
 log = logging.getLogger(__name__)
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+CLOSING = 15.0
+"""Seconds that closing may take besides the drains."""
+
+AT_ONCE = 3.0
+"""Seconds in which a process leaves that was told to leave at once."""
+
+THREADS_END = 1.0
+"""Seconds that threads have to end when everything else has."""
 
 
 async def stop_on_signals(
     stop: anyio.Event,
     leave: anyio.CancelScope,
     *,
+    patience: float,
     task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Set ``stop`` on the first of SIGINT, SIGTERM and SIGHUP, and cancel ``leave`` on the second."""
+    """Set ``stop`` on the first of SIGINT, SIGTERM and SIGHUP, and cancel ``leave`` on the second.
+
+    The process ends ``patience`` seconds after the first, and soon after the second, whatever still runs in it.
+    """
     with anyio.open_signal_receiver(*STOPPING) as received:
         task_status.started()
         async for number in received:
             if stop.is_set():
                 log.warning("%s again: leaving at once", number.name)
+                _end_after(AT_ONCE, number)
                 leave.cancel()
                 return
             log.info("%s: draining; again to leave at once", number.name)
+            _end_after(patience, number)
             stop.set()
+
+
+def patience_of(config: Config) -> float:
+    """How many seconds a process may take to stop: what its drains are given, and some for the rest."""
+    return config.settings.monitor.drain + config.settings.tools.drain + CLOSING
+
+
+def end(status: int) -> NoReturn:
+    """End the process with this status. Threads of tools that were given up are not waited for."""
+    for thread in _threads():
+        thread.join(THREADS_END)
+    if _threads():
+        _end(status)
+    sys.exit(status)
+
+
+def _threads() -> list[threading.Thread]:
+    """The threads that Python would wait for."""
+    main = threading.main_thread()
+    return [thread for thread in threading.enumerate() if thread is not main and not thread.daemon]
+
+
+def _end_after(seconds: float, number: signal.Signals) -> None:
+    timer = threading.Timer(seconds, _end, (128 + number,), {"why": f"{seconds:g} s after {number.name}"})
+    timer.daemon = True
+    timer.start()
+
+
+def _end(status: int, *, why: str = "") -> NoReturn:
+    if why:
+        log.error("something here does not end; the process ends %s all the same", why)
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

@@ -222,3 +222,46 @@ def test_a_small_disk_is_enough(environ: dict[str, str], home: Path) -> None:
     done = _in_a_namespace(f'{mount} && exec "$PYTHON" -m trunkline.cli.main blocks list', environ)
     assert done.returncode == 0, done.stderr
     assert "BLOCK" in done.stdout
+
+
+STUBBORN = '''
+import asyncio, time, trunkline
+
+@trunkline.tool(effect="read", timeout=0.2)
+def stuck() -> str:
+    """Hang where no cancellation reaches."""
+    time.sleep(600)
+    return "late"
+
+@trunkline.tool(effect="read", timeout=0.2)
+async def deaf() -> str:
+    """Ignore every cancellation."""
+    while True:
+        try:
+            await asyncio.sleep(600)
+        except BaseException:
+            pass
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [stuck, deaf]
+'''
+
+
+@pytest.mark.parametrize(("tool", "signals"), [("stuck", 1), ("deaf", 2)])
+def test_a_tool_that_does_not_end_does_not_keep_the_process(
+    up: Up, trunkline: Run, home: Path, tool: str, signals: int
+) -> None:
+    """A hanging thread is not waited for; a task that ignores everything is not after a second signal."""
+    folder = home.parent / "sources"
+    folder.mkdir()
+    (folder / "stubborn.py").write_text(STUBBORN)
+    home.mkdir()
+    (home / "trunkline.toml").write_text(f'[runtime]\ntool_sources = ["{folder}"]\n')
+    started = up()
+    assert "did not finish" in trunkline("say", f"/tool {tool}").stdout
+    for _ in range(signals):
+        started.process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+    assert started.process.wait(timeout=30) == (0 if signals == 1 else 128 + signal.SIGTERM), started.logged
+    assert not (home / "run" / "bus.json").exists() or signals == 2
