@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 trunkline chat
 trunkline chat --block garden
+trunkline chat --conversation last
 trunkline chat --conversation conv_01J9ZQ6T4M3W5N8R2K7V0XYB1D
 echo "What did I plan for today?" | trunkline chat
 """
@@ -22,7 +23,7 @@ echo "What did I plan for today?" | trunkline chat
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--block", help="The block in which a new conversation begins.")
-@click.option("--conversation", help="A conversation to go on with.")
+@click.option("--conversation", help='A conversation to go on with; "last" is the one answered last.')
 @click.option(
     "--channel", default="terminal", show_default=True, help="The channel that takes this terminal."
 )
@@ -44,6 +45,7 @@ async def _chat(sitting: "Sitting", name: str) -> int:
 
     import anyio
 
+    from trunkline.cli.last import conversation_named
     from trunkline.cli.logfile import log_to_file
     from trunkline.cli.trace import draw
     from trunkline.config import load_config
@@ -60,8 +62,10 @@ async def _chat(sitting: "Sitting", name: str) -> int:
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
-            at_bus = replace(sitting, trace=partial(draw, bus))
-            status = await channel.attend(GatewayClient(bus, channel.name), at_bus)
+            gateway = GatewayClient(bus, channel.name)
+            conversation = await conversation_named(gateway, sitting.conversation, sitting.block)
+            at_bus = replace(sitting, conversation=conversation, trace=partial(draw, bus))
+            status = await channel.attend(gateway, at_bus)
             tasks.cancel_scope.cancel()
     return status
 

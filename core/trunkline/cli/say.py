@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 trunkline say "What is on my list?"
-trunkline say "And tomorrow?" --conversation conv_01J9ZQ6T4M3W5N8R2K7V0XYB1D
+trunkline say "And tomorrow?" --conversation last
 cat notes.md | trunkline say -
 trunkline say "Count to three" --json | jq -r .answer
 """
@@ -25,7 +25,7 @@ CHANNEL = "cli"
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("text")
 @click.option("--block", help="The block in which a new conversation begins.")
-@click.option("--conversation", help="A conversation to go on with.")
+@click.option("--conversation", help='A conversation to go on with; "last" is the one answered last.')
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when the turn has ended.")
 @click.option(
     "--stream/--no-stream", default=None, help="Print text as it comes. Default: on a terminal only."
@@ -53,6 +53,9 @@ def command(
 
 
 async def _say(message: "SendMessage", saying: "Saying") -> int:
+    from msgspec.structs import replace
+
+    from trunkline.cli.last import conversation_named
     from trunkline.cli.logfile import log_to_file
     from trunkline.config import load_config
     from trunkline.runtime.attach import attached
@@ -62,7 +65,9 @@ async def _say(message: "SendMessage", saying: "Saying") -> int:
     config = load_config()
     with log_to_file(config, "say"):
         async with attached(config, load_worker, name="say") as bus:
-            return await converse(GatewayClient(bus, CHANNEL), message, saying)
+            gateway = GatewayClient(bus, CHANNEL)
+            conversation = await conversation_named(gateway, message.conversation, message.block)
+            return await converse(gateway, replace(message, conversation=conversation), saying)
 
 
 async def converse(gateway: "Gateway", message: "SendMessage", saying: "Saying") -> int:

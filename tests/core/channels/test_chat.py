@@ -65,6 +65,8 @@ def test_say_prints_one_answer(home: Path) -> None:
     conversation = first.stderr.split()[-1]
     second = json.loads(run(home, "say", "roles", "--conversation", conversation, "--json").stdout)
     assert second["conversation"] == conversation
+    third = json.loads(run(home, "say", "hi", "--conversation", "last", "--json").stdout)
+    assert third["conversation"] == conversation
     assert second["answer"].split()[-3:] == ["user", "assistant", "user"]
 
 
@@ -73,6 +75,7 @@ def test_say_prints_one_answer(home: Path) -> None:
     [
         (("say", "hi", "--block", "nope"), "nope"),
         (("say", "hi", "--conversation", "conv_nope"), "no such conversation"),
+        (("say", "hi", "--conversation", "last"), "no conversation yet"),
         (("chat", "--block", "mian"), "Did you mean main?"),
         (("chat", "--channel", "telephone"), "There are: terminal."),
         (("say", "  "), "nothing to say"),
