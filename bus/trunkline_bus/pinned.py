@@ -36,6 +36,8 @@ T = TypeVar("T")
 _PIN = "Nats-Pin-Id"
 _UNPINNED_EXPIRES = 10.0
 _RETRY_AFTER_FAILURE = 5.0
+_COURTESY = 0.5
+"""Seconds that those without the pin wait after the server was away: it gives it to the first who asks then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class _PullLoop(Generic[T]):
             if end is End.PIN_LOST:
                 self._pin = ""
             if end in (End.GONE, End.BROKEN):
-                await anyio.sleep(pause)
+                await anyio.sleep(max(pause, 0.0 if self._pin else _COURTESY))
                 pause = min(pause * 2, 1.0)
             else:
                 pause = 0.05
