@@ -22,7 +22,7 @@ from trunkline_bus.errors import (
 from trunkline_bus.inbound import Inbound
 from trunkline_bus.iteration import Iteration
 from trunkline_bus.jetstream import Replies
-from trunkline_bus.link import Link
+from trunkline_bus.link import ConnectionLost, Link
 from trunkline_bus.messages import Fault
 from trunkline_bus.outbound import Outbound
 
@@ -46,6 +46,7 @@ async def call(
     *,
     scope: Scope,
     timeout: float,
+    repeatable: bool,
     keys: dict[str, str],
 ) -> Rep:
     """See ``Bus.call``."""
@@ -57,10 +58,14 @@ async def call(
         pause = 0.005
         while True:
             try:
-                return await link.request(target, body, timeout=deadline - loop.time(), headers=headers)
+                left = deadline - loop.time()
+                return await link.request(target, body, timeout=left, headers=headers, fragile=repeatable)
             except NoResponders:
                 if loop.time() + pause >= deadline:
                     raise
+            except ConnectionLost as error:
+                if loop.time() + pause >= deadline:
+                    raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
             await anyio.sleep(pause)
             pause = min(pause * 2, 0.25)
 

@@ -117,12 +117,14 @@ class Bus:
         *,
         scope: Scope = NO_SCOPE,
         timeout: float = 5.0,
+        repeatable: bool = False,
         **keys: str,
     ) -> Rep:
         """Ask a service and return its reply.
 
         While nobody listens the request is repeated until ``timeout`` seconds passed; once somebody may have heard
-        it, it is never repeated. Raises ``NoResponders``, ``CallTimeout``, ``RemoteFault``, ``DecodeError``.
+        it, it is never repeated, unless it is ``repeatable``: then it is sent again when the connection was lost
+        before the reply came. Raises ``NoResponders``, ``CallTimeout``, ``RemoteFault``, ``DecodeError``.
         """
         return await calls.call(
             self.link,
@@ -132,6 +134,7 @@ class Bus:
             request,
             scope=scope,
             timeout=timeout,
+            repeatable=repeatable,
             keys=keys,
         )
 

@@ -175,6 +175,62 @@ async def test_a_call_whose_reply_was_lost_times_out(
     assert handled == [7]
 
 
+async def test_a_repeatable_call_is_sent_again(
+    own_server: Any, dial: Any, world: Any, kill_server: Any
+) -> None:
+    """Long before its timeout: at once when the connection is back."""
+    bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
+    handled: list[int] = []
+    taken, release = anyio.Event(), anyio.Event()
+
+    async def first_slow(request: Any) -> Any:
+        handled.append(request.data.number)
+        if len(handled) == 1:
+            taken.set()
+            await release.wait()
+        return request.data
+
+    async def kill_when_taken() -> None:
+        await taken.wait()
+        await kill_server(own_server)
+
+    async with service(peer, name="slow", version="1.0.0") as running, anyio.create_task_group() as group:
+        await running.add(world.ask, first_slow)
+        group.start_soon(kill_when_taken)
+        with anyio.fail_after(20):
+            reply = await bus.call(world.ask, world.Note(number=7), timeout=60, repeatable=True, who="me")
+        release.set()
+    assert (reply.number, handled) == (7, [7, 7])
+
+
+async def test_a_pin_stays_where_it_was(
+    own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
+) -> None:
+    """The server forgets who had it; the others are polite, so that running work keeps its owner."""
+    buses = {name: await dial(own_server, name) for name in ("first", "second")}
+    consumer = world.consumer(ack_wait=5.0)
+    await apply(buses["first"], Topology(streams=(world.stream,), consumers=(consumer,)))
+    owners: list[str] = []
+    seen: set[int] = set()
+
+    async def take(name: str) -> None:
+        async with buses[name].pinned(consumer, world.journal) as deliveries:
+            async for delivery in deliveries:
+                owners.append(name)
+                seen.add(delivery.data.number)
+                await delivery.ack()
+
+    async with anyio.create_task_group() as group:
+        for name in buses:
+            group.start_soon(take, name)
+        for number in range(5):
+            await buses["second"].append(world.journal, world.Note(number=number), who="me")
+            await eventually(lambda: number in seen)  # noqa: B023 - awaited here
+            await kill_server(own_server)
+        group.cancel_scope.cancel()
+    assert len(set(owners)) == 1, owners
+
+
 async def test_a_watch_misses_no_change(own_server: Any, dial: Any, world: Any, kill_server: Any) -> None:
     """Changes made around the kill arrive, each once and in order."""
     bus = await dial(own_server)

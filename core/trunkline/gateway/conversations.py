@@ -57,11 +57,11 @@ class Conversations:
         """Append a turn's messages. A conversation of a block that was put away is refused: nothing may revive it."""
         if await self._known.file(append.block) is None:
             raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {append.block!r}.")
-        return await self._bus.call(MEMORY_APPEND_CONVERSATION, append, timeout=20.0)
+        return await self._bus.call(MEMORY_APPEND_CONVERSATION, append, timeout=20.0, repeatable=True)
 
     async def load(self, request: LoadConversation) -> ConversationSlice:
         """A conversation's stored messages."""
-        return await self._bus.call(MEMORY_LOAD_CONVERSATION, request, timeout=10.0)
+        return await self._bus.call(MEMORY_LOAD_CONVERSATION, request, timeout=10.0, repeatable=True)
 
     async def block_of(self, conversation: str) -> str:
         """The block that holds a conversation, stored or just begun. Refused with ``not_found``."""
@@ -119,7 +119,8 @@ class Conversations:
         return (await self._bus.call(MEMORY_LIST_CONVERSATIONS, query, timeout=10.0)).total
 
     async def _find(self, conversation: str) -> ConversationSummary | None:
-        found = await self._bus.call(MEMORY_FIND_CONVERSATION, FindConversation(conversation=conversation))
+        wish = FindConversation(conversation=conversation)
+        found = await self._bus.call(MEMORY_FIND_CONVERSATION, wish, repeatable=True)
         return found.summary
 
     async def _stored(self, conversation: str) -> ConversationSlice | None:

@@ -41,7 +41,8 @@ class KnownBlocks:
         if known is not None and anyio.current_time() - at < FRESH_FOR:
             return known
         changes = self._changes
-        reply = await self._bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=(path,)), timeout=10.0)
+        wish = ReadManyMemory(paths=(path,))
+        reply = await self._bus.call(MEMORY_READ_MANY, wish, timeout=10.0, repeatable=True)
         found = next(iter(reply.files), None)
         if found is not None and changes == self._changes:
             self._known[path] = (anyio.current_time(), found)

@@ -125,11 +125,13 @@ class Briefer:
 
     async def _slice(self, request: TurnRequested, after: int) -> ConversationSlice:
         wish = LoadConversation(block=request.block, conversation=request.conversation, after=after)
-        return await self._bus.call(LOAD_MESSAGES, wish, timeout=PATIENCE)
+        return await self._bus.call(LOAD_MESSAGES, wish, timeout=PATIENCE, repeatable=True)
 
     async def _load_tools(self, block: str, tools: list[ToolSpec]) -> None:
         version, cached = self._catalogues.get(block, (None, ()))
-        found = await self._bus.call(LIST_TOOLS, ListTools(block=block, version=version), timeout=PATIENCE)
+        found = await self._bus.call(
+            LIST_TOOLS, ListTools(block=block, version=version), timeout=PATIENCE, repeatable=True
+        )
         if found.tools is not None:
             cached = found.tools
             self._catalogues[block] = (found.version, cached)
@@ -137,7 +139,7 @@ class Briefer:
 
     async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
         wish = ReadManyMemory(paths=(PREFERENCES, block_file(block)))
-        found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE)
+        found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)
         files.update({file.path: file for file in found.files})
 
 

@@ -254,7 +254,7 @@ class TurnDesk:
         """Store until somebody says yes or no. Asking again is harmless: each message is stored once, by its id."""
         while True:
             try:
-                await self._bus.call(STORE_MESSAGES, wish, timeout=STORE_SECONDS)
+                await self._bus.call(STORE_MESSAGES, wish, timeout=STORE_SECONDS, repeatable=True)
                 return
             except (CallTimeout, NoResponders, RemoteFault) as error:
                 if isinstance(error, RemoteFault) and error.code != ErrorCode.ENGINE_UNAVAILABLE:

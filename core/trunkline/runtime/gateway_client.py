@@ -133,7 +133,7 @@ class GatewayClient:
             deadline = anyio.current_time() + self._patience
             while True:
                 try:
-                    return await self._call(endpoint, request, min(5.0, self._patience))
+                    return await self._call(endpoint, request, min(5.0, self._patience), repeatable=True)
                 except (CallTimeout, NoResponders):
                     if anyio.current_time() >= deadline:
                         raise
@@ -143,8 +143,12 @@ class GatewayClient:
     async def _once(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
         return await _answered(lambda: self._call(endpoint, request, self._patience))
 
-    async def _call(self, endpoint: Endpoint[Any, Rep], request: Any, timeout: float) -> Rep:
-        return await self._bus.call(endpoint, request, timeout=timeout, channel=self._channel)
+    async def _call(
+        self, endpoint: Endpoint[Any, Rep], request: Any, timeout: float, *, repeatable: bool = False
+    ) -> Rep:
+        return await self._bus.call(
+            endpoint, request, timeout=timeout, repeatable=repeatable, channel=self._channel
+        )
 
 
 async def _answered(ask: Callable[[], Awaitable[Rep]]) -> Rep:
