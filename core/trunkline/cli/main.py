@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "config": "Show every setting and where it comes from.",
     "doctor": "Check the installation and say what to do.",
     "trace": "Draw what happened in a turn.",
+    "replay": "Drive a recorded turn again, and compare.",
     "top": "Watch the platform: workers, partitions, turns, streams, errors.",
     "dead": "Look at messages that nobody could read, and send them again.",
     "backup": "Write memory, its history and the settings to one archive.",

@@ -155,6 +155,11 @@ class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_
     by: str
 
 
+def denial(tool: str, by: str) -> str:
+    """What the model and people are told of a call that a person did not allow."""
+    return f"The call of {tool} was denied by {by}. Do not repeat it unless asked to."
+
+
 class Parked(msgspec.Struct, frozen=True, kw_only=True, tag="parked"):
     """Nothing is left to do until a person decides; the worker is free."""
 

@@ -37,6 +37,7 @@ from trunkline.messages.turn import (
     ToolFinished,
     ToolPlanned,
     TurnRequested,
+    denial,
 )
 from trunkline_bus import key_of
 
@@ -321,7 +322,7 @@ def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
         return  # the first decision holds
     action.allowed, action.decided_by, action.sent = entry.allow, entry.by, False
     if not entry.allow:
-        text = f"The call of {action.call.name} was denied by {entry.by}. Do not repeat it unless asked to."
+        text = denial(action.call.name, entry.by)
         action.outcome = ToolOutcome(call=action.key, status="error", output=text)
 
 

@@ -30,6 +30,7 @@ from trunkline.messages.turn import (
     ToolStarted,
     TurnEnded,
     TurnRecord,
+    denial,
 )
 
 JOURNAL_EPOCH = 1_000_000_000
@@ -105,7 +106,7 @@ class _Teller:
         yield ApprovalSettled(call_id=entry.call_id, allow=entry.allow, by=entry.by)
         if not entry.allow and entry.call_id in self._calls:
             name = self._calls[entry.call_id].name
-            text = f"The call of {name} was denied by {entry.by}."
+            text = denial(name, entry.by)
             yield ToolEnded(step=self._step, call_id=entry.call_id, name=name, output=text, error=True)
 
     def _said(self, text: str) -> Iterator[FeedEvent]:

@@ -1,0 +1,108 @@
+"""``trunkline replay TURN``: a recorded turn driven again, offline."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline.monitor.journal import RawRecord
+    from trunkline.monitor.replay import Replay, ReplayedRecord
+    from trunkline_bus import Bus, Stored
+
+EXAMPLES = """
+trunkline replay last
+trunkline replay turn_01JD3V9Q8W7X6Y5Z4A3B2C1D0E --text
+trunkline replay last --json
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("turn", metavar="last|TURN")
+@click.option("--text", "with_text", is_flag=True, help="Print the text that people saw, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(turn: str, with_text: bool, as_json: bool) -> int:
+    """Drive a recorded TURN again from its journal: no model is asked, no tool runs, nothing is written.
+
+    The turn machine is given what happened, record by record, and must decide what it decided then, byte for byte. Then
+    what people saw is told again, from the machine and from the journal, and compared with the feed if that is still
+    kept. Leaves with 1 when anything differs.
+    """
+    import msgspec
+
+    from trunkline.cli.aio import run
+    from trunkline.cli.output import json_out
+
+    done = run(_replay, turn)
+    if as_json:
+        shown = msgspec.to_builtins(done)
+        if not with_text:
+            del shown["text"]
+        json_out({**shown, "same": done.same, "characters": len(done.text)})
+    else:
+        _print(done, with_text)
+    return 0 if done.same else 1
+
+
+async def _replay(turn: str) -> "Replay":
+    from trunkline.config import load_config
+    from trunkline.monitor.replay import replay
+    from trunkline.runtime.attach import attached
+    from trunkline.subjects import FEED
+    from trunkline.workers import load_worker
+
+    async with attached(load_config(), load_worker, kinds=()) as bus:
+        records = await _journal(bus, turn)
+        keys = records[0].keys
+        feed = [stored.data async for stored in bus.history(FEED, after=0, **keys)]
+    return replay(keys["turn"], [record.data for record in records], feed)
+
+
+async def _journal(bus: "Bus", turn: str) -> "list[Stored[RawRecord]]":
+    from trunkline.errors import TrunklineError
+    from trunkline.monitor.journal import RAW_JOURNAL
+    from trunkline_bus import SubjectError
+
+    try:
+        last = await bus.last(RAW_JOURNAL, **({} if turn == "last" else {"turn": turn}))
+    except SubjectError:
+        last = None
+    if last is None:
+        wanted = "There is no turn yet" if turn == "last" else f"There is no turn {turn!r} in the journal"
+        raise TrunklineError(f"{wanted}.", hint='Say something first: trunkline say "hello".')
+    return [stored async for stored in bus.history(RAW_JOURNAL, after=0, **last.keys)]
+
+
+def _print(done: "Replay", with_text: bool) -> None:
+    from trunkline.channels.text import printable
+    from trunkline.cli.output import table
+
+    click.echo(f"turn {done.turn}  {len(done.records)} records, {done.phase}")
+    rows = [
+        (
+            str(number),
+            str(one.epoch),
+            "same" if one.same else "DIFFERS",
+            ", ".join(one.commands),
+            _entries(one),
+        )
+        for number, one in enumerate(done.records, 1)
+    ]
+    table(rows, header=("RECORD", "EPOCH", "BYTES", "THEN", "ENTRIES"))
+    checks = (
+        ("entries", done.entries_same),
+        ("end", done.end_same),
+        ("told", done.told_same),
+        ("feed", done.feed_same),
+    )
+    words = {True: "same", False: "DIFFERS", None: "nothing to compare"}
+    click.echo("  ".join(f"{name}: {words[same]}" for name, same in checks))
+    if with_text:
+        click.echo(f"\n{printable(done.text)}")
+
+
+def _entries(one: "ReplayedRecord") -> str:
+    from trunkline.channels.text import printable
+
+    return printable(", ".join(one.entries) + (f" ({one.problem})" if one.problem else ""))

@@ -1,0 +1,189 @@
+"""A recorded turn driven once more, with no model, no tools and nothing written: does the machine decide the same?
+
+Pure. Each record of the journal is what the machine said to one set of inputs. The inputs are given to a new machine,
+and what that one says must be the record, byte for byte. What people saw is told again in two ways, from the machine
+as a new owner would, and from the journal as a late reader is told, and must be one text.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from trunkline.errors import ErrorCode, TrunklineError
+from trunkline.messages.turn import (
+    FeedEvent,
+    FeedItem,
+    Finished,
+    JournalEntry,
+    ModelCallPlanned,
+    Parked,
+    TextDelta,
+    TextReset,
+    ToolPlanned,
+    TurnEnded,
+    TurnRecord,
+)
+from trunkline.monitor.feed import replayed, shown
+from trunkline.monitor.journal import RawRecord
+from trunkline.monitor.transcript import last_answer, new_messages
+from trunkline.monitor.turn import Command, Store, Turn, TurnProtocolError
+from trunkline.runtime.feed_journal import told_from_journal
+from trunkline.runtime.feed_merge import FeedMerge
+
+PLANS = (ModelCallPlanned, ToolPlanned, Parked)
+"""What the machine adds to its inputs."""
+
+GIVEN_UP = (ErrorCode.INTERNAL, ErrorCode.STORAGE_FAILURE)
+"""Ends that the machine does not decide about: the turn could not be run, or its messages not be stored."""
+
+
+class ReplayedRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One record driven again. ``commands`` are the names of what was then to be done; ``same`` whether the machine
+    said the same bytes, and ``problem`` why it did not."""
+
+    epoch: int
+    entries: tuple[str, ...]
+    commands: tuple[str, ...]
+    same: bool
+    problem: str = ""
+
+
+class Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """A turn driven again.
+
+    ``entries_same``: every record came out byte for byte. ``end_same``: the last entry is what the machine would end
+    with. ``told_same``: machine and journal tell the same. ``feed_same``: the stored feed tells that too. Each is None
+    where there is nothing to compare: the turn has not ended or was given up, the feed is not kept any more.
+    """
+
+    turn: str
+    records: tuple[ReplayedRecord, ...]
+    phase: str
+    entries_same: bool
+    end_same: bool | None
+    told_same: bool | None
+    feed_same: bool | None
+    text: str
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing differs."""
+        return self.entries_same and False not in (self.end_same, self.told_same, self.feed_same)
+
+
+def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -> Replay:
+    """Drive a turn again, from its journal as it was written and its feed as far as that is kept.
+
+    Raises TrunklineError when the journal holds what this version does not know.
+    """
+    decoded = [_decoded(turn, record) for record in raw]
+    machine = Turn()
+    ends: list[Finished] = []
+    records = tuple(_driven(machine, one, record, ends) for one, record in zip(raw, decoded, strict=True))
+    finished = machine.finished
+    given_up = finished is not None and finished.code in GIVEN_UP
+    told = _read(told_from_journal(decoded))
+    machine_told = _read(_items(turn, [*replayed(machine), *(shown(machine, finished) if finished else ())]))
+    seen = _read(feed)
+    complete = bool(seen) and isinstance(seen[-1], TurnEnded)
+    return Replay(
+        turn=turn,
+        records=records,
+        phase=machine.phase.value,
+        entries_same=all(record.same for record in records),
+        end_same=None if finished is None or given_up else finished in ends,
+        told_same=None if given_up else _story(told) == _story(machine_told),
+        feed_same=_story(told) == _story(seen) if complete and not given_up else None,
+        text="".join(_texts(told).values()),
+    )
+
+
+def _decoded(turn: str, record: RawRecord) -> TurnRecord:
+    try:
+        entries = tuple(msgspec.json.decode(one, type=JournalEntry) for one in record.entries)
+    except msgspec.ValidationError as error:
+        raise TrunklineError(
+            f"Turn {turn} cannot be driven again: its journal was written by a later version ({error}).",
+            hint="Update Trunkline.",
+        ) from error
+    return TurnRecord(turn=turn, epoch=record.epoch, owner="", entries=entries)
+
+
+def _driven(machine: Turn, raw: RawRecord, record: TurnRecord, ends: list[Finished]) -> ReplayedRecord:
+    """Give the record's inputs to the machine; note the end that it would come to."""
+    problem, commands = "", tuple[Command, ...]()
+    entries: tuple[JournalEntry, ...] = ()
+    try:
+        if _is_given_up(record):
+            entries = _applied(machine, record)
+        else:
+            inputs = [entry for entry in record.entries if not isinstance(entry, PLANS)]
+            entries, commands = machine.advance(*inputs)
+    except TurnProtocolError as error:
+        problem = str(error)
+    ends += [_end(machine, command) for command in commands if isinstance(command, Store)]
+    same = [_bytes(entry) for entry in entries] == [bytes(entry) for entry in raw.entries]
+    if not same and not problem:
+        problem = f"the machine says {', '.join(_name(entry) for entry in entries) or 'nothing'}"
+    return ReplayedRecord(
+        epoch=record.epoch,
+        entries=tuple(_name(entry) for entry in record.entries),
+        commands=tuple(type(command).__name__ for command in commands),
+        same=same,
+        problem=problem,
+    )
+
+
+def _is_given_up(record: TurnRecord) -> bool:
+    last = record.entries[-1] if record.entries else None
+    return isinstance(last, Finished) and last.code is ErrorCode.INTERNAL
+
+
+def _applied(machine: Turn, record: TurnRecord) -> tuple[JournalEntry, ...]:
+    """A turn that was given up: its last record was written past the machine's plans."""
+    for entry in record.entries:
+        machine.apply(entry)
+    return record.entries
+
+
+def _end(machine: Turn, store: Store) -> Finished:
+    answer = last_answer(new_messages(machine, closing=True))
+    return Finished(reason=store.reason, message_id=answer, usage=machine.usage, code=store.code)
+
+
+def _read(feed: Iterable[FeedItem]) -> list[FeedEvent]:
+    """A feed as a reader is handed it."""
+    merge = FeedMerge()
+    merge.offer_stored(feed)
+    return [event for _, event in merge.take()]
+
+
+def _items(turn: str, events: Iterable[FeedEvent]) -> list[FeedItem]:
+    return [FeedItem(turn=turn, epoch=1, index=index, event=event) for index, event in enumerate(events)]
+
+
+def _texts(events: Iterable[FeedEvent]) -> dict[int, str]:
+    texts: dict[int, str] = {}
+    for event in events:
+        if isinstance(event, TextDelta):
+            texts[event.step] = texts.get(event.step, "")[: event.offset] + event.text
+        elif isinstance(event, TextReset):
+            texts.pop(event.step, None)
+    return dict(sorted(texts.items()))
+
+
+def _story(events: Iterable[FeedEvent]) -> tuple[dict[int, str], list[bytes]]:
+    """What stays on a screen: each step's text, and everything that is not text. Parallel calls end in any order."""
+    kept = list(events)
+    others = [
+        _bytes(event) for event in kept if _name(event) not in ("text.delta", "text.reset", "reasoning.delta")
+    ]
+    return _texts(kept), sorted(others)
+
+
+def _name(entry: object) -> str:
+    return str(type(entry).__struct_config__.tag)  # type: ignore[attr-defined]
+
+
+def _bytes(value: object) -> bytes:
+    return msgspec.json.encode(value)

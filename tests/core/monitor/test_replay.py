@@ -1,0 +1,168 @@
+"""A recorded turn driven again: what was recorded comes out again, and what was not is found."""
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trunkline.errors import ErrorCode, TrunklineError
+from trunkline.messages.conversation import Message
+from trunkline.messages.turn import (
+    FeedItem,
+    Finished,
+    JournalEntry,
+    Resumed,
+    Started,
+    Steered,
+    TextDelta,
+)
+from trunkline.monitor.journal import RAW_JOURNAL, RawRecord
+from trunkline.monitor.replay import Replay, replay
+from trunkline.monitor.turn import Command, Phase, Release, Turn
+from trunkline.subjects import FEED
+from trunkline.testing.platform import clean_environ, platform
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_turn import World, requested
+
+Written = list[tuple[int, tuple[JournalEntry, ...]]]
+
+
+def raw(written: Written) -> list[RawRecord]:
+    return [
+        RawRecord(epoch=epoch, entries=tuple(msgspec.Raw(msgspec.json.encode(entry)) for entry in entries))
+        for epoch, entries in written
+    ]
+
+
+def lived(seed: int, crashes: list[int]) -> Written:
+    """A turn of the invented world, as its owners wrote it."""
+    chance = random.Random(seed)
+    world, turn, epoch = World(chance), Turn(), 1
+    entries, todo = turn.advance(Started(request=requested(), model="m"))
+    written: Written = [(epoch, entries)]
+    pending: list[Command] = list(todo)
+    for moment in range(400):
+        if turn.phase is Phase.DONE:
+            break
+        if moment in crashes:
+            epoch += 1
+            turn = Turn()
+            for entry in [entry for _, record in written for entry in record]:
+                turn.apply(entry)
+            parked = turn.phase is Phase.PARKED
+            entries, todo = turn.advance(Resumed())
+            written.append((epoch, entries))
+            pending = [Release()] if parked else list(todo)
+        command = pending.pop(chance.randrange(len(pending)))
+        happened = [world.does(command, turn)]
+        if isinstance(command, Release):
+            happened.insert(0, Resumed())
+        if chance.random() < 0.1:
+            happened.append(Steered(message=Message(id=f"msg_{moment}", role="user", content="more")))
+        entries, todo = turn.advance(*happened)
+        written.append((epoch, entries))
+        pending += todo
+    return written
+
+
+@given(seed=st.integers(), crashes=st.lists(st.integers(0, 30), max_size=6))
+def test_every_turn_comes_out_again_byte_for_byte(seed: int, crashes: list[int]) -> None:
+    """With tools, approvals, denials, failures, steering and any number of owners; also a turn that has not ended."""
+    written = lived(seed, crashes)
+    done = replay("turn_1", raw(written))
+    assert done.same, done
+    assert done.end_same is True and done.told_same is True and done.feed_same is None
+    for length in range(1, len(written)):
+        part = replay("turn_1", raw(written[:length]))
+        assert part.entries_same and part.end_same is None
+
+
+@given(seed=st.integers(), data=st.data())
+def test_a_record_that_is_not_what_the_machine_says_is_found(seed: int, data: st.DataObject) -> None:
+    """One byte of a plan, a missing record, an end that is another: each is seen."""
+    written = lived(seed, [])
+    number = data.draw(st.integers(0, len(written) - 2))
+    assert not replay("turn_1", raw(written[:number] + written[number + 1 :])).same
+    epoch, entries = written[-1]
+    end = entries[-1]
+    assert isinstance(end, Finished)
+    other = msgspec.structs.replace(end, message_id="msg_other")
+    done = replay("turn_1", raw([*written[:-1], (epoch, (*entries[:-1], other))]))
+    assert done.entries_same and done.end_same is False and not done.same
+
+
+def test_a_byte_that_this_version_would_write_otherwise_is_found() -> None:
+    """Compared is what was written, not what it means."""
+    records = raw(lived(1, []))
+    entries = records[0].entries
+    spaced = msgspec.Raw(bytes(entries[-1]).replace(b":", b": "))
+    done = replay(
+        "turn_1", [msgspec.structs.replace(records[0], entries=(*entries[:-1], spaced)), *records[1:]]
+    )
+    assert not done.records[0].same and all(record.same for record in done.records[1:])
+
+
+def test_a_turn_that_was_given_up_is_not_held_against_the_machine() -> None:
+    """Its last record was written past the machine."""
+    end = Finished(reason="error", code=ErrorCode.INTERNAL)
+    done = replay("turn_1", raw([(1, (Started(request=requested(), model=""), end))]))
+    assert done.same and done.end_same is None and done.told_same is None and done.phase == "done"
+
+
+def test_what_a_later_version_wrote_is_refused() -> None:
+    """A sentence, instead of a comparison with half of it."""
+    records = [*raw(lived(1, []))[:1], RawRecord(epoch=1, entries=(msgspec.Raw(b'{"type":"pondered"}'),))]
+    with pytest.raises(TrunklineError, match="later version"):
+        replay("turn_1", records)
+
+
+@pytest.mark.anyio
+async def test_a_turn_of_a_platform(tmp_path: Path) -> None:
+    """The stored feed says the same; a feed that says something else is found; the command prints it all."""
+    async with platform(tmp_path) as running:
+        answer = await running.say("/tool write_file path=a.md content=x")
+        keys = {"conversation": answer.accepted.conversation, "turn": answer.accepted.turn}
+        records = [stored.data async for stored in running.bus.history(RAW_JOURNAL, **keys)]
+        feed = [stored.data async for stored in running.bus.history(FEED, **keys)]
+        done: Replay = replay(keys["turn"], records, feed)
+        assert done.same and done.feed_same is True and done.text == answer.text
+        assert replay(keys["turn"], records, list(map(_spoilt, feed))).feed_same is False
+        assert replay(keys["turn"], records, feed[:-1]).feed_same is None
+
+
+def test_the_command_prints_and_leaves_with_a_status(tmp_path: Path) -> None:
+    """What people said is printed only when asked for; an unknown turn is an error."""
+
+    def trunkline(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "trunkline.cli.main", *arguments],
+            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)},
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    assert "There is no turn yet" in trunkline("replay", "last").stderr
+    trunkline("say", "/tool write_file path=a.md content=x")
+    shown = trunkline("replay", "last", "--text")
+    assert shown.returncode == 0, shown.stderr
+    assert (
+        "entries: same  end: same  told: same  feed: same" in shown.stdout and "Created a.md" in shown.stdout
+    )
+    found = json.loads(trunkline("replay", "last", "--json").stdout)
+    assert found["same"] is True and "text" not in found and found["records"][1]["commands"] == ["RunTool"]
+    none = trunkline("replay", "turn_none")
+    assert none.returncode == 1 and "There is no turn 'turn_none'" in none.stderr
+
+
+def _spoilt(item: FeedItem) -> FeedItem:
+    event = item.event
+    if isinstance(event, TextDelta):
+        event = msgspec.structs.replace(event, text=event.text.swapcase())
+    return msgspec.structs.replace(item, event=event)
