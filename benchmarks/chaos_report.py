@@ -59,6 +59,7 @@ def _totals(outcome: Outcome) -> str:
         ("ended", _counts(account.reasons)),
         ("steered messages", outcome.steered),
         ("clients that watched", outcome.clients),
+        ("shown after p50 / p95 / max s, struck alone", _spreads(outcome.shown)[-1]),
         ("lost", count["lost"]),
         ("doubled", count["doubled"]),
         ("other promises broken", count["broken"]),

@@ -14,8 +14,9 @@ from anyio.abc import TaskGroup
 
 from trunkline_bus import new_id
 
+from .ear import Ear
 from .faults import Kind, plan
-from .gaps import Gap, gaps, worst
+from .gaps import Gap, gaps, shown, worst
 from .ledger import Account, Auditor, Broken
 from .load import Load
 from .stage import Stage, on_stage
@@ -45,7 +46,7 @@ class Order:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it. ``passing``: errors that ended an HTTP stream but not its turn."""
+    """What came of it. ``gaps``: on the feed; ``shown``: what a reader was shown; ``passing``: errors that ended an HTTP stream but not its turn."""
 
     order: Order
     seconds: float = 0.0
@@ -54,6 +55,7 @@ class Outcome:
     clients: int = 0
     faults: dict[tuple[str, Kind], int] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
+    shown: list[Gap] = field(default_factory=list)
     account: Account = field(default_factory=Account)
     failed_starts: int = 0
     passing: list[str] = field(default_factory=list)
@@ -73,10 +75,11 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
     """Run it in ``home``, against the model at ``provider``; ``tell`` hears how it goes."""
     for ours in ("trunkline_bus", "asyncio"):  # the workers have logs
         logging.getLogger(ours).setLevel(logging.CRITICAL)
-    outcome, port = Outcome(order), _free_port()
+    outcome, port, ear = Outcome(order), _free_port(), Ear()
     file = home / f"effects-{new_id()}"
     async with on_stage(home, provider, port) as stage:
         token = stage.running.token
+        await ear.listen(stage.running.bus)
         async with (
             httpx.AsyncClient(
                 base_url=f"http://127.0.0.1:{port}",
@@ -94,8 +97,8 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
             tasks.cancel_scope.cancel()
         tell("checking")
         outcome.account = await Auditor(stage.running, file).audit(load.sent)
-        _sum_up(outcome, stage, load)
-        await anyio.Path(home / "timeline.txt").write_text("\n".join(_timeline(stage, load)) + "\n")
+        _sum_up(outcome, stage, load, ear)
+        await anyio.Path(home / "timeline.txt").write_text("\n".join(_timeline(stage, ear)) + "\n")
     return outcome
 
 
@@ -125,12 +128,13 @@ async def _calm(order: Order, load: Load, stage: Stage, tell: Callable[[str], No
         await load.until_quiet()
 
 
-def _sum_up(outcome: Outcome, stage: Stage, load: Load) -> None:
+def _sum_up(outcome: Outcome, stage: Stage, load: Load, ear: Ear) -> None:
     seen = [one for sent in load.sent for one in sent.seen]
     outcome.turns, outcome.clients = len(load.sent), len(seen)
     outcome.steered = sum(len(sent.steered) for sent in load.sent)
     outcome.faults = dict(stage.counted)
-    outcome.gaps = gaps(stage.struck, [one for one in seen if one.client == "feed"])
+    outcome.gaps = gaps(stage.struck, ear.silences.values())
+    outcome.shown = gaps(stage.struck, [shown(one) for one in seen if one.client == "feed"])
     outcome.failed_starts = stage.failed_starts
     outcome.passing = [error for one in seen for error in getattr(one, "passing", ())]
     broken = outcome.account.broken
@@ -138,12 +142,11 @@ def _sum_up(outcome: Outcome, stage: Stage, load: Load) -> None:
     broken.extend(Broken("broken", "client", problem) for problem in load.problems)
 
 
-def _timeline(stage: Stage, load: Load) -> list[str]:
+def _timeline(stage: Stage, ear: Ear) -> list[str]:
     """Faults and long silences in the order of time, to be read beside the logs."""
     shift = time.time() - anyio.current_time()
-    seen = [(sent.turn, one) for sent in load.sent for one in sent.seen if one.client == "feed"]
     told = [(one.at, f"{one.kind} {one.victim}") for one in stage.struck]
-    told += [(at, f"{length:.2f} s of silence in {turn}") for at, length, turn in worst(seen, LONG)]
+    told += [(at, f"{length:.2f} s of silence in {turn}") for at, length, turn in worst(ear.silences, LONG)]
     return [f"{datetime.fromtimestamp(at + shift, UTC):%H:%M:%S.%f} {what}" for at, what in sorted(told)]
 
 

@@ -1,9 +1,10 @@
 """How long people who were just being answered saw nothing, by fault. No I/O in here."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from .ear import Silence
 from .faults import Struck
 from .transcript import Transcript
 
@@ -23,18 +24,18 @@ class Gap:
     alone: bool
 
 
-def gaps(struck: Sequence[Struck], seen: Iterable[Transcript]) -> list[Gap]:
+def gaps(struck: Sequence[Struck], streams: Iterable[Sequence[Silence]]) -> list[Gap]:
     """A gap for each fault and each stream, also for those that the fault did not touch."""
     return [
         Gap(one, end - begin, one.alone and not _disturbed(one, end, struck))
-        for stream in [list(_silences(transcript)) for transcript in seen]
+        for stream in streams
         for one in struck
         if (found := _longest(one, stream)) is not None
         for begin, end in [found]
     ]
 
 
-def _longest(struck: Struck, stream: list[tuple[float, float]]) -> tuple[float, float] | None:
+def _longest(struck: Struck, stream: Sequence[Silence]) -> Silence | None:
     if not stream or not stream[0][0] < struck.at < stream[-1][1]:
         return None
     near = [(begin, end) for begin, end in stream if end > struck.at and begin < struck.at + REACH]
@@ -45,19 +46,17 @@ def _disturbed(one: Struck, end: float, struck: Sequence[Struck]) -> bool:
     return any(one.at - REACH < other.at < end for other in struck if other is not one)
 
 
-def worst(seen: Iterable[tuple[str, Transcript]], least: float) -> list[tuple[float, float, str]]:
+def worst(streams: Mapping[str, Sequence[Silence]], least: float) -> list[tuple[float, float, str]]:
     """Silences of at least so many seconds: when each began, how long it was, and whose it was."""
     found = [
         (begin, end - begin, name)
-        for name, one in seen
-        for begin, end in _silences(one)
+        for name, stream in streams.items()
+        for begin, end in stream
         if end - begin >= least
     ]
     return sorted(found)
 
 
-def _silences(seen: Transcript) -> Iterator[tuple[float, float]]:
-    """From each piece of text to the next of the same step: between steps tools run, which is no gap."""
-    for (step, begin), (following, end) in pairwise(seen.moments):
-        if step == following:
-            yield begin, end
+def shown(seen: Transcript) -> list[Silence]:
+    """What a reader of the feed was shown: from each text to the next of the same step. Between steps tools run."""
+    return [(begin, end) for (step, begin), (following, end) in pairwise(seen.moments) if step == following]

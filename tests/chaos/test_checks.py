@@ -7,7 +7,7 @@ from trunkline.messages.conversation import ToolCall
 from trunkline.messages.turn import FeedEvent, TextDelta, TextReset, ToolStarted, TurnEnded
 
 from .faults import Struck
-from .gaps import gaps
+from .gaps import gaps, shown
 from .transcript import FeedTranscript, HttpTranscript
 from .wire import Wire
 
@@ -62,13 +62,13 @@ def test_an_http_stream_is_read_like_a_browser_reads_it() -> None:
 
 def test_a_silence_is_counted_for_the_fault_in_its_middle() -> None:
     """And it is that fault's own only when there was no other."""
-    transcript = FeedTranscript("feed", moments=[(0, 10.0), (0, 10.1), (0, 13.1), (0, 13.2), (1, 20.0)])
+    stream = shown(FeedTranscript("feed", moments=[(0, 10.0), (0, 10.1), (0, 13.1), (0, 13.2), (1, 20.0)]))
     kill = Struck(10.2, "monitor-a", "kill", alone=True)
-    [gap] = gaps([kill], [transcript])
+    [gap] = gaps([kill], [stream])
     assert (round(gap.seconds, 1), gap.alone) == (3.0, True)
     cut = Struck(11.0, "gateway", "cut", alone=True)
-    assert [gap.alone for gap in gaps([kill, cut], [transcript])] == [False, False]
-    assert gaps([Struck(14.0, "nats", "kill", alone=True)], [transcript]) == []
+    assert [gap.alone for gap in gaps([kill, cut], [stream])] == [False, False]
+    assert gaps([Struck(14.0, "nats", "kill", alone=True)], [stream]) == []
 
 
 @pytest.mark.anyio
