@@ -1,0 +1,177 @@
+"""A NATS server with the shipped configuration and workers as processes, each under its own user."""
+
+import json
+import secrets
+import subprocess
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+
+from trunkline.config.edit import write_settings
+from trunkline.doctor.bus_checks import server_binary
+from trunkline.messages.workers import WorkerKind
+from trunkline.permissions.grants import inbox
+from trunkline.permissions.nats import password_variable
+from trunkline.permissions.roles import roles
+from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
+from trunkline.testing.processes import WorkerProcess
+from trunkline_bus import BusSettings, connect
+
+ROOT = Path(__file__).parents[2]
+CONF = ROOT / "deploy/nats/nats-server.conf"
+CHANNEL = "telegram"
+"""The channel for which ``deploy/nats/accounts.conf`` is made."""
+
+USERS = tuple(role.name for role in roles((CHANNEL,)))
+WORKERS: Mapping[WorkerKind, str] = {
+    "gateway": "gateway",
+    "monitor": "monitor",
+    "tools": "tools",
+    "memory": "memory",
+    "channels": f"channel-{CHANNEL}",
+}
+"""The user of each kind of worker."""
+
+Server = tuple[str, str]
+
+
+class Installation(Talker):
+    """The server's address, everybody's password, and the workers. Talks as the operator."""
+
+    def __init__(self, bus: Any, url: str, monitoring: str, passwords: Mapping[str, str], home: Path) -> None:
+        super().__init__(bus, patience=60.0)
+        self.gateway = GatewayClient(bus, "cli")
+        self.url, self.monitoring, self.passwords, self.home = url, monitoring, passwords, home
+        self.processes: dict[str, WorkerProcess] = {}
+
+    def environ(self, user: str) -> dict[str, str]:
+        """What a process under this user is given, as the compose file and the units give it."""
+        return {
+            **clean_environ(),
+            "PYTHONUNBUFFERED": "1",
+            "TRUNKLINE_HOME": str(self.home),
+            "TRUNKLINE_BUS__URL": self.url,
+            "TRUNKLINE_BUS__USER": user,
+            "TRUNKLINE_BUS__PASSWORD": self.passwords[user],
+            "TRUNKLINE_BUS__INBOX_PREFIX": "_INBOX_{user}",
+            "TRUNKLINE_BUS__PREPARE": "false",
+        }
+
+    def launch(self, kind: str, user: str) -> WorkerProcess:
+        """Start a process under a user."""
+        log = self.home / f"{user}.log"
+        process = WorkerProcess(kind, user, log, self.environ(user))  # type: ignore[arg-type]
+        self.processes[user] = process
+        process.launch()
+        return process
+
+    def logs(self) -> str:
+        """What all processes have logged."""
+        return "\n".join(f"--- {name}\n{process.text()}" for name, process in self.processes.items())
+
+    def denied(self) -> list[str]:
+        """What the server has denied, as it logged it."""
+        return [
+            line for line in (self.home.parent / "nats.log").read_text().splitlines() if "Violation" in line
+        ]
+
+    def streams(self) -> dict[str, Any]:
+        """Every stream's settings, contents and consumers, as the server tells them to nobody but its own machine."""
+        query = {"streams": "true", "config": "true", "consumers": "true"}
+        found = httpx.get(f"{self.monitoring}/jsz", params=query, trust_env=False).raise_for_status().json()
+        kept = [stream for account in found["account_details"] for stream in account["stream_detail"]]
+        return {
+            stream["name"]: {
+                "config": stream["config"],
+                "messages": stream["state"]["messages"],
+                "last_seq": stream["state"]["last_seq"],
+                "consumers": sorted(one["name"] for one in stream.get("consumer_detail") or ()),
+            }
+            for stream in kept
+        }
+
+
+def operator(url: str, passwords: Mapping[str, str]) -> BusSettings:
+    return BusSettings(
+        url=url, user="operator", password=passwords["operator"], name="test", inbox_prefix=inbox("operator"),
+        dead_letters="trunkline.dead.letters", claims="claims",
+    )  # fmt: skip
+
+
+@contextmanager
+def nats_server(folder: Path, passwords: Mapping[str, str]) -> Any:
+    """The server with the shipped configuration, on free ports; yields its process and the folder of its ports."""
+    binary = server_binary()
+    assert binary is not None
+    ports = folder / "ports"
+    ports.mkdir()
+    environ = {password_variable(user): password for user, password in passwords.items()}
+    environ |= {"TRUNKLINE_NATS_LISTEN": "127.0.0.1:-1", "TRUNKLINE_NATS_STORE": str(folder / "store")}
+    argv = [str(binary), "-c", str(CONF), "-m", "-1", "--ports_file_dir", str(ports)]
+    with (folder / "nats.log").open("wb") as log:
+        process = subprocess.Popen(argv, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        yield process, ports
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def addresses(process: "subprocess.Popen[bytes]", ports: Path) -> Server:
+    """Where it listens for clients, and for its own machine's questions."""
+    with anyio.fail_after(15):
+        while process.poll() is None:
+            if (found := _listening(ports)) is not None:
+                return found
+            await anyio.sleep(0.02)
+    raise AssertionError((ports.parent / "nats.log").read_text())
+
+
+def _listening(ports: Path) -> Server | None:
+    for file in ports.glob("*.ports"):
+        said = json.loads(file.read_text() or "{}")
+        if said.get("nats") and said.get("monitoring"):
+            return said["nats"][0], said["monitoring"][0]
+    return None
+
+
+@asynccontextmanager
+async def installation(
+    folder: Path, *, settings: Mapping[str, Any], workers: Sequence[WorkerKind] = tuple(WORKERS)
+) -> AsyncIterator[Installation]:
+    """The server, ``trunkline run streams``, and one process of each kind of worker."""
+    passwords = {user: "p" + secrets.token_hex(16) for user in USERS}
+    home = folder / "home"
+    home.mkdir()
+    write_settings(home / "trunkline.toml", {**DEFAULTS, **settings})
+    async with AsyncExitStack() as stack:
+        process, ports = stack.enter_context(nats_server(folder, passwords))
+        url, monitoring = await addresses(process, ports)
+        bus = await stack.enter_async_context(connect(operator(url, passwords)))
+        running = Installation(bus, url, monitoring, passwords, home)
+        stack.callback(lambda: [one.kill() for one in running.processes.values()])
+        try:
+            await streams_ready(running)
+            for kind in workers:
+                running.launch(kind, WORKERS[kind])
+            for user in list(running.processes):
+                if user != "streams":
+                    await running.processes[user].ready()
+            yield running
+        except BaseException:
+            print(running.logs()[-20_000:])  # noqa: T201 - pytest shows it with the failure
+            print((folder / "nats.log").read_text()[-5_000:])  # noqa: T201
+            raise
+
+
+async def streams_ready(running: Installation) -> None:
+    process = running.launch("streams", "streams")
+    with anyio.fail_after(30):
+        while "The streams are ready" not in process.text():
+            assert process.alive, process.text()
+            await anyio.sleep(0.02)

@@ -1,0 +1,123 @@
+"""The shipped files: drawn from the code, decoded by it, and each process with its own password alone."""
+
+import configparser
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from trunkline.config import load_config
+from trunkline.permissions.nats import accounts, password_variable
+from trunkline.runtime.connecting import bus_settings
+
+from .installation import CHANNEL, ROOT, USERS
+
+DEPLOY = ROOT / "deploy"
+KINDS = {user: "channels" if user.startswith("channel-") else user for user in USERS if user != "operator"}
+
+
+def test_the_accounts_are_drawn_from_the_roles() -> None:
+    """``deploy/nats/accounts.conf`` is what the module prints."""
+    argv = [sys.executable, "-m", "trunkline.permissions", CHANNEL]
+    printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    assert printed == (DEPLOY / "nats/accounts.conf").read_text()
+
+
+def test_no_grant_is_a_whole_plane() -> None:
+    """No user may write to all of JetStream, acknowledge for all consumers, or read everybody's answers."""
+    subjects = re.findall(r'^ +"(.+)"$', (DEPLOY / "nats/accounts.conf").read_text(), re.MULTILINE)
+    assert len(subjects) > 200
+    for subject in subjects:
+        whole, _, rest = subject.rpartition(".>")
+        assert rest == "" or ">" not in subject
+        if whole:
+            assert re.fullmatch(r"_INBOX_[a-z-]+|\$JS\.ACK\.INBOX\.part-\d|\$SRV\.[A-Z]+", whole), subject
+        if subject.startswith("$JS.API."):
+            assert "*" not in subject.removesuffix(".*") or subject.startswith(
+                "$JS.API.CONSUMER.CREATE.INBOX.part-"
+            )
+
+
+@pytest.mark.parametrize(
+    "names", [("Telegram",), ("a b",), ("a.b",), (">",), ("cli",), ("mail", "mail"), ("",)]
+)
+def test_a_name_that_would_widen_a_grant_is_refused(names: tuple[str, ...]) -> None:
+    """A channel's name becomes part of subjects and of a variable's name, so it is checked."""
+    with pytest.raises(ValueError, match="cannot be a channel's user"):
+        accounts(names)
+
+
+@pytest.mark.parametrize("commented", ["as it is", "with what is commented out"])
+def test_the_settings_are_a_home_s(tmp_path: Path, commented: str) -> None:
+    """Every key of ``trunkline.toml`` exists and fits, also what is commented out; the user is in the environment."""
+    text = (DEPLOY / "trunkline.toml").read_text()
+    if commented != "as it is":
+        text = re.sub(r"^# (?=\[|\w+ = )", "", text, flags=re.MULTILINE)
+        assert tomllib.loads(text)["adapters"]["openai"]["api_key"] == {"env": "OPENAI_API_KEY"}
+    (tmp_path / "trunkline.toml").write_text(text)
+    environ = {"TRUNKLINE_BUS__USER": "tools", "TRUNKLINE_BUS__PASSWORD": "secret"}
+    config = load_config(tmp_path, environ=environ)
+    settings = bus_settings(config)
+    assert (settings.user, settings.password, settings.inbox_prefix) == ("tools", "secret", "_INBOX_tools")
+    assert config.settings.bus.prepare is False
+
+
+def services() -> dict[str, str]:
+    """The services of the compose file, each with its text."""
+    text = (DEPLOY / "compose.yaml").read_text().split("\nservices:\n")[1].split("\nvolumes:\n")[0]
+    parts = re.split(r"^  ([a-z-]+):.*$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_a_container_has_its_own_password_alone() -> None:
+    """NATS has all of them, every other service one: that of its user."""
+    found = services()
+    assert set(found) == {"nats", *USERS}
+    assert set(re.findall(r"\$\{(\w+):\?\}", found["nats"])) == {password_variable(user) for user in USERS}
+    for user in USERS:
+        assert f"TRUNKLINE_BUS__USER: {user}\n" in found[user]
+        assert re.findall(r"\$\{(TRUNKLINE_NATS_\w+):\?\}", found[user]) == [password_variable(user)]
+        if user in KINDS:
+            assert f"command: [run, {KINDS[user]}]" in found[user]
+    assert all("OPENAI_API_KEY" not in text for user, text in found.items() if user != "monitor")
+    assert [text for text in found.values() if "ports:" in text] == [found["gateway"]]
+    assert 'ports: ["127.0.0.1:8420:8420"]' in found["gateway"]
+
+
+def test_a_unit_reads_its_own_password_alone() -> None:
+    """One unit for NATS and for each user, each with its own environment file, state and system user."""
+    units = {file.stem: configparser.RawConfigParser(strict=False) for file in (DEPLOY / "systemd").iterdir()}
+    for name, unit in units.items():
+        unit.optionxform = str  # type: ignore[assignment,method-assign]
+        unit.read(DEPLOY / f"systemd/{name}.service")
+    names = {f"trunkline-{user}".replace("channel-telegram", "channel@") for user in KINDS}
+    assert set(units) == {"trunkline-nats", *names}
+    for name, unit in units.items():
+        own = name.removeprefix("trunkline-").replace("@", "-%i")
+        service = unit["Service"]
+        assert service["EnvironmentFile"] == f"/etc/trunkline/{own}.env"
+        assert service["StateDirectory"] == f"trunkline-{own}"
+        assert service["DynamicUser"] == service["NoNewPrivileges"] == "yes"
+        if name != "trunkline-nats":
+            kind = "channels" if "@" in name else own
+            assert service["ExecStart"].endswith(f"trunkline run {kind} --log json")
+
+
+def test_a_pod_has_its_own_password_alone() -> None:
+    """Each workload has one key of the secret, that of its user, and NATS alone has the whole secret."""
+    folder = DEPLOY / "kubernetes"
+    texts = {file.name: file.read_text() for file in folder.iterdir()}
+    workloads = [part for text in texts.values() for part in text.split("---\n") if "containers:" in part]
+    seen = set()
+    for part in workloads:
+        if "secretRef: {name: trunkline-nats}" in part:
+            assert "name: nats" in part
+            continue
+        (user,) = re.findall(r"TRUNKLINE_BUS__USER, value: ([a-z-]+)\}", part)
+        assert re.findall(r"name: trunkline-nats, key: (\w+)", part) == [password_variable(user)]
+        assert f"args: [run, {KINDS[user]}," in part
+        seen.add(user)
+    assert seen == set(KINDS)

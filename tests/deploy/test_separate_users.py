@@ -1,0 +1,85 @@
+"""Five workers, each under a user of its own with the shipped permissions, hold a conversation."""
+
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import anyio
+import pytest
+
+from .installation import CHANNEL, installation
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+POSTBOX = f'''
+"""A channel that hands in what lies in a file, and writes the answer beside it."""
+import os
+from pathlib import Path
+
+import anyio
+import trunkline
+from trunkline.messages.turn import TextDelta, TurnEnded
+
+HERE = Path(os.environ["TRUNKLINE_HOME"])
+
+
+class Postbox(trunkline.Channel):
+    name = "{CHANNEL}"
+
+    async def run(self, gateway):
+        while not (HERE / "letter").exists():
+            await anyio.sleep(0.05)
+        accepted = await gateway.send(trunkline.SendMessage(content=(HERE / "letter").read_text()))
+        text = ""
+        async for event in gateway.watch(accepted.conversation, accepted.turn):
+            if isinstance(event, TextDelta):
+                text += event.text
+        (HERE / "answer.part").write_text(text)
+        (HERE / "answer.part").rename(HERE / "answer")
+
+
+@trunkline.hookimpl
+def trunkline_channels():
+    return [Postbox()]
+'''
+
+
+COMMANDS = (
+    "say hello",
+    "trace last",
+    "blocks list",
+    "memory search mole",
+    "top --once",
+    "dead list",
+    "doctor",
+)
+"""What a person does under the operator's user."""
+
+
+async def test_a_conversation_with_tools_and_memory_passes_through_separate_users(tmp_path: Path) -> None:
+    """A message, a tool call, memory, a body too large for a message, and a channel, and nobody is denied anything."""
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    (plugins / "postbox.py").write_text(dedent(POSTBOX))
+    settings = {"runtime.tool_sources": [str(plugins)], "channels.enabled": [CHANNEL]}
+    async with installation(tmp_path, settings=settings) as running:
+        written = await running.say('/tool memory_write path=notes/mole.md content="A mole digs at night."')
+        conversation = written.accepted.conversation
+        asked = await running.say("What does a mole do?", conversation=conversation)
+        assert "digs at night" in asked.text
+        exported = await running.say("/tool memory_export", conversation=conversation)
+        assert ".tar" in exported.text, exported.text
+        large = await running.say("word " * 60_000, conversation=conversation)
+        assert large.ended.code is None, large.ended
+        view = await running.gateway.conversation(conversation)
+        assert len(view.messages) >= 6
+        (running.home / "letter").write_text("hello")
+        with anyio.fail_after(30):
+            while not (running.home / "answer").exists():  # noqa: ASYNC110 - another process writes it
+                await anyio.sleep(0.05)
+        assert (running.home / "answer").read_text()
+        for command in COMMANDS:
+            argv = [sys.executable, "-m", "trunkline.cli.main", *command.split()]
+            done = await anyio.run_process(argv, env=running.environ("operator"), check=False)
+            assert done.returncode == 0, (command, done.stdout, done.stderr)
+        assert running.denied() == []
