@@ -72,11 +72,18 @@ class TurnFeed:
                 await self._send(item)
 
     async def repair(self) -> None:
-        """Send again what the server does not have."""
-        async with self._order:
-            newest = await self._bus.last(FEED, **self._keys)
-            known = newest.data.index if newest is not None and newest.data.epoch == self._epoch else -1
-            for item in self._items[known + 1 :]:
+        """Send again what the server does not have, unless somebody else tells the turn by now.
+
+        What it lost may lie before what it has: new items are sent as soon as the connection is back.
+        """
+        sent, kept = tuple(self._items), set[int]()
+        async for stored in self._bus.history(FEED, after=0, **self._keys):
+            if stored.data.epoch > self._epoch:
+                return
+            if stored.data.epoch == self._epoch:
+                kept.add(stored.data.index)
+        for item in sent:
+            if item.index not in kept:
                 await self._send(item)
 
     async def _send(self, item: FeedItem) -> None:
