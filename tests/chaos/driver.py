@@ -46,7 +46,11 @@ class Order:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of it. ``gaps``: on the feed; ``shown``: what a reader was shown; ``passing``: errors that ended an HTTP stream but not its turn."""
+    """What came of it.
+
+    ``gaps``: on the feed. ``shown``: what a reader was shown. ``passing``: errors that ended an HTTP stream but not its
+    turn.
+    """
 
     order: Order
     seconds: float = 0.0

@@ -18,7 +18,7 @@ Silence = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class _Heard:
-    epoch: int
+    place: tuple[int, int]
     step: int | None
     at: float
 
@@ -38,10 +38,13 @@ class Ear:
         """Take in one item."""
         item = received.data
         text = isinstance(item.event, TextDelta | TextReset | ReasoningDelta)
-        heard = _Heard(item.epoch, item.event.step if text else None, anyio.current_time())  # type: ignore[union-attr]
+        step = item.event.step if text else None  # type: ignore[union-attr]
+        heard = _Heard((item.epoch, item.index), step, anyio.current_time())
         before = self._last.get(item.turn)
+        if before is not None and heard.place <= before.place:
+            return  # told again, for readers that missed it
         self._last[item.turn] = heard
-        if before is None or before.step is None or item.epoch < before.epoch:
+        if before is None or before.step is None:
             return
-        if heard.step == before.step or heard.epoch > before.epoch:
+        if step == before.step or item.epoch > before.place[0]:
             self.silences.setdefault(item.turn, []).append((before.at, heard.at))
