@@ -69,9 +69,11 @@ def _python() -> Finding:
 def _config_valid(patient: Patient) -> Finding:
     problems = patient.plugins.config_problems() if patient.plugins is not None else ()
     if not problems:
-        return _finding(
-            "config.valid", HealthResult("ok", f"{patient.config.file} and the environment are fine")
-        )
+        file = patient.config.file
+        said = f"{file} and the environment are fine"
+        if not file.exists():
+            said = f"The environment is fine; there is no {file}, so the defaults count"
+        return _finding("config.valid", HealthResult("ok", said))
     said = "; ".join(str(problem) for problem in problems)
     return _finding("config.valid", HealthResult("error", said, "Correct the settings named."))
 

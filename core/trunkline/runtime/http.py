@@ -22,7 +22,9 @@ async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
         def capture_signals(self) -> Iterator[None]:
             yield  # signals are the supervisor's
 
-    config = Config(app, lifespan="off", log_config=None, access_log=False, server_header=False)
+    config = Config(
+        app, lifespan="off", log_config=None, log_level="warning", access_log=False, server_header=False
+    )
     config.timeout_graceful_shutdown = int(CLOSING_SECONDS)
     server = Quiet(config)
     async with anyio.create_task_group() as tasks:

@@ -36,6 +36,7 @@ class HttpServer:
             lifespan="off",
             ws="none",
             log_config=None,
+            log_level="warning",  # that it starts and ends is said by the worker
             access_log=False,
             server_header=False,
             proxy_headers=False,
