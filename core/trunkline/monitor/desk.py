@@ -96,11 +96,10 @@ class TurnDesk:
 
     async def offer(self, held: Held) -> None:
         """Take an item into its conversation's lane."""
-        request = held.item.request if hasattr(held.item, "request") else held.item
         conversation = held.conversation
-        lane = self._lanes.pop(conversation, None) or Lane(
-            self, Journal(self._bus, self._worker, getattr(request, "block", ""), conversation)
-        )
+        lane = self._lanes.pop(conversation, None)
+        if lane is None:
+            lane = Lane(self, Journal(self._bus, self._worker, conversation))
         self._lanes[conversation] = lane  # the lately used ones are last
         lane.offer(held)
         if not lane.working and not self._draining:
@@ -211,7 +210,7 @@ class TurnDesk:
 
     def _means(self, run: Run, briefing: Briefing) -> Means:
         async def record(entries: tuple[JournalEntry, ...]) -> None:
-            await run.journal.write(run.request.turn, run.epoch, entries)
+            await run.journal.write(run.request, run.epoch, entries)
             for entry in entries:
                 await self._tell(run.request, entry)
 
@@ -302,7 +301,7 @@ class TurnDesk:
         except RemoteFault as fault:
             log.error("turn %s, which was given up, could not be stored: %s", request.turn, fault)
         end = Finished(reason="error", usage=turn.usage, code=ErrorCode.INTERNAL)
-        await journal.write(request.turn, epoch, (*missing, end))
+        await journal.write(request, epoch, (*missing, end))
         turn.apply(end)
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
         await feed.emit(*shown(turn, end))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import anyio
 import msgspec
 
-from trunkline.messages.turn import JournalEntry, Parked, TurnRecord
+from trunkline.messages.turn import JournalEntry, Parked, TurnRecord, TurnRequested
 from trunkline.subjects import JOURNAL
 from trunkline_bus import Bus, Payload, Scope, SequenceConflict, Topic
 
@@ -33,10 +33,9 @@ class Journal:
     write, whichever turn it belongs to.
     """
 
-    def __init__(self, bus: Bus, owner: str, block: str, conversation: str) -> None:
+    def __init__(self, bus: Bus, owner: str, conversation: str) -> None:
         self._bus = bus
         self._owner = owner
-        self._block = block
         self._conversation = conversation
         self._filter = JOURNAL.subject.filter(conversation=conversation)
         self._last: int | None = None
@@ -82,14 +81,18 @@ class Journal:
                 return [s.data for s in stored]
             await anyio.sleep(0.05)
 
-    async def write(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
-        """Record entries together. Raises Fenced when another owner has written since, and StreamError kinds."""
+    async def write(self, request: TurnRequested, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
+        """Record entries of the request's turn together.
+
+        Raises Fenced when another owner has written since, and StreamError kinds.
+        """
+        turn = request.turn
         record = TurnRecord(turn=turn, epoch=epoch, owner=self._owner, entries=entries)
         try:
             ack = await self._bus.append(
                 JOURNAL,
                 record,
-                scope=Scope(block=self._block, conversation=self._conversation, turn=turn),
+                scope=Scope(block=request.block, conversation=self._conversation, turn=turn),
                 expect=self._last,
                 expect_filter=self._filter,
                 timeout=60.0,

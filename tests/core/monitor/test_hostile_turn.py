@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 import trunkline
@@ -21,6 +22,7 @@ from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
     ApprovalDecided,
     ApprovalRequested,
+    ApprovalSettled,
     FeedEvent,
     Finished,
     TextDelta,
@@ -32,7 +34,7 @@ from trunkline.monitor.feed import TextStream
 from trunkline.subjects import DECIDE_APPROVAL, FEED, INBOX, INBOX_STREAM, JOURNAL, topology
 from trunkline.testing.platform import CHANNEL, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_bus import CallTimeout, Payload, Subject, Topic, apply, new_id
+from trunkline_bus import CallTimeout, Payload, RemoteFault, Subject, Topic, apply, new_id
 from trunkline_bus.jetstream import api as jetstream
 
 pytestmark = pytest.mark.anyio
@@ -198,6 +200,27 @@ async def test_a_decision_is_about_the_call_that_it_names() -> None:
         ended = {event.call_id: event for event in answer.events if isinstance(event, ToolEnded)}
         assert ended[second.call.id].error and not ended[first.call.id].error
         assert tools.log == ["x"]
+
+
+async def test_of_many_decisions_the_first_counts() -> None:
+    """Whoever else decides at the same moment is too late, whether they are told so or not; the call runs once."""
+    tools = Tools()
+    async with scripted(tools, Gate()) as (running, _):
+        accepted = await running.send('call:note {"text": "x"} ;; say:done')
+        (asked,) = await asked_of(running, accepted)
+        await status_is(running, accepted.turn, "parked")
+        decision = ApprovalDecided(
+            turn=accepted.turn, call=asked.call.id, call_hash=asked.call_hash, allow=False, by="first"
+        )
+        allowed = msgspec.structs.replace(decision, allow=True, by="late")
+        for item in (decision, allowed, allowed, decision):
+            await running.bus.append(INBOX, item, conversation=accepted.conversation)
+        answer = await running.answer(accepted)
+        await until(lambda: inbox_is_empty(running, accepted.conversation))
+        settled = [event for event in answer.events if isinstance(event, ApprovalSettled)]
+        assert [(event.allow, event.by) for event in settled] == [(False, "first")] and tools.log == []
+        with pytest.raises(RemoteFault, match="conflict"):
+            await decide(running, accepted, asked, allow=True)
 
 
 async def test_a_steered_message_that_comes_too_late_keeps_its_place() -> None:
