@@ -4,7 +4,7 @@ import json
 import secrets
 import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from trunkline.permissions.roles import roles
 from trunkline.runtime.gateway_client import GatewayClient
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline.testing.processes import WorkerProcess
-from trunkline_bus import BusSettings, connect
+from trunkline_bus import Bus, BusSettings, connect
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "deploy/nats/nats-server.conf"
@@ -43,10 +43,10 @@ Server = tuple[str, str]
 class Installation(Talker):
     """The server's address, everybody's password, and the workers. Talks as the operator."""
 
-    def __init__(self, bus: Any, url: str, monitoring: str, passwords: Mapping[str, str], home: Path) -> None:
+    def __init__(self, bus: Bus, server: "NatsServer", passwords: Mapping[str, str], home: Path) -> None:
         super().__init__(bus, patience=60.0)
         self.gateway = GatewayClient(bus, "cli")
-        self.url, self.monitoring, self.passwords, self.home = url, monitoring, passwords, home
+        self.server, self.passwords, self.home = server, passwords, home
         self.processes: dict[str, WorkerProcess] = {}
 
     def environ(self, user: str) -> dict[str, str]:
@@ -55,7 +55,7 @@ class Installation(Talker):
             **clean_environ(),
             "PYTHONUNBUFFERED": "1",
             "TRUNKLINE_HOME": str(self.home),
-            "TRUNKLINE_BUS__URL": self.url,
+            "TRUNKLINE_BUS__URL": self.server.url,
             "TRUNKLINE_BUS__USER": user,
             "TRUNKLINE_BUS__PASSWORD": self.passwords[user],
             "TRUNKLINE_BUS__INBOX_PREFIX": "_INBOX_{user}",
@@ -83,7 +83,11 @@ class Installation(Talker):
     def streams(self) -> dict[str, Any]:
         """Every stream's settings, contents and consumers, as the server tells them to nobody but its own machine."""
         query = {"streams": "true", "config": "true", "consumers": "true"}
-        found = httpx.get(f"{self.monitoring}/jsz", params=query, trust_env=False).raise_for_status().json()
+        found = (
+            httpx.get(f"{self.server.monitoring}/jsz", params=query, trust_env=False)
+            .raise_for_status()
+            .json()
+        )
         kept = [stream for account in found["account_details"] for stream in account["stream_detail"]]
         return {
             stream["name"]: {
@@ -103,33 +107,46 @@ def operator(url: str, passwords: Mapping[str, str]) -> BusSettings:
     )  # fmt: skip
 
 
-@contextmanager
-def nats_server(folder: Path, passwords: Mapping[str, str]) -> Any:
-    """The server with the shipped configuration, on free ports; yields its process and the folder of its ports."""
-    binary = server_binary()
-    assert binary is not None
-    ports = folder / "ports"
-    ports.mkdir()
-    environ = {password_variable(user): password for user, password in passwords.items()}
-    environ |= {"TRUNKLINE_NATS_LISTEN": "127.0.0.1:-1", "TRUNKLINE_NATS_STORE": str(folder / "store")}
-    argv = [str(binary), "-c", str(CONF), "-m", "-1", "--ports_file_dir", str(ports)]
-    with (folder / "nats.log").open("wb") as log:
-        process = subprocess.Popen(argv, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    try:
-        yield process, ports
-    finally:
-        process.kill()
-        process.wait()
+class NatsServer:
+    """nats-server with the shipped configuration, on free ports that stay the same when it is started again."""
 
+    def __init__(self, folder: Path, passwords: Mapping[str, str]) -> None:
+        self.url = self.monitoring = ""
+        self._folder = folder
+        self._environ = {password_variable(user): password for user, password in passwords.items()}
+        self._process: subprocess.Popen[bytes] | None = None
 
-async def addresses(process: "subprocess.Popen[bytes]", ports: Path) -> Server:
-    """Where it listens for clients, and for its own machine's questions."""
-    with anyio.fail_after(15):
-        while process.poll() is None:
-            if (found := _listening(ports)) is not None:
-                return found
-            await anyio.sleep(0.02)
-    raise AssertionError((ports.parent / "nats.log").read_text())
+    async def start(self) -> None:
+        """Start it and wait until it listens."""
+        ports = self._folder / "ports"
+        ports.mkdir(exist_ok=True)
+        self._process = self._launched(ports)
+        with anyio.fail_after(15):
+            while (found := _listening(ports)) is None:
+                assert self._process.poll() is None, (self._folder / "nats.log").read_text()
+                await anyio.sleep(0.02)
+        self.url, self.monitoring = found
+
+    def _launched(self, ports: Path) -> "subprocess.Popen[bytes]":
+        binary = server_binary()
+        assert binary is not None
+        environ = {
+            **self._environ,
+            "TRUNKLINE_NATS_LISTEN": self.url.removeprefix("nats://") or "127.0.0.1:-1",
+            "TRUNKLINE_NATS_STORE": str(self._folder / "store"),
+        }
+        monitoring = self.monitoring.rpartition(":")[2] or "-1"
+        argv = [str(binary), "-c", str(CONF), "-m", monitoring, "--ports_file_dir", str(ports)]
+        with (self._folder / "nats.log").open("ab") as log:
+            return subprocess.Popen(argv, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def kill(self) -> None:
+        """Kill it and wait until it is gone."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        for file in (self._folder / "ports").glob("*.ports"):
+            file.unlink()
 
 
 def _listening(ports: Path) -> Server | None:
@@ -142,7 +159,11 @@ def _listening(ports: Path) -> Server | None:
 
 @asynccontextmanager
 async def installation(
-    folder: Path, *, settings: Mapping[str, Any], workers: Sequence[WorkerKind] = tuple(WORKERS)
+    folder: Path,
+    *,
+    settings: Mapping[str, Any],
+    workers: Sequence[WorkerKind] = tuple(WORKERS),
+    streams_last: bool = False,
 ) -> AsyncIterator[Installation]:
     """The server, ``trunkline run streams``, and one process of each kind of worker."""
     passwords = {user: "p" + secrets.token_hex(16) for user in USERS}
@@ -150,18 +171,21 @@ async def installation(
     home.mkdir()
     write_settings(home / "trunkline.toml", {**DEFAULTS, **settings})
     async with AsyncExitStack() as stack:
-        process, ports = stack.enter_context(nats_server(folder, passwords))
-        url, monitoring = await addresses(process, ports)
-        bus = await stack.enter_async_context(connect(operator(url, passwords)))
-        running = Installation(bus, url, monitoring, passwords, home)
+        server = NatsServer(folder, passwords)
+        stack.callback(server.kill)
+        await server.start()
+        bus = await stack.enter_async_context(connect(operator(server.url, passwords)))
+        running = Installation(bus, server, passwords, home)
         stack.callback(lambda: [one.kill() for one in running.processes.values()])
         try:
-            await streams_ready(running)
+            if not streams_last:
+                await streams_ready(running)
             for kind in workers:
                 running.launch(kind, WORKERS[kind])
-            for user in list(running.processes):
-                if user != "streams":
-                    await running.processes[user].ready()
+            for kind in workers:
+                await running.processes[WORKERS[kind]].ready()
+            if streams_last:
+                await streams_ready(running)
             yield running
         except BaseException:
             print(running.logs()[-20_000:])  # noqa: T201 - pytest shows it with the failure

@@ -222,7 +222,7 @@ class Intruder:
     async def attempt(self, publish: list[str], subscribe: list[str], *, patience: float = 5.0) -> set[str]:
         """Try everything, and return what was not denied. What was is told before the flush is answered."""
         client = await nats.connect(
-            self.running.url, user=self.user, password=self.running.passwords[self.user], error_cb=self._note,
+            self.running.server.url, user=self.user, password=self.running.passwords[self.user], error_cb=self._note,
             inbox_prefix=f"_INBOX_{self.user}", allow_reconnect=False,
         )  # fmt: skip
         for subject in publish:
@@ -255,7 +255,11 @@ async def test_a_wrong_or_missing_password_is_refused(running: Installation) -> 
     for user, password in (("monitor", "wrong"), ("monitor", running.passwords["tools"]), (None, None)):
         with pytest.raises(nats.errors.Error):
             await nats.connect(
-                running.url, user=user, password=password, allow_reconnect=False, max_reconnect_attempts=1
+                running.server.url,
+                user=user,
+                password=password,
+                allow_reconnect=False,
+                max_reconnect_attempts=1,
             )
 
 
@@ -263,7 +267,7 @@ async def test_a_wrong_or_missing_password_is_refused(running: Installation) -> 
 async def test_an_answer_does_not_go_where_its_asker_may_not_write(running: Installation) -> None:
     """A request to JetStream that names a foreign subject for the answer writes nothing there."""
     client = await nats.connect(
-        running.url, user="tools", password=running.passwords["tools"], inbox_prefix="_INBOX_tools"
+        running.server.url, user="tools", password=running.passwords["tools"], inbox_prefix="_INBOX_tools"
     )
     await client.request("trunkline.journal.effect.forged", b"{}")
     before = running.streams()["INBOX"]["last_seq"]

@@ -7,6 +7,8 @@ from textwrap import dedent
 import anyio
 import pytest
 
+from trunkline.messages.workers import WorkerKind
+
 from .installation import CHANNEL, installation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
@@ -83,3 +85,27 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
             done = await anyio.run_process(argv, env=running.environ("operator"), check=False)
             assert done.returncode == 0, (command, done.stdout, done.stderr)
         assert running.denied() == []
+
+
+async def test_streams_that_come_late_or_again_are_found(tmp_path: Path) -> None:
+    """Workers that start before the streams are there, a server that is killed, and a monitor that is: all heals.
+
+    What the server had in memory only is made again by ``trunkline run streams``, the only one who may.
+    """
+    kinds: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")
+    async with installation(tmp_path, settings={}, workers=kinds, streams_last=True) as running:
+        first = await running.say("/tool memory_write path=notes/newt.md content=wet")
+        before = running.streams()
+        running.server.kill()
+        await running.server.start()
+        again = await running.say(
+            "/tool memory_read path=notes/newt.md", conversation=first.accepted.conversation
+        )
+        assert "wet" in again.text
+        with anyio.fail_after(20):
+            while set(running.streams()) != set(before):  # noqa: ASYNC110 - another process makes them
+                await anyio.sleep(0.05)
+        running.processes["monitor"].kill()
+        sent = await running.send("hello", conversation=first.accepted.conversation)
+        running.launch("monitor", "monitor")
+        assert (await running.answer(sent)).ended.code is None
