@@ -31,6 +31,7 @@ from trunkline_bus.subscription import Gate, Subscription
 from trunkline_bus.trace import remote_parent
 
 _log = logging.getLogger(__name__)
+_tracer = trace.get_tracer("trunkline_bus")
 
 Req = TypeVar("Req")
 Rep = TypeVar("Rep")
@@ -333,10 +334,9 @@ def _span(client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any]) ->
         "messaging.destination.template": endpoint.subject.template,
         "messaging.message.id": envelope.id,
     }
-    tracer = trace.get_tracer("trunkline_bus")
     with (
         remote_parent(envelope.traceparent),
-        tracer.start_as_current_span(
+        _tracer.start_as_current_span(
             f"process {endpoint.subject.template}", kind=SpanKind.SERVER, attributes=attributes
         ) as span,
     ):

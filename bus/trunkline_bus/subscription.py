@@ -26,16 +26,20 @@ class Gate:
 
     def __init__(self, group: TaskGroup, limit: int) -> None:
         self._group = group
-        self._slots = anyio.Semaphore(limit)
+        self._in_turn = limit == 1
+        self._slots = anyio.Semaphore(limit, fast_acquire=True)
         self._running = 0
         self._idle = anyio.Event()
         self._scopes: set[anyio.CancelScope] = set()
 
     async def enter(self, job: Callable[[Msg], Awaitable[None]], msg: Msg) -> None:
-        """Start ``job(msg)``, waiting for a free slot first."""
+        """Start ``job(msg)``, waiting for a free slot first; with a limit of one it needs no task of its own."""
         await self._slots.acquire()
         self._running += 1
-        self._group.start_soon(self._run, job, msg)
+        if self._in_turn:
+            await self._run(job, msg)
+        else:
+            self._group.start_soon(self._run, job, msg)
 
     async def _run(self, job: Callable[[Msg], Awaitable[None]], msg: Msg) -> None:
         try:

@@ -61,7 +61,7 @@ class TurnFeed:
         self._turn = turn
         self._epoch = epoch
         self._items: list[FeedItem] = []
-        self._order = anyio.Lock()
+        self._order = anyio.Lock(fast_acquire=True)
 
     async def emit(self, *events: FeedEvent) -> None:
         """Send events at the next positions."""

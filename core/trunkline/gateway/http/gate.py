@@ -22,6 +22,7 @@ from trunkline.gateway.http.replies import CORRELATION, error_reply
 from trunkline_bus import new_id, remote_parent
 
 log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.gateway")
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 TELLING = ("host", "origin", "sec-fetch-site")
@@ -75,7 +76,6 @@ class Gate:
     async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
         route = _ID.sub("{id}", scope["path"])
         attributes = {"http.request.method": scope["method"], "http.route": route}
-        tracer = trace.get_tracer("trunkline.gateway")
         with tracer.start_as_current_span(
             f"{scope['method']} {route}", kind=SpanKind.SERVER, attributes=attributes
         ) as span:

@@ -1,16 +1,14 @@
 """Server-sent events: encoding, signs of life, and what happens when the client goes away or the server stops."""
 
-import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
-from anyio.streams.memory import MemoryObjectSendStream
+from anyio.abc import TaskGroup
 from starlette.types import Receive, Scope, Send
-
-log = logging.getLogger(__name__)
 
 KEEP_ALIVE_SECONDS = 15.0
 KEEP_ALIVE = b": keep-alive\n\n"
@@ -46,41 +44,49 @@ class EventStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send all of it. When the server stops the stream just ends; the client comes back with its last id."""
         await send({"type": "http.response.start", "status": 200, "headers": self._headers})
-        gone = False
-
-        async def until_gone() -> None:
-            nonlocal gone
-            while (await receive())["type"] != "http.disconnect":
-                pass
-            gone = True
-            group.cancel_scope.cancel()
-
-        async def until_closing() -> None:
-            await self._closing.wait()
-            group.cancel_scope.cancel()
-
+        way = _Way(send)
         async with anyio.create_task_group() as group:
-            group.start_soon(until_gone)
-            group.start_soon(until_closing)
-            await self._pump(send)
+            group.start_soon(self._until_gone, receive, way, group)
+            group.start_soon(self._until_closing, way, group)
+            async with aclosing(self._chunks) as chunks:
+                async for chunk in chunks:
+                    await way.send(chunk)
             group.cancel_scope.cancel()
-        if not gone:
+        if not way.gone:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _pump(self, send: Send) -> None:
-        inlet, outlet = anyio.create_memory_object_stream[bytes](16)
-        async with anyio.create_task_group() as group, outlet:
-            group.start_soon(self._produce, inlet)
-            while True:
-                chunk = KEEP_ALIVE
-                with anyio.move_on_after(self._keep_alive):
-                    try:
-                        chunk = await outlet.receive()
-                    except anyio.EndOfStream:
-                        return
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    async def _until_gone(self, receive: Receive, way: "_Way", group: TaskGroup) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        way.gone = True
+        group.cancel_scope.cancel()
 
-    async def _produce(self, inlet: MemoryObjectSendStream[bytes]) -> None:
-        async with inlet, aclosing(self._chunks) as chunks:
-            async for chunk in chunks:
-                await inlet.send(chunk)
+    async def _until_closing(self, way: "_Way", group: TaskGroup) -> None:
+        """Shows life in the meantime."""
+        while not self._closing.is_set():
+            with anyio.move_on_after(self._keep_alive - way.idle):
+                await self._closing.wait()
+            if way.idle >= self._keep_alive:
+                group.start_soon(way.send, KEEP_ALIVE)
+                await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
+
+
+class _Way:
+    """The way to the client: one chunk after the other."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._order = anyio.Lock(fast_acquire=True)
+        self._used = anyio.current_time()
+        self.gone = False
+
+    @property
+    def idle(self) -> float:
+        """Seconds since a chunk was last handed in."""
+        return anyio.current_time() - self._used
+
+    async def send(self, chunk: bytes) -> None:
+        self._used = anyio.current_time()
+        async with self._order:
+            await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
