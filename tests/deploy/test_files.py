@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from trunkline import subjects
 from trunkline.config import load_config
 from trunkline.permissions.nats import accounts, password_variable
+from trunkline.permissions.roles import roles
 from trunkline.runtime.connecting import bus_settings
+from trunkline_bus import Endpoint, Topic
 
 from .installation import CHANNEL, ROOT, USERS
 
@@ -24,6 +27,17 @@ def test_the_accounts_are_drawn_from_the_roles() -> None:
     argv = [sys.executable, "-m", "trunkline.permissions", CHANNEL]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     assert printed == (DEPLOY / "nats/accounts.conf").read_text()
+
+
+def test_every_subject_has_its_role() -> None:
+    """What is new in the subject table must be given to somebody: an endpoint is served by one role, called by some."""
+    everybody = roles((CHANNEL,))
+    for endpoint in (one for one in vars(subjects).values() if isinstance(one, Endpoint)):
+        assert sum(endpoint in role.serves for role in everybody) == 1, endpoint.name
+        assert any(endpoint in role.calls for role in everybody), endpoint.name
+    for topic in (one for one in vars(subjects).values() if isinstance(one, Topic)):
+        common = topic in (subjects.SPANS, subjects.DEAD)  # every worker's
+        assert common or any(topic in role.says for role in everybody), topic.name
 
 
 def test_no_grant_is_a_whole_plane() -> None:
