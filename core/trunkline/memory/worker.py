@@ -13,6 +13,7 @@ import anyio
 
 from trunkline.abc.memory import Change, MemoryStore
 from trunkline.errors import ConfigError
+from trunkline.memory.paths import checked
 from trunkline.memory.store import GitMemoryStore, encoded
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -25,6 +26,7 @@ from trunkline.messages.conversation import (
     LoadConversation,
 )
 from trunkline.messages.memory import (
+    UNREADABLE,
     DeleteMemory,
     EditMemory,
     ExportMemory,
@@ -71,6 +73,8 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+NEVER = datetime.fromtimestamp(0, UTC)
 
 WRITERS = 512
 """How many changes may be waiting for their commit at once."""
@@ -168,11 +172,14 @@ class MemoryWorker(Worker):
 
     async def _read_many(self, request: Request[ReadManyMemory]) -> MemoryFiles:
         files: list[MemoryFile] = []
-        for path in request.data.paths:
+        for path in map(checked, request.data.paths):
             try:
                 files.append(await self._store.read(path))
             except Refusal as refusal:
-                if refusal.code != "not_found":
+                if refusal.code == "invalid_path":
+                    _log.warning("a file of memory is left unread: %s", refusal.message)
+                    files.append(MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER))
+                elif refusal.code != "not_found":
                     raise
         return MemoryFiles(files=tuple(files))
 

@@ -24,8 +24,12 @@ class MemoryFile(Payload, frozen=True, kw_only=True, tag="memory.file.v1"):
     modified_at: datetime
 
 
+UNREADABLE = "\ufffd"
+"""Stands for the content of a file that is there and is no text, where others must not suffer from it."""
+
+
 class ReadManyMemory(Payload, frozen=True, kw_only=True, tag="memory.read-many.v1"):
-    """Ask for several small files at once; those that are absent are left out."""
+    """Ask for several small files at once; those that are absent are left out, what is no text is ``UNREADABLE``."""
 
     paths: tuple[str, ...]
 

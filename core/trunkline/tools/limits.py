@@ -29,6 +29,10 @@ STALE_FOR = 300.0
 PATIENCE = 5.0
 
 
+class BrokenLimits(ToolError):
+    """The block's ``block.toml`` is there and cannot be used; waiting does not help."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """A block's limits: the names it may use, or None for all."""
@@ -63,6 +67,7 @@ class BlockLimits:
         """The limits of a block.
 
         Raises:
+            BrokenLimits: the block has none that can be used, and so no tools.
             ToolError: they cannot be known now.
         """
         at, known = self._known.get(block, (-STALE_FOR, None))
@@ -87,6 +92,8 @@ class BlockLimits:
         except RemoteFault as fault:
             if fault.code == "not_found":
                 return Limits()
+            if fault.code == "invalid_path":
+                raise _broken(block, fault) from fault
             raise
         return _limits(block, file.content)
 
@@ -111,8 +118,12 @@ def _limits(block: str, text: str) -> Limits:
     try:
         config = msgspec.convert(tomllib.loads(text), BlockConfig)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        log.error("%s is not valid: %s", _file(block), error)
-        raise ToolError(
-            "This block's block.toml is not valid, so none of its tools may be used until a person mends it."
-        ) from error
+        raise _broken(block, error) from error
     return Limits(None if config.tools is None else frozenset(config.tools))
+
+
+def _broken(block: str, error: Exception) -> BrokenLimits:
+    log.error("%s is not valid: %s", _file(block), error)
+    return BrokenLimits(
+        "This block's block.toml is not valid, so none of its tools may be used until a person mends it."
+    )

@@ -7,7 +7,7 @@ import anyio
 import anyio.to_thread
 
 from trunkline.abc.tools import ToolContext, ToolMiddleware
-from trunkline.errors import ToolError
+from trunkline.errors import ErrorCode, ToolError
 from trunkline.messages.tools import CallTool, CancelCall, ListTools, ToolCatalogue, ToolReply
 from trunkline.runtime.home import make_folder
 from trunkline.runtime.memory_client import BlockMemory
@@ -17,7 +17,7 @@ from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
 from trunkline.tools.dispatch import Guard
 from trunkline.tools.ledger import Ledger, scope_of
-from trunkline.tools.limits import BlockLimits
+from trunkline.tools.limits import BlockLimits, BrokenLimits, Limits
 from trunkline.tools.liveness import Liveness
 from trunkline.tools.policy import PolicyStage
 from trunkline.tools.resources import Resources
@@ -94,8 +94,10 @@ class ToolsWorker(Worker):
         block = _block(request.data.block)
         try:
             limits = await self._limits.of(block)
+        except BrokenLimits:
+            limits = Limits(frozenset())
         except ToolError as error:
-            raise Refusal("unavailable", str(error)) from error
+            raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(error)) from error
         return (await self._shelf.catalogue()).shown(limits, request.data.version)
 
     async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:

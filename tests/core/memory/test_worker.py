@@ -19,6 +19,7 @@ from trunkline.messages.conversation import (
     Message,
 )
 from trunkline.messages.memory import (
+    UNREADABLE,
     DeleteMemory,
     EditMemory,
     ExportMemory,
@@ -107,6 +108,16 @@ async def test_many_files_at_once(bus: Bus) -> None:
     with pytest.raises(RemoteFault):
         await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={"c.md": "1", "../d": "2"}, actor="agent"))
     assert (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("c.md",)))).files == ()
+
+
+async def test_a_file_that_is_no_text_does_not_keep_the_others(running: Platform, bus: Bus) -> None:
+    """Of several files one that is no text comes as unreadable, and the others as they are."""
+    (running.home.memory / "bad.toml").write_bytes(b"\xff\xfe[[[")
+    (running.home.memory / "good.toml").write_text("a = 1")
+    files = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("bad.toml", "good.toml")))).files
+    assert [(file.path, file.content) for file in files] == [("bad.toml", UNREADABLE), ("good.toml", "a = 1")]
+    with pytest.raises(RemoteFault, match="invalid_path"):
+        await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("../bad.toml",)))
 
 
 async def test_refusals_reach_the_caller_with_their_code(bus: Bus) -> None:

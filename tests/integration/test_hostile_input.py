@@ -1,0 +1,59 @@
+"""What a hostile reviewer found: bad files, bad models and bad clients, with all workers on a real server."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trunkline
+from trunkline.abc.models import ModelAdapter
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+
+class Models:
+    """A plugin that brings a scripted model."""
+
+    def __init__(self, model: ModelAdapter) -> None:
+        self.model = model
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [self.model]
+
+
+@asynccontextmanager
+async def talking_to(model: ScriptedModel, home: Path | None = None, **more: Any) -> AsyncIterator[Platform]:
+    async with platform(
+        home, plugins=[Models(model)], config={"runtime.provider_adapter": model.name}, **more
+    ) as p:
+        yield p
+
+
+# Files that are broken ---------------------------------------------------------------------------------------
+
+
+async def test_preferences_that_are_no_text_are_a_reported_gap(tmp_path: Path) -> None:
+    """PA-F43: the turn goes on without them; it waited for ever."""
+    async with talking_to(ScriptedModel(["Hello."]), tmp_path) as running:
+        (running.home.memory / "preferences.toml").write_bytes(b"\xff\xfe[[[")
+        assert (await running.say("hi")).text == "Hello."
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe[[[", b"[[[", b"tools = 3\n"])
+async def test_a_broken_block_can_be_talked_to_without_tools_and_harms_no_other(
+    tmp_path: Path, content: bytes
+) -> None:
+    """Its block.toml is no text, no TOML or of wrong types: it says ERROR, has no tools, and the others are listed."""
+    model = ScriptedModel(["Hello."])
+    async with talking_to(model, tmp_path) as running:
+        await running.gateway.create_block("garden")
+        (running.home.memory / "blocks/garden/block.toml").write_bytes(content)
+        states = {block.name: block.pulse.status for block in await running.gateway.blocks()}
+        assert states == {"main": "SLEEPING", "garden": "ERROR"}
+        assert (await running.say("hi", block="garden")).text == "Hello."
+        assert model.requests[-1].tools == ()
