@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 import trunkline
-from trunkline.abc.models import ModelAdapter
+from trunkline.abc.models import Call, ModelAdapter, Reasoning, Text
+from trunkline.errors import ErrorCode
+from trunkline.messages.conversation import ToolCall
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 
@@ -57,3 +59,21 @@ async def test_a_broken_block_can_be_talked_to_without_tools_and_harms_no_other(
         assert states == {"main": "SLEEPING", "garden": "ERROR"}
         assert (await running.say("hi", block="garden")).text == "Hello."
         assert model.requests[-1].tools == ()
+
+
+# Models that are broken --------------------------------------------------------------------------------------
+
+
+async def test_half_characters_of_a_model_are_replaced() -> None:
+    """No message can carry a lone surrogate: in text it becomes a question mark; the turn ended as internal."""
+    model = ScriptedModel([[Reasoning("\ud800"), Text("a\ud800b")]])
+    async with talking_to(model) as running:
+        assert (await running.say("hi")).text == "a?b"
+
+
+async def test_a_call_that_no_message_can_carry_is_a_bad_response() -> None:
+    """Half a character in a call's arguments ends the turn with the provider's code, and the text before it is kept."""
+    call = ToolCall(id="1", name="read_file", arguments={"path": "\ud800"})
+    async with talking_to(ScriptedModel([[Text("Wait."), Call(call)]])) as running:
+        answer = await running.say("hi")
+    assert (answer.ended.code, answer.text) == (ErrorCode.PROVIDER_ERROR, "Wait.")

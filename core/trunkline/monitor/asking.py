@@ -37,12 +37,13 @@ class Answer:
             raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", "an event after the finish")
         match event:
             case Text(text):
-                self.stream.add(text)
+                self.stream.add(_whole(text))
             case Reasoning(text):
-                self.stream.add(text, reasoning=True)
+                self.stream.add(_whole(text), reasoning=True)
             case Call(call):
-                self.calls.append(call)
+                self.calls.append(_sendable(call))
             case ToolRan(call, output, error):
+                call, output = _sendable(call), _whole(output)
                 self.ran.append(RanTool(call=call, output=output, error=error, at=len(self.stream.text)))
             case Finish():
                 self.finish = event
@@ -60,6 +61,20 @@ class Answer:
             finish_reason=self.finish.reason if self.finish.reason in REASONS else "stop",  # type: ignore[arg-type]
             usage=self.finish.usage,
         )
+
+
+def _whole(text: str) -> str:
+    """The text, with a question mark for each half character (lone surrogate): no message can carry one."""
+    return text.encode(errors="replace").decode()
+
+
+def _sendable(call: ToolCall) -> ToolCall:
+    """The call as it is. Raises ModelError for one that no message can carry."""
+    try:
+        msgspec.json.encode(call)
+    except (UnicodeEncodeError, RecursionError, OverflowError) as error:
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", f"a call: {error}") from error
+    return call
 
 
 def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:
