@@ -11,6 +11,7 @@ import trunkline
 from trunkline.abc.models import Call, ModelAdapter, Reasoning, Text
 from trunkline.errors import ErrorCode
 from trunkline.messages.conversation import ToolCall
+from trunkline.messages.tools import ToolSchema
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 
@@ -77,3 +78,16 @@ async def test_a_call_that_no_message_can_carry_is_a_bad_response() -> None:
     async with talking_to(ScriptedModel([[Text("Wait."), Call(call)]])) as running:
         answer = await running.say("hi")
     assert (answer.ended.code, answer.text) == (ErrorCode.PROVIDER_ERROR, "Wait.")
+
+
+# Clients that are odd ----------------------------------------------------------------------------------------
+
+
+async def test_a_tool_of_the_client_stands_in_for_ours_of_the_same_name() -> None:
+    """Two tools of one name are an error to many providers, so the model is offered the one that is called."""
+    model = ScriptedModel(["Hello."])
+    theirs = ToolSchema(name="read_file", description="Theirs.", parameters={"type": "object"})
+    async with talking_to(model) as running:
+        await running.say("hi", client_tools=(theirs, theirs), history=())
+    offered = [tool for tool in model.requests[-1].tools if tool.name == "read_file"]
+    assert offered == [theirs]

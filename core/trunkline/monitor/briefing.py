@@ -49,9 +49,10 @@ class Briefing:
 
     @property
     def schemas(self) -> tuple[ToolSchema, ...]:
-        """What the model is offered: our tools and the client's."""
-        own = (tool.schema for tool in self.tools)
-        return (*own, *self.request.client_tools)
+        """What the model is offered: our tools and the client's, which stand in for ours of the same name."""
+        clients = {tool.name: tool for tool in self.request.client_tools}
+        own = (tool.schema for tool in self.tools if tool.name not in clients)
+        return (*own, *clients.values())
 
     @property
     def preference(self) -> str | None:
