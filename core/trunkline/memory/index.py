@@ -52,7 +52,7 @@ class Index:
     ) -> Iterator[tuple[str, Entry | None]]:
         """What the index must take in; everything when it does not know where it stands."""
         before = self.repository.version(known) if known else None
-        tree = self.repository.tree(head)
+        tree = self.repository.commit(head).tree
         if before is not None:
             return differences(before.tree, tree)
         with connection:

@@ -10,11 +10,15 @@ from pathlib import Path
 
 import msgspec
 import pygit2
-from pygit2.enums import FileMode, RepositoryOpenFlag, SortMode
+from pygit2.enums import DeltaStatus, FileMode, ObjectType, RepositoryOpenFlag, SortMode
 
 from trunkline.errors import StorageError
 
 FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
+LARGEST_KEPT_TREE = 1024 * 1024
+KEPT_OBJECTS = 16 * 1024 * 1024
+"""Bytes of trees and commits that git keeps in memory. By itself it keeps no tree of more than 4 KiB, so that the
+folder of conversations, which every turn changes, would be read and unpacked anew at each look."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -31,6 +35,13 @@ class Entry(msgspec.Struct, frozen=True):
 
 class HeadMoved(Exception):
     """Somebody else moved the branch; what was planned must be planned again."""
+
+
+def tune_git() -> None:
+    """Fit git, in this process, to one writer who writes small changes into large folders."""
+    pygit2.settings.cache_object_limit(ObjectType.TREE, LARGEST_KEPT_TREE)
+    pygit2.settings.cache_max_size(KEPT_OBJECTS)
+    pygit2.settings.enable_strict_object_creation(False)  # what is referred to was just written or read
 
 
 class Repository:
@@ -253,32 +264,17 @@ def files_in(tree: pygit2.Tree | None, prefix: str = "") -> Iterator[tuple[str, 
             yield path, Entry(item.id, item.filemode == FileMode.BLOB_EXECUTABLE)
 
 
-def differences(
-    old: pygit2.Tree | None, new: pygit2.Tree | None, prefix: str = ""
-) -> Iterator[tuple[str, Entry | None]]:
-    """The paths that hold something else in ``new`` than in ``old``; None for those that are gone."""
-    if old is not None and new is not None and old.id == new.id:
+def differences(old: pygit2.Tree | None, new: pygit2.Tree) -> Iterator[tuple[str, Entry | None]]:
+    """The paths that hold another file in ``new`` than in ``old``; None for those that are gone."""
+    if old is None:
+        yield from files_in(new)
         return
-    before = {str(item.name): item for item in old or ()}
-    after = {str(item.name): item for item in new or ()}
-    for name in before.keys() | after.keys():
-        yield from _difference(before.get(name), after.get(name), f"{prefix}/{name}" if prefix else name)
-
-
-def _difference(
-    old: pygit2.Object | None, new: pygit2.Object | None, path: str
-) -> Iterator[tuple[str, Entry | None]]:
-    if old is not None and new is not None and (old.id, old.filemode) == (new.id, new.filemode):
-        return
-    old_tree = old if isinstance(old, pygit2.Tree) else None
-    new_tree = new if isinstance(new, pygit2.Tree) else None
-    if old_tree is not None or new_tree is not None:
-        yield from differences(old_tree, new_tree, path)
-    is_file = new is not None and new.filemode in FILE_MODES
-    if is_file and new is not None:
-        yield path, Entry(new.id, new.filemode == FileMode.BLOB_EXECUTABLE)
-    elif old is not None and old.filemode in FILE_MODES:
-        yield path, None
+    for delta in old.diff_to_tree(new).deltas:
+        after, before = delta.new_file, delta.old_file
+        if delta.status != DeltaStatus.DELETED and after.mode in FILE_MODES:
+            yield after.path, Entry(after.id, after.mode == FileMode.BLOB_EXECUTABLE)
+        elif before.mode in FILE_MODES:
+            yield before.path, None
 
 
 def commit_time(commit: pygit2.Commit) -> datetime:
