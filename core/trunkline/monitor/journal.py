@@ -65,7 +65,8 @@ class Journal:
 
     async def salvage(self, turn: str) -> tuple[list[JournalEntry], int]:
         """What can be read of a turn's journal, whatever else is in it, and its last owner's epoch, 0 for none."""
-        await self._find_end()
+        if self._last is None:
+            await self._find_end()
         entries: list[JournalEntry] = []
         epoch = 0
         async for stored in self._bus.history(RAW_JOURNAL, conversation=self._conversation, turn=turn):
