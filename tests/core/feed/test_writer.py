@@ -17,10 +17,14 @@ def delta(number: int) -> TextDelta:
     return TextDelta(step=0, offset=number, text="x")
 
 
+async def every(bus: Bus) -> list[Stored[FeedItem]]:
+    return [one async for one in bus.history(FEED, after=0, **KEYS)]
+
+
 async def stored(bus: Bus, count: int) -> list[Stored[FeedItem]]:
     """What the stream holds, once it is that much: the feed is told without waiting for the store."""
     with anyio.fail_after(10):
-        while len(found := [one async for one in bus.history(FEED, after=0, **KEYS)]) != count:
+        while len(found := await every(bus)) != count:  # noqa: ASYNC110 - the server stores by itself
             await anyio.sleep(0.01)
     return found
 
