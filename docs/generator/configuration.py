@@ -54,6 +54,7 @@ MEANING = {
     "gateway.host": "the address to listen on; anything but 127.0.0.1 opens the gateway to the network",
     "gateway.port": "the port; 0 takes any free one",
     "gateway.max_content": "how large a message may be",
+    "gateway.metrics": "who may read `/metrics`: `token`, `open` (anybody who reaches the port) or `off`",
     "gateway.default_block": "the block for messages that name none; it is made on the first start",
     "monitor.engine_port": "the loopback port of the bare agent loop, `POST /engine/chat`; a free one when it is taken",
     "monitor.bootstrap": "the first line of what every model is told",

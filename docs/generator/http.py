@@ -6,7 +6,7 @@ import msgspec
 
 from generator.markdown import code, fields_table, prose, table
 from trunkline.gateway.http.app import PUBLIC
-from trunkline.gateway.http.contract import NOTHING, OPERATIONS, PARAMETERS, STREAM
+from trunkline.gateway.http.contract import NOTHING, OPERATIONS, PARAMETERS, PLAIN, STREAM
 from trunkline.monitor import engine
 
 INTRODUCTION = """
@@ -27,6 +27,10 @@ NOTES = {
     ("post", "/conversations/messages"): (
         "`metadata.block` says in which block it begins. `metadata.client_message_id`, or the header `Idempotency-Key`,"
         " makes a repeat harmless: the same one is the same conversation and the same turn."
+    ),
+    ("get", "/metrics"): (
+        "In Prometheus' text form, counted from the first request on. `gateway.metrics` may open it to everybody who "
+        "reaches the port, or shut it."
     ),
     ("post", "/api/turns/{id}/steer"): "When the turn has ended, the message becomes a turn of its own.",
     ("post", "/v1/chat/completions"): (
@@ -70,6 +74,8 @@ def _operation(operation: tuple) -> str:  # type: ignore[type-arg]
 def _result(result: object) -> str:
     if result == NOTHING:
         return "no content"
+    if result == PLAIN:
+        return "plain text"
     return "[server-sent events](events.md)" if result == STREAM else _link(result)
 
 

@@ -46,12 +46,16 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[gateway]``: where people and programs come in. Port 0 takes any free one."""
+    """``[gateway]``: where people and programs come in. Port 0 takes any free one.
+
+    ``metrics`` says who may read ``/metrics``: whoever has the token, anybody (``open``), or nobody (``off``).
+    """
 
     host: str = "127.0.0.1"
     port: Port = 8420
     max_content: Count = 1_000_000
     default_block: BlockName = "main"
+    metrics: Literal["token", "open", "off"] = "token"
 
 
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ class GatewayWorker(Worker):
 
     async def open(self) -> None:
         from trunkline.gateway.http.app import Parts, build_app
+        from trunkline.gateway.http.metrics import Metrics
         from trunkline.gateway.http.server import HttpServer
 
         context, settings = self.context, self.context.config.settings.gateway
@@ -62,6 +63,8 @@ class GatewayWorker(Worker):
             routes=context.plugins.http_routes(),
             host=settings.host,
             max_content=settings.max_content,
+            metrics=Metrics(context.bus),
+            metrics_for=settings.metrics,
         )
         self._closing = parts.closing
         self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port)

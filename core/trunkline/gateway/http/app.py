@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from trunkline.abc.gateway import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
-from trunkline.gateway.http import blocks, contract, conversations, health, openai, turns
+from trunkline.gateway.http import blocks, contract, conversations, health, metrics, openai, turns
 from trunkline.gateway.http.gate import Gate
 from trunkline.gateway.http.parts import Parts
 from trunkline.gateway.http.replies import error_reply, failed
@@ -32,8 +32,11 @@ def build_app(parts: Parts) -> Starlette:
         *blocks.ROUTES,
         *health.ROUTES,
         *contract.ROUTES,
+        *(() if parts.metrics_for == "off" else metrics.ROUTES),
     )
     open_paths = {*PUBLIC, *(_path(one) for one in parts.routes if one.item.public)}
+    if parts.metrics_for == "open":
+        open_paths.add(metrics.PATH)
     app = Starlette(
         routes=[*own, *_plugin_routes(parts.routes)],
         middleware=[Middleware(Gate, door=parts.door, host=parts.host, open_paths=open_paths)],

@@ -25,6 +25,7 @@ EVENTS: dict[str, tuple[type, ...]] = {
 
 STREAM = "stream"
 NOTHING = "nothing"
+PLAIN = "plain"
 
 Operation = tuple[str, str, str, type | None, int, type | str]
 
@@ -52,6 +53,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/v1/models/{id}", "A block as a model.", None, 200, openai.Model),
     ("get", "/healthz", "The process lives.", None, 200, own.Health),
     ("get", "/readyz", "Messages are taken.", None, 200, own.Readiness),
+    ("get", "/metrics", "Counters for Prometheus.", None, 200, PLAIN),
 )  # fmt: skip
 
 PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
@@ -151,6 +153,8 @@ def _response(result: type | str) -> dict[str, Any]:
     if result == STREAM:
         text = "Server-sent events, see x-events."
         return {"description": text, "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    if result == PLAIN:
+        return {"description": "Text.", "content": {"text/plain": {"schema": {"type": "string"}}}}
     assert isinstance(result, type)
     doc = (result.__doc__ or "").strip().splitlines()[0]
     return {"description": doc, "content": {"application/json": {"schema": _ref(result)}}}

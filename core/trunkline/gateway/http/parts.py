@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import anyio
 from starlette.requests import Request
@@ -15,6 +15,9 @@ from trunkline.gateway.sender import Sender
 from trunkline.gateway.service import Messages
 from trunkline.plugins.owned import Owned
 from trunkline_bus import Bus
+
+if TYPE_CHECKING:
+    from trunkline.gateway.http.metrics import Metrics
 
 CHANNEL = "http"
 
@@ -31,6 +34,8 @@ class Parts:
     routes: Sequence[Owned[HttpRoute]]
     host: str
     max_content: int
+    metrics: "Metrics"
+    metrics_for: Literal["token", "open", "off"] = "token"
     closing: anyio.Event = field(default_factory=anyio.Event)
 
 

@@ -1,0 +1,153 @@
+"""``/metrics``: counters that Prometheus reads, without a word of what was said."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from trunkline.errors import ErrorCode
+from trunkline.gateway.metrics import MODELS, Meter
+from trunkline.messages.conversation import Message, Usage
+from trunkline.messages.turn import (
+    Finished,
+    JournalEntry,
+    ModelCallFailed,
+    ModelCallFinished,
+    ModelCallPlanned,
+    Started,
+    TurnRecord,
+    TurnRequested,
+)
+from trunkline.messages.workers import WorkerBeat
+from trunkline.testing.platform import Platform, platform
+
+LINE = re.compile(r'[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\})? [0-9.e+-]+|# (HELP|TYPE) [a-z_]+ .+')
+BEGIN = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def told(meter: Meter, turn: str, *steps: tuple[float, JournalEntry]) -> None:
+    for seconds, entry in steps:
+        record = TurnRecord(turn=turn, epoch=1, owner="m", entries=(entry,))
+        meter.take(record, BEGIN + timedelta(seconds=seconds))
+
+
+def started(model: str = "openai/gpt-5") -> Started:
+    message = Message(id="m", role="user", content="a secret")
+    request = TurnRequested(
+        turn="t", block="garden", conversation="c", message=message, actor="ann", channel="test"
+    )
+    return Started(request=request, model=model)
+
+
+def answered(meter: Meter, turn: str, model: str = "openai/gpt-5") -> None:
+    usage = Usage(input_tokens=100, output_tokens=4)
+    told(
+        meter, turn,
+        (0, started(model)), (0, ModelCallPlanned(step=0)),
+        (0.02, ModelCallFinished(step=0, text="a secret", usage=usage)),
+        (0.3, Finished(reason="stop", usage=usage)),
+    )  # fmt: skip
+
+
+def test_a_model_call_is_counted_under_the_names_of_the_conventions() -> None:
+    """Tokens by kind, the time of the call, the turn; buckets count up; every line is well formed."""
+    meter = Meter()
+    answered(meter, "turn_1")
+    answered(meter, "turn_2")
+    text = meter.text(())
+    call = 'gen_ai_operation_name="chat",gen_ai_provider_name="openai",gen_ai_request_model="gpt-5"'
+    for line in (
+        f'gen_ai_client_token_usage_bucket{{{call},gen_ai_token_type="input",le="64"}} 0',
+        f'gen_ai_client_token_usage_bucket{{{call},gen_ai_token_type="input",le="256"}} 2',
+        f'gen_ai_client_token_usage_bucket{{{call},gen_ai_token_type="input",le="+Inf"}} 2',
+        f'gen_ai_client_token_usage_sum{{{call},gen_ai_token_type="input"}} 200',
+        f'gen_ai_client_token_usage_bucket{{{call},gen_ai_token_type="output",le="4"}} 2',
+        f'gen_ai_client_operation_duration_seconds_bucket{{{call},error_type="",le="0.01"}} 0',
+        f'gen_ai_client_operation_duration_seconds_bucket{{{call},error_type="",le="0.02"}} 2',
+        f'gen_ai_client_operation_duration_seconds_count{{{call},error_type=""}} 2',
+        "trunkline_turns_started_total 2",
+        'trunkline_turns_finished_total{reason="stop",error_type=""} 2',
+        'trunkline_turn_duration_seconds_bucket{le="0.5"} 2',
+    ):
+        assert line in text.splitlines(), line
+    assert [line for line in text.splitlines() if not LINE.fullmatch(line)] == []
+    assert text.endswith("\n") and "secret" not in text and "garden" not in text and "ann" not in text
+
+
+def test_a_failure_has_its_code_and_no_more() -> None:
+    """The fixed code, never a provider's words."""
+    meter = Meter()
+    failed = ModelCallFailed(step=0, code=ErrorCode.RATE_LIMITED, fault="a secret", partial="a secret")
+    told(meter, "t", (0, started()), (0, ModelCallPlanned(step=0)), (1, failed))
+    told(meter, "t", (1, Finished(reason="error", code=ErrorCode.RATE_LIMITED)))
+    meter.skip()
+    text = meter.text(())
+    assert 'error_type="rate_limited"} 1' in text and "secret" not in text
+    assert 'trunkline_turns_finished_total{reason="error",error_type="rate_limited"} 1' in text
+    assert "trunkline_journal_unreadable_total 1" in text
+
+
+def test_names_cannot_break_out_or_fill_the_store() -> None:
+    """Whoever may name a model: quotes and line breaks are escaped, and beyond a hundred names all are one."""
+    meter = Meter()
+    answered(meter, "turn", 'x/evil"} 1\nfake_metric 9\\')
+    for number in range(2 * MODELS):
+        answered(meter, f"turn_{number}", f"openai/model-{number}")
+    text = meter.text(())
+    assert [line for line in text.splitlines() if not LINE.fullmatch(line)] == []
+    assert len(set(re.findall(r'request_model="([^"]*)"', text))) <= MODELS + 1
+    assert 'gen_ai_provider_name="other"' in text
+
+
+def test_workers_are_a_gauge() -> None:
+    """How many of each kind live, and whether they drain."""
+    beat = WorkerBeat(id="i", kind="tools", pid=1, host="h", version="0", started_at=BEGIN, draining=True)
+    assert 'trunkline_workers{draining="true",kind="tools"} 1' in sorted_labels(Meter().text((beat,)))
+
+
+def sorted_labels(text: str) -> str:
+    return re.sub(r"\{(.*)\}", lambda found: "{" + ",".join(sorted(found[1].split(","))) + "}", text)
+
+
+async def scraped(running: Platform, token: bool = True) -> httpx.Response:
+    headers = {"authorization": f"Bearer {running.token}"} if token else {}
+    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as client:
+        return await client.get("/metrics")
+
+
+@pytest.mark.anyio
+async def test_a_scrape_counts_what_came_since_the_first() -> None:
+    """Behind the door by default; counting begins with the first look, and nothing is counted twice."""
+    async with platform() as running:
+        assert (await scraped(running, token=False)).status_code == 401
+        await running.say("before the first look")
+        first = await scraped(running)
+        assert first.status_code == 200 and first.headers["content-type"].startswith(
+            "text/plain; version=0.0.4"
+        )
+        assert "trunkline_turns_started_total 0" in first.text
+        await running.say("a secret word")
+        await running.say("/tool write_file path=a.md content=secret")
+        counted = set[str]()
+        for _ in range(2):
+            text = (await scraped(running)).text
+            assert "trunkline_turns_started_total 2" in text
+            assert 'trunkline_turns_finished_total{reason="stop",error_type=""} 2' in text
+            counted |= set(re.findall(r"trunkline_tool_calls_total.* [1-9]+", text))
+            assert "gen_ai_client_operation_duration_seconds_count" in text
+            assert 'kind="monitor"' in text and "secret" not in text
+        assert len(counted) == 1
+        assert [line for line in text.splitlines() if not LINE.fullmatch(line)] == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("setting", "without", "with_token"), [("open", 200, 200), ("off", 401, 404)])
+async def test_who_may_read_is_a_setting(setting: str, without: int, with_token: int) -> None:
+    """Open to whoever reaches the port, or not there at all; other paths stay shut either way."""
+    async with platform(config={"gateway.metrics": setting}, workers=("gateway", "memory")) as running:
+        assert (await scraped(running, token=False)).status_code == without
+        assert (await scraped(running)).status_code == with_token
+        async with httpx.AsyncClient(base_url=running.url) as client:
+            assert (await client.get("/conversations")).status_code == 401
+            assert (await client.post("/metrics")).status_code in (401, 404, 405)
