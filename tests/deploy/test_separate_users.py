@@ -53,6 +53,8 @@ COMMANDS = (
     "memory search mole",
     "top --once",
     "dead list",
+    "replay last",
+    "backup {home}/backup.tar",
     "doctor",
 )
 """What a person does under the operator's user."""
@@ -81,7 +83,7 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
                 await anyio.sleep(0.05)
         assert (running.home / "answer").read_text()
         for command in COMMANDS:
-            argv = [sys.executable, "-m", "trunkline.cli.main", *command.split()]
+            argv = [sys.executable, "-m", "trunkline.cli.main", *command.format(home=running.home).split()]
             done = await anyio.run_process(argv, env=running.environ("operator"), check=False)
             assert done.returncode == 0, (command, done.stdout, done.stderr)
         assert running.denied() == []
