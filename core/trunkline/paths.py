@@ -27,6 +27,9 @@ PROTECTED_NAMES = ("auth.json", ".env", "id_rsa", "id_ed25519")
 PROTECTED_FILES = ((".ssh", "config"), (".aws", "credentials"), (".memoryblock", "auth.json"))
 """Files within certain folders that no path may name; the folders themselves cannot be renamed."""
 
+GIT = ".git"
+"""A folder that nothing may enter: what is in it makes git run programs, which would be ``exec`` in disguise."""
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -242,6 +245,10 @@ def _parts(path: str) -> tuple[str, ...]:
     if _is_protected(parts):
         raise PathRefused(
             f"{path!r} is a protected name, where secrets are kept. It can be neither read nor written."
+        )
+    if any(_plain(part) == GIT for part in parts):
+        raise PathRefused(
+            f"{path!r} belongs to git, whose files make it run programs. It can be neither read nor written."
         )
     return parts
 

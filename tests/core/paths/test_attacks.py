@@ -229,8 +229,44 @@ def test_protected_names(world, path, before):
                 operation(before + path)
 
 
+@pytest.mark.parametrize("path", [".git", ".git/config", "x/.git/hooks/pre-commit"])
+def test_nothing_reaches_into_git(world, path):
+    """A hook or a setting of git is a program that runs later, outside every sandbox: no tool writes one."""
+    for name in (
+        path,
+        path.upper(),
+        f"./{path}/",
+        path.replace(".git", ".g\u200bit"),
+        path.replace(".git", ".git."),
+    ):
+        with pytest.raises(PathRefused, match="belongs to git"):
+            check_path(name)
+    with beneath(world) as folder:
+        for operation in (
+            folder.stat,
+            folder.mkdir,
+            lambda path: folder.write_atomic(path, b""),
+            lambda path: folder.append(path, b""),
+            lambda path: folder.rename("a", path),
+        ):
+            with pytest.raises(PathRefused, match="belongs to git"):
+                operation(path)
+    assert not (world / ".git").exists()
+
+
 @pytest.mark.parametrize(
-    "path", [".environment", "auth.json.md", "id_rsa.pub", ".ssh/known_hosts", "config", "env"]
+    "path",
+    [
+        ".gitignore",
+        ".github/x.yml",
+        "git/x",
+        ".environment",
+        "auth.json.md",
+        "id_rsa.pub",
+        ".ssh/known_hosts",
+        "config",
+        "env",
+    ],
 )
 def test_names_that_only_look_alike_are_allowed(path):
     """What is not protected is not refused."""
