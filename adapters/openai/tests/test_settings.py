@@ -67,6 +67,14 @@ def test_an_address_that_is_none_is_refused_with_a_hint() -> None:
         OpenAISettings(base_url="localhost:11434")
 
 
+def test_an_address_with_a_password_is_refused_without_telling_it() -> None:
+    """Secrets are references: doctor and errors show the address, so it may hold none."""
+    with pytest.raises(ConfigError, match="user or password") as caught:
+        OpenAISettings(base_url="https://me:hunter2@models.example/v1")
+    assert "hunter2" not in f"{caught.value} {caught.value.hint}"
+    assert OpenAISettings(base_url="https://models.example/@me/v1").base_url
+
+
 def test_the_adapter_is_declared_only_when_it_is_usable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without key and address there is no adapter; either of them makes one."""
     assert list(plugin.trunkline_models(settings=Given(OpenAISettings()))) == []

@@ -41,6 +41,11 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
                 f"adapters.openai.base_url is {self.base_url!r}, which is no web address.",
                 hint='Write the address up to and with /v1, such as "http://127.0.0.1:11434/v1".',
             )
+        if self.base_url is not None and "@" in self.base_url.partition("://")[2].partition("/")[0]:
+            raise ConfigError(
+                "adapters.openai.base_url has a user or password in it, and secrets are no part of an address.",
+                hint='Put the key into a variable and write api_key = { env = "ITS_NAME" }.',
+            )
 
     @property
     def url(self) -> str:
