@@ -29,6 +29,9 @@ from trunkline_bus.outbound import Outbound
 Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
+PATIENCE = 3.0
+"""Seconds after which a repeatable request is sent again, because who had it may be dead; then twice as many."""
+
 ERROR = "Nats-Service-Error"
 ERROR_CODE = "Nats-Service-Error-Code"
 PHASE = "Trunkline-Phase"
@@ -55,17 +58,20 @@ async def call(
     subject = endpoint.subject.format(**keys)
 
     async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Msg:
-        pause = 0.005
+        pause, patience = 0.005, PATIENCE if repeatable else timeout
         while True:
+            left = min(deadline - loop.time(), patience)
             try:
-                left = deadline - loop.time()
                 return await link.request(target, body, timeout=left, headers=headers, fragile=repeatable)
             except NoResponders:
                 if loop.time() + pause >= deadline:
                     raise
-            except ConnectionLost as error:
+            except (CallTimeout, ConnectionLost) as error:
+                if not repeatable:
+                    raise
                 if loop.time() + pause >= deadline:
                     raise CallTimeout(f"no reply from {subject} in {timeout:g} s: {error}") from error
+                patience *= 2  # it may be alive and slow
             await anyio.sleep(pause)
             pause = min(pause * 2, 0.25)
 

@@ -124,7 +124,8 @@ class Bus:
 
         While nobody listens the request is repeated until ``timeout`` seconds passed; once somebody may have heard
         it, it is never repeated, unless it is ``repeatable``: then it is sent again when the connection was lost
-        before the reply came. Raises ``NoResponders``, ``CallTimeout``, ``RemoteFault``, ``DecodeError``.
+        before the reply came, or after some seconds of silence, because who had it may be dead. Raises
+        ``NoResponders``, ``CallTimeout``, ``RemoteFault``, ``DecodeError``.
         """
         return await calls.call(
             self.link,

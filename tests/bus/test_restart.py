@@ -203,6 +203,28 @@ async def test_a_repeatable_call_is_sent_again(
     assert (reply.number, handled) == (7, [7, 7])
 
 
+async def test_a_repeatable_call_is_sent_again_when_its_service_died(
+    own_server: Any, dial: Any, world: Any
+) -> None:
+    """Nobody tells the caller that the one who had it is dead, so it asks again long before its timeout."""
+    bus, peer = await dial(own_server, "a"), await dial(own_server, "b")
+    handled: list[int] = []
+    release = anyio.Event()
+
+    async def dead_at_first(request: Any) -> Any:
+        handled.append(request.data.number)
+        if len(handled) == 1:
+            await release.wait()
+        return request.data
+
+    async with service(peer, name="echo", version="1.0.0") as running:
+        await running.add(world.ask, dead_at_first)
+        with anyio.fail_after(20):
+            reply = await bus.call(world.ask, world.Note(number=7), timeout=60, repeatable=True, who="me")
+        release.set()
+    assert (reply.number, handled) == (7, [7, 7])
+
+
 async def test_a_pin_stays_where_it_was(
     own_server: Any, dial: Any, world: Any, kill_server: Any, eventually: Any
 ) -> None:
