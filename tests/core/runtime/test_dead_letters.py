@@ -15,7 +15,8 @@ from trunkline.errors import TrunklineError
 from trunkline.messages.conversation import Message
 from trunkline.messages.turn import TurnCancelRequested, TurnRequested
 from trunkline.runtime.dead_letters import REFUSED, Buried, chosen, dead_letters, refusal_of, retriable, retry
-from trunkline.subjects import CLAIMS, DEAD, DEAD_LETTERS, INBOX, inbox_consumer, topology
+from trunkline.subjects import CLAIMS, DEAD, DEAD_LETTERS, INBOX, JOURNAL, inbox_consumer, topology
+from trunkline.testing.platform import platform
 from trunkline_bus import (
     Bus,
     BusSettings,
@@ -160,3 +161,35 @@ async def test_a_dead_letter_that_is_none_is_shown_all_the_same(tmp_path: Path) 
         first, second = await dead_letters(bus)
         assert first.body == b"\xff\x00" and first.letter.reason == "garbage"
         assert await retriable(bus, second) == {"conversation": "conv_1"}
+
+
+async def test_a_message_that_is_sent_again_is_answered_once() -> None:
+    """A monitor takes it like any other; sent once more after its turn is done, nothing happens."""
+    async with platform() as running:
+        first = await running.say("hello")
+        message = Message(id="msg_late", role="user", content="and this")
+        request = TurnRequested(
+            turn="turn_late",
+            block="main",
+            conversation=first.accepted.conversation,
+            message=message,
+            actor="owner",
+            channel="test",
+        )
+        body = msgspec.json.encode(
+            Envelope(id="01ABD", time=datetime.now(UTC), source="gateway", data=request)
+        )
+        keys = {"conversation": request.conversation, "turn": request.turn}
+        await retry(
+            running.bus, await buried(running.bus, f"trunkline.turn.inbox.{request.conversation}", body)
+        )
+        answer = await running.answer(msgspec.structs.replace(first.accepted, turn="turn_late"))
+        assert answer.ended.reason == "stop" and answer.text
+        before = [stored.seq async for stored in running.bus.history(JOURNAL, **keys)]
+        await retry(
+            running.bus, await buried(running.bus, f"trunkline.turn.inbox.{request.conversation}", body)
+        )
+        with anyio.fail_after(20):
+            while await running.bus.last(INBOX) is not None:  # noqa: ASYNC110  it is asked over the bus
+                await anyio.sleep(0.02)
+        assert [stored.seq async for stored in running.bus.history(JOURNAL, **keys)] == before
