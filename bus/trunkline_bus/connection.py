@@ -168,6 +168,13 @@ class Bus:
         """The last stored message; a missing key matches any. Raises ``StreamError`` kinds, ``DecodeError``."""
         return await streams.last(self.link, self.inbound, topic, keys)
 
+    async def last_seq(self, topic: Topic[Any], **keys: str) -> int:
+        """The sequence of the last stored message, 0 for none; also of one that cannot be read.
+
+        Raises ``StreamError`` kinds.
+        """
+        return await streams.last_seq(self.link, topic, keys)
+
     def history(self, topic: Topic[T], *, after: int = 0, **keys: str) -> AsyncIterator[Stored[T]]:
         """All stored messages with a sequence above ``after``, oldest first; a missing key matches any.
 

@@ -56,6 +56,12 @@ async def last(link: Link, inbound: Inbound, topic: Topic[T], keys: dict[str, st
     return None if record is None else await opened(inbound, topic, record)
 
 
+async def last_seq(link: Link, topic: Topic[Any], keys: dict[str, str]) -> int:
+    """See ``Bus.last_seq``."""
+    record = await last_record(link, stream_of(topic), topic.kept.filter(**keys))
+    return 0 if record is None else record.seq
+
+
 async def history(
     link: Link, inbound: Inbound, topic: Topic[T], after: int, keys: dict[str, str]
 ) -> AsyncIterator[Stored[T]]:

@@ -1,5 +1,6 @@
 """The journal of one conversation: replay and compare-and-set writing. Knows no turn logic."""
 
+import logging
 from collections.abc import Iterable, Sequence
 
 import anyio
@@ -7,7 +8,9 @@ import msgspec
 
 from trunkline.messages.turn import JournalEntry, Parked, TurnRecord, TurnRequested
 from trunkline.subjects import JOURNAL
-from trunkline_bus import Bus, Payload, Scope, SequenceConflict, Topic
+from trunkline_bus import Bus, DecodeError, Payload, Scope, SequenceConflict, Topic
+
+log = logging.getLogger(__name__)
 
 
 class RawRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v1"):
@@ -59,8 +62,12 @@ class Journal:
         return [] if newest is None else await self._records(turn, newest.seq)
 
     async def _find_end(self) -> None:
-        tail = await self._bus.last(RAW_JOURNAL, conversation=self._conversation)
-        self._last = 0 if tail is None else tail.seq
+        self._last = await self._bus.last_seq(JOURNAL, conversation=self._conversation)
+        try:
+            tail = await self._bus.last(RAW_JOURNAL, conversation=self._conversation)
+        except DecodeError as error:
+            log.warning("the journal of %s ends with what nobody can read: %s", self._conversation, error)
+            tail = None
         self.parked = None if tail is None else _parked(tail.keys["turn"], _readable(tail.data.entries[-1:]))
 
     async def salvage(self, turn: str) -> tuple[list[JournalEntry], int]:
@@ -69,9 +76,12 @@ class Journal:
             await self._find_end()
         entries: list[JournalEntry] = []
         epoch = 0
-        async for stored in self._bus.history(RAW_JOURNAL, conversation=self._conversation, turn=turn):
-            epoch = stored.data.epoch
-            entries.extend(_readable(stored.data.entries))
+        try:
+            async for stored in self._bus.history(RAW_JOURNAL, conversation=self._conversation, turn=turn):
+                epoch = stored.data.epoch
+                entries.extend(_readable(stored.data.entries))
+        except DecodeError as error:
+            log.warning("the journal of turn %s cannot be read to its end: %s", turn, error)
         return entries, epoch
 
     async def _records(self, turn: str, until: int) -> list[TurnRecord]:

@@ -24,7 +24,7 @@ from trunkline.monitor.held import Held
 from trunkline.monitor.journal import Fenced, Journal
 from trunkline.monitor.mailbox import Mailbox, cuts
 from trunkline.monitor.turn import Phase, Turn, TurnProtocolError
-from trunkline_bus import BusError, DecodeError, RemoteFault
+from trunkline_bus import BusError, DecodeError, RemoteFault, SubjectError
 
 log = logging.getLogger(__name__)
 
@@ -218,7 +218,7 @@ def _will_pass(error: Exception) -> bool:
     """Whether waiting may help: the bus or a worker is away, or said that it cannot work now."""
     if isinstance(error, RemoteFault):
         return error.code in (ErrorCode.ENGINE_UNAVAILABLE, ErrorCode.STORAGE_FAILURE)
-    return isinstance(error, BusError) and not isinstance(error, DecodeError)
+    return isinstance(error, BusError) and not isinstance(error, DecodeError | SubjectError)
 
 
 def _replayed(records: list[TurnRecord]) -> Turn:

@@ -319,6 +319,20 @@ async def test_a_journal_that_cannot_be_read_ends_its_turn_and_no_more() -> None
         assert (await running.answer(first)).ended.code == "internal"
 
 
+class UnknownRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v99"):
+    """What nobody here can read at all."""
+
+
+async def test_garbage_at_the_end_of_a_journal_does_not_stop_the_conversation() -> None:
+    """A record of an unknown kind, after a turn that is over: the next message is answered all the same."""
+    topic = Topic(name="garbage", subject=JOURNAL.subject, payload=UnknownRecord, stream=JOURNAL.stream)
+    async with scripted() as (running, _):
+        first = (await running.say("say:one")).accepted
+        await running.bus.append(topic, UnknownRecord(), conversation=first.conversation, turn=first.turn)
+        assert (await running.say("say:two", conversation=first.conversation)).text == "two"
+        assert await said_in(running, first.conversation) == ["say:one", "one", "say:two", "two"]
+
+
 async def test_what_comes_for_a_turn_that_was_given_up_is_not_lost() -> None:
     """It ended once, with a journal that can be read again; a message steered into it becomes a turn of its own."""
 
