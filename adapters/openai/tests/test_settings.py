@@ -207,15 +207,7 @@ def test_a_key_that_a_server_repeats_is_taken_out() -> None:
     assert "sk-secret-1" not in str(error) + error.detail
 
 
-def test_the_organisation_of_the_environment_is_told_to_openai_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """OPENAI_ORG_ID and OPENAI_PROJECT_ID go along to OpenAI itself, and nowhere else."""
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
-    monkeypatch.delenv("OPENAI_PROJECT_ID", raising=False)
-    assert OpenAISettings().organisation() == {"OpenAI-Organization": "org-1"}
-    assert OpenAISettings(base_url="http://127.0.0.1:1/v1").organisation() == {}
-
-
-def test_the_http_library_is_not_imported_before_it_is_used() -> None:
+def test_the_sdk_is_not_imported_before_it_is_used() -> None:
     """Loading the plugin and making the adapter costs no heavy import."""
     code = (
         "import sys, trunkline_openai.plugin as p; from trunkline_openai import *;"

@@ -1,7 +1,7 @@
 """The adapter: one HTTP request a call, read as server-sent events.
 
-The HTTP library is ``httpx2``, the one of the openai adapter, so that the platform carries only one; it is imported in
-a thread on first use.
+The HTTP library is ``httpx2``, the one that the official OpenAI SDK brings, so that the platform carries only one; it
+is imported in a thread on first use.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator

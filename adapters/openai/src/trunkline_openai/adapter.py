@@ -1,8 +1,8 @@
-"""The adapter: one HTTP request a call. What it sends and reads is in the protocols.
+"""The adapter: one client of the official SDK, one request a call. What it sends and reads is in the protocols.
 
-The HTTP library (``httpx2``) is imported in a thread, on first use. There is no vendor's SDK in between: of OpenAI's
-only the transport could be used, since servers that speak the protocol nearly right are the rule, and that cost a
-monitor 23 MB, half a second before its first answer and a millisecond a call.
+The SDK is imported in a thread, on first use: that takes a good part of a second, in which the worker must live on.
+Its typed resources are not used, only its transport (address, headers, errors, event stream): servers that speak the
+protocol nearly right are the rule, and the protocols read what comes by their own small types.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
@@ -14,25 +14,17 @@ import msgspec
 
 from trunkline import ConfigError, ModelAdapter, ModelEvent, ModelInfo, ModelRequest
 from trunkline_openai.chat import Chat
-from trunkline_openai.events import EventData
-from trunkline_openai.faults import failure, from_exception, from_status, in_stream
+from trunkline_openai.faults import failure, from_exception
 from trunkline_openai.protocol import Protocol
 from trunkline_openai.responses import Responses
 from trunkline_openai.settings import DEFAULT_MODEL, OpenAISettings
 
 if TYPE_CHECKING:
-    import httpx2
+    import openai
 
 PROTOCOLS: dict[str, type[Protocol]] = {"chat": Chat, "responses": Responses}
 LIST_TIMEOUT = 10.0
 """Seconds within which a server must have listed its models."""
-
-KEPT_CONNECTIONS = 100
-"""How many connections are kept for later calls."""
-
-DONE = b"[DONE]"
-DRAIN_SECONDS = 0.1
-"""How long the end of an answer is waited for once all of it is there."""
 
 NO_ANSWERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot hold a conversation."""
@@ -67,7 +59,7 @@ class OpenAIAdapter(ModelAdapter):
         self.continues = settings.continues
         self._settings = settings
         self._protocol = PROTOCOLS[settings.protocol]
-        self._client: httpx2.AsyncClient | None = None
+        self._client: openai.AsyncOpenAI | None = None
         self._opening = anyio.Lock()
         self._first_model = ""
 
@@ -91,13 +83,11 @@ class OpenAIAdapter(ModelAdapter):
     async def models(self) -> tuple[ModelInfo, ...]:
         """The models that the server lists."""
         key = self._key()
-        client = await self._open()
+        client = await self._open(key)
         try:
             with anyio.fail_after(LIST_TIMEOUT):
-                response = await client.get("models", headers=_authorized(key))
-            if not response.is_success:
-                raise from_status(response.status_code, _body_of(response), key)
-            listed = msgspec.json.decode(response.content, type=_Listing).data or []
+                listing = await client.get("/models", cast_to=object)
+            listed = msgspec.convert(listing, _Listing).data or []
         except TimeoutError:
             raise failure("timeout", "the server did not list its models in time") from None
         except Exception as error:
@@ -107,31 +97,25 @@ class OpenAIAdapter(ModelAdapter):
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
-            await self._client.aclose()
+            await self._client.close()
             self._client = None
 
     async def _events(self, path: str, body: dict[str, Any], key: str) -> AsyncGenerator[Any]:
         """The events of one answer, as plain data. Closes the connection when it is closed; raises ModelError only."""
-        client = await self._open()
-        response: httpx2.Response | None = None
+        client = await self._open(key)
+        stream: openai.AsyncStream[object] | None = None
         try:
-            content = msgspec.json.encode(body)
-            request = client.build_request("POST", path, content=content, headers=_authorized(key))
-            response = await client.send(request, stream=True)
-            if not response.is_success:
-                await response.aread()
-                raise from_status(response.status_code, _body_of(response), key)
-            async with aclosing(_read(response)) as events:
-                async for event in events:
-                    if isinstance(event, dict) and event.get("error"):
-                        raise in_stream(event["error"], key)
-                    yield event
+            stream = await client.post(
+                path, cast_to=object, body=body, stream=True, stream_cls=_stream_type()
+            )
+            async for event in stream:
+                yield event
         except Exception as error:
-            raise from_exception(error, began=response is not None, key=key) from None
+            raise from_exception(error, began=stream is not None, key=key) from None
         finally:
-            if response is not None:
+            if stream is not None:
                 with anyio.CancelScope(shield=True):
-                    await response.aclose()
+                    await stream.close()
 
     def _key(self) -> str:
         try:
@@ -139,11 +123,11 @@ class OpenAIAdapter(ModelAdapter):
         except ConfigError as error:
             raise failure("authentication", error.sentence) from None
 
-    async def _open(self) -> "httpx2.AsyncClient":
+    async def _open(self, key: str) -> "openai.AsyncOpenAI":
         async with self._opening:
             if self._client is None:
                 try:
-                    self._client = await anyio.to_thread.run_sync(_new_client, self._settings)
+                    self._client = await anyio.to_thread.run_sync(_new_client, self._settings, key)
                 except Exception as error:
                     raise failure(
                         "unavailable", f"no client for this address: {type(error).__name__}"
@@ -166,41 +150,25 @@ def _first(ids: Sequence[str]) -> str:
     raise failure("refused", "the server lists no model; set model in [adapters.openai]")
 
 
-async def _read(response: "httpx2.Response") -> AsyncGenerator[Any]:
-    """The data of the events until the one that says it is over; what follows is read too, or else the connection
-    could not be used again."""
-    data = EventData()
-    async with aclosing(response.aiter_bytes()) as chunks:
-        async for chunk in chunks:
-            for event in data.feed(chunk):
-                if event.startswith(DONE):
-                    with anyio.move_on_after(DRAIN_SECONDS):
-                        async for _ in chunks:
-                            pass
-                    return
-                yield msgspec.json.decode(event)
+def _stream_type() -> "type[openai.AsyncStream[object]]":
+    import openai
+
+    return openai.AsyncStream[object]
 
 
-def _body_of(response: "httpx2.Response") -> Any:
-    """What an HTTP error says: JSON as a rule."""
-    try:
-        return msgspec.json.decode(response.content)
-    except msgspec.DecodeError:
-        return response.text.strip()
-
-
-def _authorized(key: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-
-
-def _new_client(settings: OpenAISettings) -> "httpx2.AsyncClient":
-    """A client that follows no redirect: a key goes to the configured address and nowhere else."""
+def _new_client(settings: OpenAISettings, key: str) -> "openai.AsyncOpenAI":
+    """A client without retries that follows no redirect: a key goes to the configured address and nowhere else."""
     import httpx2
+    import openai
 
-    return httpx2.AsyncClient(
+    # What the environment says of organisations concerns OpenAI only.
+    elsewhere = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
+    timeout = httpx2.Timeout(None, connect=settings.timeout_connect)
+    return openai.AsyncOpenAI(
+        api_key=key,
         base_url=settings.url,
-        headers={"User-Agent": "trunkline", **settings.organisation()},
-        timeout=httpx2.Timeout(None, connect=settings.timeout_connect),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=KEPT_CONNECTIONS),
-        follow_redirects=False,
+        max_retries=0,
+        timeout=timeout,
+        default_headers={} if settings.base_url is None else elsewhere,  # type: ignore[arg-type]
+        http_client=openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False),
     )

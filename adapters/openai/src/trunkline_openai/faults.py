@@ -1,5 +1,6 @@
 """From what can go wrong to the fixed codes. No vendor exception and no key gets past here."""
 
+import json
 from typing import Any
 
 import msgspec
@@ -68,31 +69,40 @@ def in_stream(error: Any, key: str) -> ModelError:
 
 
 def from_exception(error: Exception, *, began: bool, key: str) -> ModelError:
-    """The error for any exception of the HTTP library; ``began`` says that the answer had begun.
-
-    Only the kind of a failed connection is told: some messages of the library quote headers.
-    """
+    """The error for any exception of the SDK or of what lies under it; ``began`` says that the answer had begun."""
     import httpx2
+    import openai
 
-    kind = type(error).__name__
     match error:
         case ModelError():
             return error
-        case httpx2.ConnectTimeout():
+        case openai.APIStatusError():
+            return from_status(error.status_code, error.body, key)
+        case openai.APITimeoutError() if isinstance(error.__cause__, httpx2.ConnectTimeout):
             return failure("timeout", "the connection could not be made in time")
-        case httpx2.TimeoutException():
+        case openai.APITimeoutError():
             return failure("timeout", "the server was silent for too long")
-        case httpx2.ConnectError():
-            return failure("unavailable", f"the server cannot be reached: {error}")
-        case httpx2.ReadError() | httpx2.WriteError() | httpx2.RemoteProtocolError():
-            return failure("interrupted", f"the connection broke ({kind})")
-        case httpx2.TransportError() | httpx2.StreamError() | httpx2.DecodingError():
-            told = f"the connection broke ({kind})" if began else f"the request could not be sent ({kind})"
-            return failure("interrupted" if began else "unavailable", told)
-        case msgspec.MsgspecError() | UnicodeDecodeError():
+        case openai.APIConnectionError():
+            return _from_connection(error.__cause__, began)
+        case openai.APIError():
+            return in_stream(error.body if error.body is not None else error.message, key)
+        case json.JSONDecodeError() | UnicodeDecodeError() | msgspec.MsgspecError():
             return failure("bad_response", f"an event cannot be read: {error}".replace(key, "[key]"))
         case _:
-            return failure("bad_response", f"unexpected {kind}")
+            return failure("bad_response", f"unexpected {type(error).__name__}")
+
+
+def _from_connection(cause: BaseException | None, began: bool) -> ModelError:
+    """Only the kind of the failure is told: some messages of the HTTP library quote headers."""
+    import httpx2
+
+    kind = type(cause).__name__
+    if isinstance(cause, httpx2.ConnectError):
+        return failure("unavailable", f"the server cannot be reached: {cause}")
+    broken = isinstance(cause, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError)
+    if began or broken:
+        return failure("interrupted", f"the connection broke ({kind})")
+    return failure("unavailable", f"the request could not be sent ({kind})")
 
 
 def _said(body: Any) -> tuple[str, str]:

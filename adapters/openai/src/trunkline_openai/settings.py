@@ -1,6 +1,5 @@
 """The section ``[adapters.openai]``, and what follows from it."""
 
-import os
 from typing import Any, Literal
 
 import msgspec
@@ -62,13 +61,6 @@ class OpenAISettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     def usable(self) -> bool:
         """Whether there is a server to ask and, if it is needed, a key."""
         return self.base_url is not None or (self.api_key or DEFAULT_KEY).is_set()
-
-    def organisation(self) -> dict[str, str]:
-        """The headers that say for which organisation and project is asked; they concern OpenAI only."""
-        if self.base_url is not None:
-            return {}
-        named = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-        return {header: os.environ[name] for header, name in named.items() if os.environ.get(name)}
 
     def key(self) -> str:
         """The key to send.
