@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from trunkline.testing.platform import Platform
     from trunkline_bus import EmbeddedServer
 
+pytest.register_assert_rewrite(
+    *(f"trunkline.testing.{kind}_suite" for kind in ("adapter", "channel", "store", "tool"))
+)  # whoever inherits a contract suite sees what its assertions compared
+
 
 @pytest.fixture
 async def nats_server(tmp_path_factory: pytest.TempPathFactory) -> "AsyncIterator[EmbeddedServer]":

@@ -1,0 +1,183 @@
+"""The contract of a memory store as tests that anybody can run on theirs.
+
+::
+
+    class TestMine(StoreSuite):
+        def store(self):
+            return MyStore()
+
+Every test opens the store on a fresh root. What is asserted is what the memory worker and PA-F8 to PA-F11 rely on.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.abc.memory import Change, MemoryStore
+from trunkline.messages.conversation import AppendConversation, ListConversations, Message
+from trunkline.messages.memory import MemoryChanged, SearchMemory
+from trunkline_bus import Refusal
+
+OUTSIDE = ("../out.md", "/etc/passwd", "a/../../out.md", "nul\0.md", "x" * 5000, ".git/config")
+"""Paths that no store may follow."""
+
+
+class StoreSuite(ABC):
+    """Inherit, give ``store``, and pytest runs the rest."""
+
+    @abstractmethod
+    def store(self) -> MemoryStore:
+        """A store that is not open yet."""
+
+    @asynccontextmanager
+    async def opened(self, base: Path) -> AsyncIterator[MemoryStore]:
+        """The store on the root below ``base``; opening it again finds what was there."""
+        store = self.store()
+        await store.open(base / "memory", base / "cache")
+        try:
+            yield store
+        finally:
+            await store.aclose()
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("text", ["", "plain", "Grüße\r\n\ttabs", "x" * 1_100_000], ids=len)
+    async def test_what_is_written_is_read(self, text: str, tmp_path: Path) -> None:
+        """Any text comes back as it was, also after the store was closed and opened again."""
+        async with self.opened(tmp_path) as store:
+            await _write(store, "notes/ä.md", text)
+            assert (await store.read("notes/ä.md")).content == text
+        async with self.opened(tmp_path) as again:
+            assert (await again.read("notes/ä.md")).content == text
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: repr(path[:12]))
+    async def test_no_path_leads_out(self, path: str, tmp_path: Path) -> None:
+        """Reading and writing outside the root are refused, and nothing is there afterwards."""
+        async with self.opened(tmp_path) as store:
+            for attempt in (store.read(path), _write(store, path, "x")):
+                with pytest.raises(Refusal):
+                    await attempt
+        assert not (tmp_path / "out.md").exists()
+
+    @pytest.mark.anyio
+    async def test_history_gives_previous_states_and_old_versions(self, tmp_path: Path) -> None:
+        """Newest first, with the content before each change, and any version can be read (PA-F7)."""
+        async with self.opened(tmp_path) as store:
+            versions = [await _write(store, "a.md", text) for text in ("one", "two", "three")]
+            changes = await store.history("a.md", limit=10)
+            assert [change.version for change in changes] == versions[::-1]
+            assert [change.previous for change in changes] == ["two", "one", None]
+            assert len(await store.history("a.md", limit=1)) == 1
+            assert (await store.read("a.md", versions[0])).content == "one"
+
+    @pytest.mark.anyio
+    async def test_a_stale_writer_is_told(self, tmp_path: Path) -> None:
+        """A change that expects another content than there is changes nothing."""
+        async with self.opened(tmp_path) as store:
+            await _write(store, "a.md", "one")
+            known = (await store.read("a.md")).hash
+            await _write(store, "a.md", "two")
+            change = Change({"a.md": b"three"}, actor="a", reason="")
+            with pytest.raises(Refusal) as refused:
+                await store.change(change, expected={"a.md": known})
+            assert refused.value.code == "write_conflict"
+            assert (await store.read("a.md")).content == "two"
+
+    @pytest.mark.anyio
+    async def test_edit_move_and_delete(self, tmp_path: Path) -> None:
+        """The first occurrence is replaced; absent text and files are refused; history outlives deletion."""
+        async with self.opened(tmp_path) as store:
+            version = await _write(store, "a.md", "tea tea")
+            await store.edit("a.md", "tea", "cup of", actor="a", reason="")
+            assert (await store.read("a.md")).content == "cup of tea"
+            with pytest.raises(Refusal):
+                await store.edit("a.md", "coffee", "x", actor="a", reason="")
+            await store.move("a.md", "b/c.md", actor="a", reason="")
+            await store.delete("b/c.md", actor="a", reason="")
+            for gone in ("a.md", "b/c.md"):
+                with pytest.raises(Refusal) as refused:
+                    await store.read(gone)
+                assert refused.value.code == "not_found"
+            assert (await store.read("a.md", version)).content == "tea tea"
+
+    @pytest.mark.anyio
+    async def test_writers_at_once_lose_nothing(self, tmp_path: Path) -> None:
+        """Two writers of one file leave one of the contents, both in history; many files are all there."""
+        async with self.opened(tmp_path) as store:
+            async with anyio.create_task_group() as tasks:
+                for number in range(20):
+                    tasks.start_soon(_write, store, f"many/{number}.md", str(number))
+                    tasks.start_soon(_write, store, "one.md", f"text {number}")
+            assert len(await store.list("many", recursive=False)) == 20
+            assert (await store.read("one.md")).content in {f"text {number}" for number in range(20)}
+            assert len(await store.history("one.md", limit=100)) == 20
+
+    @pytest.mark.anyio
+    async def test_what_is_stored_is_found_and_listed(self, tmp_path: Path) -> None:
+        """By a word of its text and by its name, and no longer once it is deleted."""
+        async with self.opened(tmp_path) as store:
+            await _write(store, "notes/garden.md", "The climbing frame is green.\n")
+            (hit,) = await store.search(SearchMemory(query="climbing", path="notes"))
+            assert (hit.path, hit.line) == ("notes/garden.md", 1)
+            assert await store.search(SearchMemory(query="garden", path="notes", kind="filename"))
+            assert [entry.path for entry in await store.list("notes", recursive=True)] == ["notes/garden.md"]
+            await store.delete("notes/garden.md", actor="a", reason="")
+            assert await store.search(SearchMemory(query="climbing", path="")) == ()
+
+    @pytest.mark.anyio
+    async def test_a_conversation_holds_each_message_once(self, tmp_path: Path) -> None:
+        """Appending is idempotent by message id, the order is kept, and a slice begins where it is asked to."""
+        async with self.opened(tmp_path) as store:
+            messages = tuple(Message(id=f"msg_{n}", role="user", content=f"text {n}") for n in range(3))
+            assert await store.append_conversation(_append(messages[:2])) == 2
+            assert await store.append_conversation(_append(messages)) == 3
+        async with self.opened(tmp_path) as again:
+            found = await again.load_conversation("main", "conv_a", after=0)
+            assert found.exists and [message.id for message in found.messages] == ["msg_0", "msg_1", "msg_2"]
+            assert len((await again.load_conversation("main", "conv_a", after=2)).messages) == 1
+            assert not (await again.load_conversation("main", "conv_b", after=0)).exists
+            assert (await again.list_conversations(ListConversations())).total == 1
+            assert await again.find_conversation("conv_a") is not None
+            assert await again.find_conversation("conv_b") is None
+
+    @pytest.mark.anyio
+    async def test_every_change_passes_the_rules_and_is_told(self, tmp_path: Path) -> None:
+        """A rule may change or refuse what is written; each commit is told once it is made."""
+        told: list[MemoryChanged] = []
+
+        def rule(change: Change) -> Change:
+            if "bad.md" in change.files:
+                raise Refusal("write_failure", "No.")
+            return change
+
+        store = self.store()
+        store.rules = (rule,)
+        store.on_change = told.append
+        await store.open(tmp_path / "memory", tmp_path / "cache")
+        try:
+            with pytest.raises(Refusal):
+                await _write(store, "bad.md", "x")
+            version = await _write(store, "good.md", "x")
+            assert version in {changed.version for changed in told}
+        finally:
+            await store.aclose()
+
+    @pytest.mark.anyio
+    async def test_the_archive_holds_everything(self, tmp_path: Path) -> None:
+        """An archive is written with at least the files that there are (ARCH-7)."""
+        async with self.opened(tmp_path) as store:
+            await _write(store, "a.md", "one")
+            assert await store.export(tmp_path / "all.tar") >= 1
+            assert (tmp_path / "all.tar").stat().st_size > 0
+
+
+async def _write(store: MemoryStore, path: str, text: str) -> str:
+    return await store.change(Change({path: text.encode()}, actor="a", reason=""))
+
+
+def _append(messages: tuple[Message, ...]) -> AppendConversation:
+    return AppendConversation(block="main", conversation="conv_a", messages=messages, actor="a")
