@@ -18,6 +18,10 @@ PLAIN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "tas
 """What every record has; the rest was given as ``extra``."""
 
 
+TALKATIVE = ("httpx2",)
+"""Loggers with a line at level info for each request to a model. Above level debug only their warnings are heard."""
+
+
 @contextmanager
 def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
     """Log from the configured level on, for the length of the block. ``form`` is auto, json or text."""
@@ -28,11 +32,18 @@ def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
     before = root.level
     root.addHandler(handler)
     root.setLevel(config.settings.telemetry.log_level.upper())
+    _hush(logging.WARNING if root.level > logging.DEBUG else logging.NOTSET)
     try:
         yield
     finally:
         root.removeHandler(handler)
         root.setLevel(before)
+        _hush(logging.NOTSET)
+
+
+def _hush(level: int) -> None:
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(level)
 
 
 class JsonLines(logging.Formatter):

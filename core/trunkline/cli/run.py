@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from trunkline.cli import garbage
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
@@ -87,5 +88,6 @@ class _Ready:
         if value is None:
             click.echo("The streams are ready")
         else:
+            garbage.settle()
             at = f" at {value.address}" if value.address else ""
             click.echo(f"The {value.kind} worker is ready{at}")

@@ -2,6 +2,7 @@
 
 import click
 
+from trunkline.cli import garbage
 from trunkline.cli.command import Command
 
 EXAMPLES = """
@@ -46,6 +47,7 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
                 partial(stop_on_signals, patience=patience_of(config)), stop, tasks.cancel_scope
             )
             async with supervised(config, load_worker, kinds=KINDS) as instance:
+                garbage.settle()
                 _say_ready(instance.gateway, str(instance.home.token_file))
                 await stop.wait()
             tasks.cancel_scope.cancel()

@@ -217,9 +217,12 @@ def _refused(status: int, code: ErrorCode) -> "Response":
 
 
 def _bound(port: int) -> socket.socket:
-    """A listening socket on the loopback port, or on a free one when it is taken."""
+    """A listening socket on the loopback port, or on a free one when it is taken.
+
+    It names its protocol, or asyncio would not send small pieces at once (TCP_NODELAY).
+    """
     for wish in (port, 0):
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((LOOPBACK, wish))
