@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pygit2
 
 from trunkline.memory.paths import plain
-from trunkline.memory.repository import Entry, Repository, entry_at, files_in, folder_at
+from trunkline.memory.repository import Entry, Repository, Snapshot, files_in
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.worktree import Stamp, Worktree
 from trunkline_bus import Refusal
@@ -20,23 +20,23 @@ LARGEST = 100 * 1024 * 1024
 
 
 class Drift:
-    """Compares files with a commit's tree."""
+    """Compares files with a commit's."""
 
     def __init__(self, worktree: Worktree, repository: Repository, stamps: Stamps) -> None:
         self._worktree = worktree
         self._repository = repository
         self._stamps = stamps
 
-    def at(self, tree: pygit2.Tree | None, path: str) -> dict[str, Entry | None]:
+    def at(self, base: Snapshot, path: str) -> dict[str, Entry | None]:
         """What differs at a path, or in the folder that it is; "" is everything. New content is stored as blobs."""
-        if path and folder_at(tree, path) is None:
+        if path and base.folder(path) is None:
             status = self._worktree.status(path)
             if status is None or stat.S_ISREG(status.st_mode):
-                return self._one(path, entry_at(tree, path), status)
-        return self._all(tree, path)
+                return self._one(path, base.entry(path), status)
+        return self._all(base, path)
 
-    def _all(self, tree: pygit2.Tree | None, prefix: str) -> dict[str, Entry | None]:
-        committed = dict(files_in(folder_at(tree, prefix), prefix))
+    def _all(self, base: Snapshot, prefix: str) -> dict[str, Entry | None]:
+        committed = dict(files_in(base.folder(prefix), prefix))
         found: dict[str, Entry | None] = {}
         seen: set[str] = set()
         for path, status in self._files(prefix):

@@ -10,15 +10,11 @@ from pathlib import Path
 
 import msgspec
 import pygit2
-from pygit2.enums import DeltaStatus, FileMode, ObjectType, RepositoryOpenFlag, SortMode
+from pygit2.enums import DeltaStatus, FileMode, RepositoryOpenFlag, SortMode
 
 from trunkline.errors import StorageError
 
 FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
-LARGEST_KEPT_TREE = 1024 * 1024
-KEPT_OBJECTS = 16 * 1024 * 1024
-"""Bytes of trees and commits that git keeps in memory. By itself it keeps no tree of more than 4 KiB, so that the
-folder of conversations, which every turn changes, would be read and unpacked anew at each look."""
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -35,13 +31,6 @@ class Entry(msgspec.Struct, frozen=True):
 
 class HeadMoved(Exception):
     """Somebody else moved the branch; what was planned must be planned again."""
-
-
-def tune_git() -> None:
-    """Fit git, in this process, to one writer who writes small changes into large folders."""
-    pygit2.settings.cache_object_limit(ObjectType.TREE, LARGEST_KEPT_TREE)
-    pygit2.settings.cache_max_size(KEPT_OBJECTS)
-    pygit2.settings.enable_strict_object_creation(False)  # what is referred to was just written or read
 
 
 class Repository:
@@ -129,7 +118,8 @@ class Repository:
 
     def write_tree(self, base: pygit2.Tree | None, changes: Mapping[str, Entry | None]) -> pygit2.Oid:
         """The tree that ``changes`` make of ``base``; a path with None is taken out, and a folder left empty too."""
-        return self._build(base, {tuple(path.split("/")): entry for path, entry in changes.items()})
+        split = {tuple(path.split("/")): entry for path, entry in changes.items()}
+        return self._noted(self._build(base, split).write())
 
     def write_commit(
         self, parent: pygit2.Oid | None, tree: pygit2.Oid, author: str, message: str
@@ -186,7 +176,9 @@ class Repository:
             index.read_tree(self.commit(head).tree)
             index.write()
 
-    def _build(self, base: pygit2.Tree | None, changes: dict[tuple[str, ...], Entry | None]) -> pygit2.Oid:
+    def _build(
+        self, base: pygit2.Tree | None, changes: dict[tuple[str, ...], Entry | None]
+    ) -> pygit2.TreeBuilder:
         builder = self._git.TreeBuilder(base) if base is not None else self._git.TreeBuilder()
         here = {names[0]: entry for names, entry in changes.items() if len(names) == 1}
         below: dict[str, dict[tuple[str, ...], Entry | None]] = {}
@@ -201,7 +193,7 @@ class Repository:
         for name, entry in here.items():
             if entry is not None:
                 builder.insert(name, entry.blob, entry.mode)
-        return self._noted(builder.write())
+        return builder
 
     def _build_below(
         self,
@@ -214,20 +206,36 @@ class Repository:
         folder = there if isinstance(there, pygit2.Tree) else None
         if folder is None and all(entry is None for entry in changes.values()):
             return
-        tree = self._build(folder, changes)
-        if len(self._tree(tree)):
-            builder.insert(name, tree, FileMode.TREE)
+        inner = self._build(folder, changes)
+        if len(inner):
+            builder.insert(name, self._noted(inner.write()), FileMode.TREE)
         elif builder.get(name) is not None:
             builder.remove(name)
-
-    def _tree(self, oid: pygit2.Oid) -> pygit2.Tree:
-        found = self._git[oid]
-        assert isinstance(found, pygit2.Tree)
-        return found
 
     def _noted(self, oid: pygit2.Oid) -> pygit2.Oid:
         self._written[oid] = None
         return oid
+
+
+class Snapshot:
+    """The files of a tree. Folders that were looked at stay open: git would read and unpack them anew at each look,
+    and the folder of a block's conversations is large."""
+
+    def __init__(self, tree: pygit2.Tree | None) -> None:
+        self._folders = {"": tree}
+
+    def folder(self, path: str) -> pygit2.Tree | None:
+        """The folder at a path; None when there is none. "" is the tree itself."""
+        if path not in self._folders:
+            above, _, name = path.rpartition("/")
+            found = _object_at(self.folder(above), name)
+            self._folders[path] = found if isinstance(found, pygit2.Tree) else None
+        return self._folders[path]
+
+    def entry(self, path: str) -> Entry | None:
+        """The file at a path; None when there is none."""
+        above, _, name = path.rpartition("/")
+        return entry_at(self.folder(above), name)
 
 
 def entry_at(tree: pygit2.Tree | None, path: str) -> Entry | None:

@@ -36,7 +36,7 @@ from trunkline.memory.index import Index
 from trunkline.memory.packing import Packer
 from trunkline.memory.paths import checked, folder, refused
 from trunkline.memory.prepare import Places, take_root
-from trunkline.memory.repository import Repository, commit_time, entry_at, tune_git
+from trunkline.memory.repository import Repository, commit_time, entry_at
 from trunkline.memory.seed import SEED
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.wishes import Absorb, DeletePath, EditFile, MovePath, Wish, WriteFiles
@@ -93,7 +93,6 @@ class GitMemoryStore(MemoryStore):
             raise
 
     def _open(self, root: Path, cache: Path) -> None:
-        tune_git()
         places, lock = take_root(root)
         self._held.callback(lock.release)
         self._places: Places = places

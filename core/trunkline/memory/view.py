@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pygit2
 
 from trunkline.memory.paths import parents, under
-from trunkline.memory.repository import Entry, Repository, entry_at, files_in, folder_at
+from trunkline.memory.repository import Entry, Repository, Snapshot, files_in
 from trunkline.memory.worktree import not_found
 
 
@@ -15,7 +15,7 @@ class View:
 
     def __init__(self, repository: Repository, head: pygit2.Oid | None) -> None:
         self.head = head
-        self.base = repository.tree(head)
+        self.base = Snapshot(repository.tree(head))
         self.pending: dict[str, Entry | None] = {}
         self._by_hand: dict[str, Entry | None] = {}
         self._repository = repository
@@ -24,7 +24,7 @@ class View:
         """The file at a path; None when there is none."""
         if path in self.pending:
             return self.pending[path]
-        return entry_at(self.base, path)
+        return self.base.entry(path)
 
     def existing(self, path: str) -> Entry:
         """The file at a path. Raises Refusal ``not_found``."""
@@ -43,7 +43,7 @@ class View:
 
     def below(self, path: str) -> dict[str, Entry]:
         """All files of a folder (not the folder's own path), "" being the root."""
-        found = dict(files_in(folder_at(self.base, path), path))
+        found = dict(files_in(self.base.folder(path), path))
         for changed, entry in self.pending.items():
             if under(changed, path) and changed != path:
                 if entry is None:
@@ -55,7 +55,7 @@ class View:
     def is_folder(self, path: str) -> bool:
         """Whether files lie below a path."""
         if not any(under(changed, path) for changed in self.pending):
-            return folder_at(self.base, path) is not None
+            return self.base.folder(path) is not None
         return bool(self.below(path))
 
     def look_alike(self, path: str) -> str | None:
@@ -69,7 +69,7 @@ class View:
 
     def _names(self, folder: str) -> Iterator[str]:
         start = len(folder) + 1 if folder else 0
-        names = {str(item.name) for item in folder_at(self.base, folder) or ()}
+        names = {str(item.name) for item in self.base.folder(folder) or ()}
         names |= {changed[start:].split("/")[0] for changed in self.pending if under(changed, folder)}
         for name in names:
             path = f"{folder}/{name}" if folder else name
@@ -92,7 +92,7 @@ class View:
     def to_place(self) -> Iterator[tuple[str, Entry | None, Entry | None]]:
         """The files that must change so that they hold what the group leaves: path, now, then."""
         for path, entry in self.pending.items():
-            now = self._by_hand[path] if path in self._by_hand else entry_at(self.base, path)
+            now = self._by_hand[path] if path in self._by_hand else self.base.entry(path)
             if now != entry:
                 yield path, now, entry
 
