@@ -63,6 +63,9 @@ class Journal:
 
     async def _find_end(self) -> None:
         self._last = await self._bus.last_seq(JOURNAL, conversation=self._conversation)
+        if not self._last:
+            self.parked = None
+            return
         try:
             tail = await self._bus.last(RAW_JOURNAL, conversation=self._conversation)
         except DecodeError as error:
