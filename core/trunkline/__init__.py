@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
     from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxResult
     from trunkline.abc.tools import Proceed, Stage, Tool, ToolContext, ToolInvocation, ToolMiddleware
+    from trunkline.channels.letters import Letter, LetterChannel
     from trunkline.channels.text import printable
     from trunkline.config.secret import Secret
     from trunkline.config.settings import (
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     )
     from trunkline.function_tool import BlockPath, FunctionTool, tool
     from trunkline.hookspecs import hookimpl
+    from trunkline.memory.log_store import LogStore
+    from trunkline.memory.record import MemoryRecord
     from trunkline.messages.blocks import Block, BlockConfig, Pulse
     from trunkline.messages.conversation import (
         AppendConversation,
@@ -81,6 +84,7 @@ if TYPE_CHECKING:
     )
     from trunkline.messages.workers import WorkerKind
     from trunkline.paths import Folder, PathRefused, beneath
+    from trunkline.program import program
     from trunkline_bus import Bus, BusMessage, BusMiddleware, Payload, Refusal, RemoteFault, new_id
 
 __version__ = "0.1.0"
@@ -96,6 +100,7 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
     "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxResult",
     "trunkline.abc.tools": "Proceed Stage Tool ToolContext ToolInvocation ToolMiddleware",
+    "trunkline.channels.letters": "Letter LetterChannel",
     "trunkline.channels.text": "printable",
     "trunkline.config.secret": "Secret",
     "trunkline.config.settings": "ChannelsSettings GatewaySettings MemorySettings MonitorSettings RuntimeSettings "
@@ -104,6 +109,8 @@ _PLACES: dict[str, str] = {
     "TrunklineError Unavailable",
     "trunkline.function_tool": "BlockPath FunctionTool tool",
     "trunkline.hookspecs": "hookimpl",
+    "trunkline.memory.log_store": "LogStore",
+    "trunkline.memory.record": "MemoryRecord",
     "trunkline.messages.blocks": "Block BlockConfig Pulse",
     "trunkline.messages.conversation": "AppendConversation ConversationPage ConversationSlice ConversationSummary "
     "ListConversations Message ToolCall Usage",
@@ -114,6 +121,7 @@ _PLACES: dict[str, str] = {
     "TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
     "trunkline.messages.workers": "WorkerKind",
     "trunkline.paths": "Folder PathRefused beneath",
+    "trunkline.program": "program",
     "trunkline_bus": "Bus BusMessage BusMiddleware Payload Refusal RemoteFault new_id",
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
@@ -156,13 +164,17 @@ __all__ = [
     "HealthResult",
     "HttpRoute",
     "Identity",
+    "Letter",
+    "LetterChannel",
     "Lifespan",
     "ListConversations",
+    "LogStore",
     "Memory",
     "MemoryChange",
     "MemoryEntry",
     "MemoryFile",
     "MemoryHit",
+    "MemoryRecord",
     "MemoryRule",
     "MemorySettings",
     "MemoryStore",
@@ -228,6 +240,7 @@ __all__ = [
     "hookimpl",
     "new_id",
     "printable",
+    "program",
     "tool",
 ]
 

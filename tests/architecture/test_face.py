@@ -13,8 +13,10 @@ EXPORTS = {
     "Change", "Channel", "ChannelsSettings", "ConfigError", "ConfigSection", "ContextPart", "ContextSource",
     "ConversationPage", "ConversationSlice", "ConversationSummary", "ConversationView", "Effect", "ErrorCode",
     "FeedEvent", "Finish", "Folder", "ForegroundChannel", "FunctionTool", "Gateway", "GatewaySettings",
-    "HealthCheck", "HealthResult", "HttpRoute", "Identity", "Lifespan", "ListConversations", "Memory",
-    "MemoryChange", "MemoryEntry", "MemoryFile", "MemoryHit", "MemoryRule", "MemorySettings", "MemoryStore",
+    "HealthCheck", "HealthResult", "HttpRoute", "Identity", "Letter", "LetterChannel",
+    "Lifespan", "ListConversations", "LogStore", "Memory",
+    "MemoryChange", "MemoryEntry", "MemoryFile", "MemoryHit", "MemoryRecord", "MemoryRule",
+    "MemorySettings", "MemoryStore",
     "Message", "MessageAccepted", "MessageSteered", "ModelAdapter", "ModelError", "ModelEvent", "ModelFault",
     "ModelInfo", "ModelMiddleware", "ModelRequest", "MonitorSettings", "PathRefused", "Payload",
     "PluginError", "PluginSettings", "Proceed", "Pulse", "Reasoning", "ReasoningDelta", "Refusal",
@@ -23,7 +25,7 @@ EXPORTS = {
     "ToolContext", "ToolEnded", "ToolError", "ToolInvocation", "ToolMiddleware", "ToolOutcome", "ToolRan",
     "ToolSchema", "ToolSpec", "ToolStarted", "ToolsSettings", "TrunklineError", "TurnEnded", "TurnInfo",
     "TurnMiddleware", "TurnRequested", "TurnView", "Unavailable", "Usage", "Watch", "WorkerKind",
-    "__version__", "beneath", "hookimpl", "new_id", "printable", "tool",
+    "__version__", "beneath", "hookimpl", "new_id", "printable", "program", "tool",
 }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ import pygit2
 from trunkline.memory.prepare import Places
 from trunkline.memory.repository import Entry, Repository, entry_at
 from trunkline.memory.stamps import Stamps
-from trunkline.memory.view import View
+from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Growth
 from trunkline.memory.worktree import Staged, Worktree
 from trunkline_bus import Refusal
@@ -45,7 +45,7 @@ class Checkout:
         self._intent: Staged | None = None
 
     def stage(
-        self, version: pygit2.Oid, view: View, contents: dict[pygit2.Oid, bytes], growths: dict[str, Growth]
+        self, version: pygit2.Oid, view: GitView, contents: dict[pygit2.Oid, bytes], growths: dict[str, Growth]
     ) -> list[str]:
         """Write all new files and the note aside; returns their paths, for syncing. Raises OSError."""
         noted: dict[str, tuple[str | None, str | None]] = {}

@@ -19,7 +19,7 @@ from trunkline.memory.paths import checked
 from trunkline.memory.prepare import Places
 from trunkline.memory.repository import Entry, HeadMoved, Repository
 from trunkline.memory.stamps import Stamps
-from trunkline.memory.view import View
+from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Content, Entries, Growth, Plan, Wish
 from trunkline.memory.worktree import Worktree
 from trunkline.messages.memory import MemoryChanged
@@ -120,7 +120,7 @@ class _Group:
     def run(self) -> Result:
         self._of.settle()
         head = self._repository.head()
-        self._view = View(self._repository, head)
+        self._view = GitView(self._repository, head)
         planned = [self._try(wish) for wish in self._wishes]
         new = self._batch.write(self._repository, head) if self._batch.drafts else head
         if new is not None and new != head:

@@ -28,7 +28,7 @@ def search_content(
     connection: apsw.Connection, repository: Repository, query: SearchMemory
 ) -> tuple[MemoryHit, ...]:
     """The best passages: first one of each file, then further ones. Literal text when no words match."""
-    words = _words(query.query)
+    words = words_of(query.query)
     rows = _matches(connection, words, query) if words else []
     chosen = _spread(rows, query.limit)
     hits = tuple(_hit(repository, row, words) for row in chosen)
@@ -76,7 +76,8 @@ _Row = tuple[str, str, int, float]
 """Path, blob, line of the passage, score."""
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """The words of a query, folded, each once."""
     return list(dict.fromkeys(word.casefold() for word in _WORD.findall(text)))[:64]
 
 
@@ -117,9 +118,9 @@ def _hit(repository: Repository, row: _Row, words: list[str]) -> MemoryHit:
     path, blob, line, score = row
     data = repository.data(repository.object_id(blob))
     offset, lines = _lines(path, data, line)
-    best = max(range(len(lines)), key=lambda at: (_count(lines[at], words), -at), default=0)
+    best = max(range(len(lines)), key=lambda at: (matching(lines[at], words), -at), default=0)
     shown = 0 if names_of(path) is not None else best
-    return _shown(path, offset + shown, lines, best, score)
+    return hit_at(path, offset + shown, lines, best, score)
 
 
 def _lines(path: str, data: bytes, line: int) -> tuple[int, list[str]]:
@@ -131,14 +132,16 @@ def _lines(path: str, data: bytes, line: int) -> tuple[int, list[str]]:
     return line, message[0].content.split("\n") if message else [""]
 
 
-def _shown(path: str, line: int, lines: list[str], best: int, score: float) -> MemoryHit:
+def hit_at(path: str, line: int, lines: list[str], best: int, score: float) -> MemoryHit:
+    """The hit in the ``best`` of some lines, whose number is ``line``, with what stands around it."""
     around = lines[max(0, best - CONTEXT_LINES) : best + CONTEXT_LINES + 1]
     context = "\n".join(_cut(text) for text in around)
     content = _cut(lines[best]) if lines else ""
     return MemoryHit(path=path, line=line, content=content, context=context, score=round(score, 6))
 
 
-def _count(line: str, words: list[str]) -> int:
+def matching(line: str, words: list[str]) -> int:
+    """How many of the words are in a line."""
     folded = line.casefold()
     return sum(word in folded for word in words)
 
@@ -154,7 +157,7 @@ def _literal(repository: Repository, query: SearchMemory) -> tuple[MemoryHit, ..
     for path, lines in _texts(repository, query.path) if wanted else ():
         for number, line in enumerate(lines, start=1):
             if wanted in line.casefold():
-                hits.append(_shown(path, number, lines, number - 1, 0.0))
+                hits.append(hit_at(path, number, lines, number - 1, 0.0))
                 break
         if len(hits) >= query.limit:
             break
@@ -193,7 +196,7 @@ def _said(search: str, values: list[str | int]) -> str:
     """The words in the title, or in what was said."""
     title = "instr(lower(coalesce(title, '')), lower(?)) > 0"
     values.append(search.strip())
-    words = _words(search)
+    words = words_of(search)
     if not words:
         return title
     values.append(_match(words, " AND "))

@@ -1,6 +1,7 @@
-"""What memory holds while a group of changes is planned: the last commit, and over it what the group did so far."""
+"""What memory holds while changes are planned. In git: the last commit, and over it what the group did so far."""
 
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 import pygit2
@@ -10,8 +11,43 @@ from trunkline.memory.repository import Entry, Repository, Snapshot, files_in
 from trunkline.memory.worktree import not_found
 
 
-class View:
+class View(ABC):
     """Paths and their content, as the next change in line finds them."""
+
+    @abstractmethod
+    def entry(self, path: str) -> Entry | None:
+        """The file at a path; None when there is none."""
+
+    @abstractmethod
+    def blob(self, entry: Entry) -> bytes:
+        """The bytes of an entry."""
+
+    @abstractmethod
+    def below(self, path: str) -> dict[str, Entry]:
+        """All files of a folder (not the folder's own path), "" being the root."""
+
+    def existing(self, path: str) -> Entry:
+        """The file at a path. Raises Refusal ``not_found``."""
+        found = self.entry(path)
+        if found is None:
+            raise not_found(path)
+        return found
+
+    def data(self, path: str) -> bytes:
+        """The bytes of the file at a path. Raises Refusal ``not_found``."""
+        return self.blob(self.existing(path))
+
+    def is_folder(self, path: str) -> bool:
+        """Whether files lie below a path."""
+        return bool(self.below(path))
+
+    def file_above(self, path: str) -> str | None:
+        """A file that stands where a path needs a folder."""
+        return next((above for above in parents(path) if self.entry(above) is not None), None)
+
+
+class GitView(View):
+    """The last commit of a repository, and over it what a group of changes did so far."""
 
     def __init__(self, repository: Repository, head: pygit2.Oid | None) -> None:
         self.head = head
@@ -25,17 +61,6 @@ class View:
         if path in self.pending:
             return self.pending[path]
         return self.base.entry(path)
-
-    def existing(self, path: str) -> Entry:
-        """The file at a path. Raises Refusal ``not_found``."""
-        found = self.entry(path)
-        if found is None:
-            raise not_found(path)
-        return found
-
-    def data(self, path: str) -> bytes:
-        """The bytes of the file at a path. Raises Refusal ``not_found``."""
-        return self._repository.data(self.existing(path).blob)
 
     def blob(self, entry: Entry) -> bytes:
         """The bytes of an entry."""
@@ -75,10 +100,6 @@ class View:
             path = f"{folder}/{name}" if folder else name
             if self.entry(path) is not None or self.is_folder(path):
                 yield name
-
-    def file_above(self, path: str) -> str | None:
-        """A file that stands where a path needs a folder."""
-        return next((above for above in parents(path) if self.entry(above) is not None), None)
 
     def apply(self, changes: dict[str, Entry | None]) -> None:
         """Take changes in."""

@@ -277,8 +277,8 @@ async def test_a_plugins_store_is_used_when_it_is_named(tmp_path: Path) -> None:
     """Only ``[memory] store`` puts another store in the place of the built-in one; an unknown name stops the start."""
     async with platform(tmp_path / "one", plugins=[Elsewhere()], workers=("memory",)) as running:
         assert (await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)).files == 3
-        (owned,) = Plugins.load(running.config, extra=[Elsewhere()]).memory_stores()
-    named = {"memory.store": owned.owner}
+        offered = Plugins.load(running.config, extra=[Elsewhere()]).memory_stores()
+    named = {"memory.store": next(owned.owner for owned in offered if "Elsewhere" in owned.owner)}
     async with platform(
         tmp_path / "one", plugins=[Elsewhere()], config=named, workers=("memory",)
     ) as running:

@@ -1,0 +1,184 @@
+"""A channel of letters: what a person says comes whole, and the answer goes out whole. Mail, chat services, folders.
+
+A subclass says where letters come from and how an answer is shown. What every such channel must get right is in here
+and nowhere else: no letter counts twice, a person's letters are one conversation, a gateway that is away is waited
+for, a repeated step is not shown twice, and an approval is shown and never given.
+"""
+
+import json
+import logging
+import os
+from abc import abstractmethod
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+
+from trunkline.abc.channels import Channel, Gateway, Watch
+from trunkline.channels.text import printable
+from trunkline.errors import ErrorCode, Unavailable
+from trunkline.messages.gateway import MessageAccepted, SendMessage
+from trunkline.messages.turn import (
+    ApprovalRequested,
+    ApprovalSettled,
+    FeedEvent,
+    TextDelta,
+    TextReset,
+    TurnEnded,
+)
+from trunkline_bus import RemoteFault
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 5.0
+"""Seconds between two attempts to reach the gateway: doubled each time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """Something that a person has written.
+
+    ``id`` is the same whenever this letter is given again and never that of another one (a mail's message id, an
+    update's number): it is the message's ``client_id``. ``sender`` tells people apart, each of whom has a
+    conversation; ``origin`` is whatever the channel needs to answer.
+    """
+
+    id: str
+    text: str
+    sender: str = ""
+    origin: object = None
+
+
+class LetterChannel(Channel):
+    """A channel that takes letters and answers them.
+
+    Args:
+        notes: The file in which the channel remembers who is in which conversation. None keeps it in memory, so that
+            everybody begins anew when the channel starts.
+    """
+
+    def __init__(self, notes: Path | None = None) -> None:
+        self._notes = notes
+        self._conversations: dict[str, str] = {}
+        self._open: set[str] = set()
+
+    @abstractmethod
+    def letters(self) -> AsyncGenerator[Letter, None]:
+        """Letters as they come, until cancelled. One that was not answered is given again after a restart; one that
+        is still being answered may be given again and is passed over."""
+
+    @abstractmethod
+    async def show(self, letter: Letter, text: str, *, done: bool) -> None:
+        """Show what there is to say to a letter.
+
+        Called with ``done`` once, at the end: then the letter is answered and must not come again. Called before
+        that when somebody has to decide something: ``text`` ends with the question, and more may follow.
+        """
+
+    async def run(self, gateway: Gateway) -> None:
+        """Hand letters in, one after another, and answer each as soon as its turn ends."""
+        self._recall()
+        async with anyio.create_task_group() as tasks, aclosing(self.letters()) as letters:
+            async for letter in letters:
+                if letter.id in self._open:
+                    continue
+                self._open.add(letter.id)
+                try:
+                    accepted = await self._sent(gateway, letter)
+                except RemoteFault as fault:
+                    await self._answered(letter, fault.message)
+                else:
+                    tasks.start_soon(self._follow, gateway, letter, accepted)
+
+    async def _sent(self, gateway: Gateway, letter: Letter) -> MessageAccepted:
+        pause = FIRST_PAUSE
+        while True:
+            known = self._conversations.get(letter.sender)
+            try:
+                accepted = await gateway.send(
+                    SendMessage(content=letter.text, client_id=letter.id, conversation=known)
+                )
+            except Unavailable:
+                await anyio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+            except RemoteFault as fault:
+                if known is None or fault.code != ErrorCode.NOT_FOUND:
+                    raise
+                del self._conversations[letter.sender]  # somebody has deleted it: begin another
+            else:
+                self._remember(letter.sender, accepted.conversation)
+                return accepted
+
+    async def _follow(self, gateway: Gateway, letter: Letter, accepted: MessageAccepted) -> None:
+        told, pause = Told(), FIRST_PAUSE
+        watch = gateway.watch(accepted.conversation, accepted.turn)
+        while True:
+            try:
+                return await self._watched(watch, letter, told)
+            except Unavailable:
+                await anyio.sleep(pause)
+                pause = min(pause * 2, LONGEST_PAUSE)
+                watch = gateway.watch(accepted.conversation, accepted.turn, after=watch.position)
+
+    async def _watched(self, watch: Watch, letter: Letter, told: "Told") -> None:
+        async for event in watch:
+            told.take(event, self.render(event) if self.render is not None else None)
+            if isinstance(event, ApprovalRequested):
+                await self.show(letter, told.text, done=False)
+        await self._answered(letter, told.text)
+
+    async def _answered(self, letter: Letter, text: str) -> None:
+        await self.show(letter, text, done=True)
+        self._open.discard(letter.id)
+
+    # Who is in which conversation ------------------------------------------------------------------------------
+
+    def _recall(self) -> None:
+        self._open.clear()
+        if self._notes is not None and self._notes.exists():
+            try:
+                self._conversations = dict(json.loads(self._notes.read_bytes()))
+            except (ValueError, TypeError) as error:
+                log.warning("%s cannot be read, so conversations begin anew: %s", self._notes, error)
+
+    def _remember(self, sender: str, conversation: str) -> None:
+        """Noted before the next letter is sent: else a crash could send that one into two conversations."""
+        if self._conversations.get(sender) == conversation:
+            return
+        self._conversations[sender] = conversation
+        if self._notes is not None:
+            self._notes.parent.mkdir(parents=True, exist_ok=True)
+            draft = self._notes.with_suffix(f".{os.getpid()}")
+            draft.write_text(json.dumps(self._conversations))
+            draft.replace(self._notes)
+
+
+@dataclass(slots=True)
+class Told:
+    """What a turn has said so far: its steps in order, then what stands below them."""
+
+    steps: dict[int, str] = field(default_factory=dict)
+    below: list[str] = field(default_factory=list)
+
+    def take(self, event: FeedEvent, wording: str | None) -> None:
+        """Take an event in; ``wording`` is what a plugin wants a piece of text to read."""
+        match event:
+            case TextDelta():
+                said = event.text if wording is None else wording
+                self.steps[event.step] = self.steps.get(event.step, "") + said
+            case TextReset():
+                self.steps.pop(event.step, None)
+            case ApprovalRequested():
+                self.below = [event.question]
+            case ApprovalSettled():
+                self.below = []
+            case TurnEnded():
+                self.below = [event.sentence] if event.sentence else []
+
+    @property
+    def text(self) -> str:
+        """What a person is shown: without anything that a terminal obeys."""
+        said = [self.steps[step] for step in sorted(self.steps)] + self.below
+        return printable("\n\n".join(part for part in said if part))

@@ -1,0 +1,33 @@
+"""A model that is a program: the conversation goes to its standard input, and what it prints is the answer."""
+
+import msgspec
+
+import trunkline
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    argv: tuple[str, ...] = ()
+
+
+class Command(trunkline.ModelAdapter):
+    name = vendor = "command"
+
+    def __init__(self, argv):
+        self.argv, self.configured = argv, bool(argv)
+
+    async def stream(self, request):
+        conversation = "\n\n".join(f"{message.role}: {message.content}" for message in request.messages)
+        async with trunkline.program(self.argv, conversation) as printed:
+            async for text in printed:
+                yield trunkline.Text(text)
+        yield trunkline.Finish()
+
+
+@trunkline.hookimpl
+def trunkline_config():
+    return [trunkline.ConfigSection("adapters", "command", Settings)]
+
+
+@trunkline.hookimpl
+def trunkline_models(settings):
+    return [Command(settings.section(Settings).argv)]

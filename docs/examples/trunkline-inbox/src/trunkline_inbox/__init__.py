@@ -1,0 +1,30 @@
+"""A channel that answers letters: put NAME.txt into the folder, and NAME.answer appears beside it."""
+
+import anyio
+
+import trunkline
+
+
+class Inbox(trunkline.LetterChannel):
+    name = "inbox"
+
+    def __init__(self, folder):
+        super().__init__(notes=folder / ".conversations.json")
+        self.folder = folder
+
+    async def letters(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
+        while True:
+            for file in [file for file in self.folder.glob("*.txt") if file.stat().st_size]:
+                yield trunkline.Letter(f"{file.name} {file.stat().st_mtime_ns}", file.read_text(), origin=file)
+            await anyio.sleep(0.2)
+
+    async def show(self, letter, text, *, done):
+        letter.origin.with_suffix(".answer").write_text(text)
+        if done:
+            letter.origin.unlink()
+
+
+@trunkline.hookimpl
+def trunkline_channels(settings):
+    return [Inbox(settings.home / "inbox")]

@@ -1,0 +1,26 @@
+"""Memory in one SQLite file: easy to copy, easy to carry, every version in it."""
+
+import sqlite3
+
+import trunkline
+
+
+class OneFile(trunkline.LogStore):
+    def load(self, root):
+        self.file = sqlite3.connect(root / "memory.sqlite", check_same_thread=False, isolation_level=None)
+        self.file.execute("PRAGMA locking_mode = EXCLUSIVE")
+        self.file.execute("PRAGMA synchronous = FULL")
+        self.file.execute("CREATE TABLE IF NOT EXISTS records(number INTEGER PRIMARY KEY, record BLOB)")
+        for (line,) in self.file.execute("SELECT record FROM records ORDER BY number"):
+            yield trunkline.MemoryRecord.decode(line)
+
+    def keep(self, record):
+        self.file.execute("INSERT INTO records(record) VALUES(?)", (record.encode(),))
+
+    def close(self):
+        self.file.close()
+
+
+@trunkline.hookimpl
+def trunkline_memory_stores():
+    return [OneFile()]

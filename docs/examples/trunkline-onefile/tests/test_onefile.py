@@ -1,0 +1,39 @@
+"""The store does what every store must, and says so when its file cannot be used."""
+
+import pytest
+
+from trunkline import Change, StorageError
+from trunkline.testing.store_suite import StoreSuite
+from trunkline_onefile import OneFile
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+class TestOneFile(StoreSuite):
+    """Every promise of a memory store."""
+
+    def store(self):
+        return OneFile()
+
+
+@pytest.mark.anyio
+async def test_two_writers_are_one_too_many(tmp_path):
+    """A root that is in use is refused, and its owner goes on."""
+    first, second = OneFile(), OneFile()
+    await first.open(tmp_path, tmp_path)
+    with pytest.raises(StorageError, match="locked"):
+        await second.open(tmp_path, tmp_path)
+    assert await first.change(Change({"a.md": b"still here"}, actor="a", reason=""))
+    await first.aclose()
+
+
+@pytest.mark.anyio
+async def test_a_file_that_is_no_database_stops_the_start(tmp_path):
+    """Memory is never begun anew over something that cannot be read."""
+    (tmp_path / "memory.sqlite").write_text("this is no database " * 100)
+    with pytest.raises(StorageError, match="not a database"):
+        await OneFile().open(tmp_path, tmp_path)
+    assert (tmp_path / "memory.sqlite").read_text().startswith("this is no database")
