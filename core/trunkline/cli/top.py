@@ -144,7 +144,7 @@ def _summary(seen: "Overview") -> str:
 
 
 def _tables(seen: "Overview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
-    holders = {pin: beat.id for beat in seen.workers for pin in beat.pins}
+    holders = {pin: beat.id for beat in seen.workers for pin in beat.pins.values()}
     workers = [_worker(beat, seen.time) for beat in seen.workers] or [("none", *[""] * 5)]
     partitions = [_partition(one, holders) for one in seen.partitions]
     streams = [(one.name, str(one.messages), _size(one.bytes)) for one in seen.streams]

@@ -13,8 +13,9 @@ WorkerKind = Literal["gateway", "monitor", "tools", "memory", "channels"]
 class WorkerBeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
     """A worker lives; the entry vanishes a few seconds after it dies.
 
-    ``pins`` are the server's ids under which a monitor was given messages of inbox partitions; the newest of a
-    partition counts only while the partition's consumer names it.
+    ``pins`` are the server's ids under which a monitor is given messages of inbox partitions, by partition; one counts
+    only while the partition's consumer names it. ``finishing`` are the conversations whose partition a monitor has
+    given up while their turn still runs: whoever holds the partition now waits for the end of it.
     """
 
     id: str
@@ -24,7 +25,8 @@ class WorkerBeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
     version: str
     started_at: datetime
     draining: bool = False
-    pins: tuple[str, ...] = ()
+    pins: dict[int, str] = {}
+    finishing: tuple[str, ...] = ()
 
 
 class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -25,7 +25,7 @@ from trunkline.messages.turn import (
 from trunkline.monitor.acting import Actor
 from trunkline.monitor.briefing import Briefer, Briefing
 from trunkline.monitor.feed import FeedDesk, shown
-from trunkline.monitor.held import Held
+from trunkline.monitor.held import Held, give_back
 from trunkline.monitor.journal import Fenced, Journal
 from trunkline.monitor.lane import Lane, Run
 from trunkline.monitor.mailbox import cuts
@@ -73,6 +73,7 @@ class TurnDesk:
         tool_silence: float,
         model_silence: float,
         window: float,
+        patience: float,
         release: Callable[[Held], None],
     ) -> None:
         self._bus = bus
@@ -87,8 +88,11 @@ class TurnDesk:
         self._actor = Actor(bus, tool_silence)
         self._model_silence = model_silence
         self._window = window
+        self._patience = patience
         self._release = release
         self._lanes: dict[str, Lane] = {}
+        self._leaving: dict[str, float] = {}
+        """Until when the new owner of a conversation's partition is asked to wait for the turn that runs here."""
         self._draining = False
         self._idle = anyio.Event()
 
@@ -97,6 +101,7 @@ class TurnDesk:
     async def offer(self, held: Held) -> None:
         """Take an item into its conversation's lane."""
         conversation = held.conversation
+        self._leaving.pop(conversation, None)
         lane = self._lanes.pop(conversation, None)
         if lane is None:
             lane = Lane(self, Journal(self._bus, self._worker, conversation))
@@ -112,24 +117,49 @@ class TurnDesk:
                 await lane.work()
         except Fenced as error:
             log.info("conversation %s has another owner now: %s", conversation, error)
-            self._lanes.pop(conversation, None)
+            self._forget(conversation)
         finally:
             lane.working = False
             self._idle.set()
             self._forget_idle_lanes()
+        if lane.closed:
+            self._forget(conversation)
+            await give_back(lane.drop())
+
+    def _forget(self, conversation: str) -> None:
+        self._lanes.pop(conversation, None)
+        self._leaving.pop(conversation, None)
 
     def _forget_idle_lanes(self) -> None:
         for conversation, lane in list(self._lanes.items())[: max(0, len(self._lanes) - IDLE_LANES)]:
             if not lane.working and not lane.waiting:
                 del self._lanes[conversation]
 
+    def leave(self, partition: int) -> list[Held]:
+        """Begin nothing more of a partition, and return what has not begun. What runs is ended here, and told of in
+        ``finishing``; what another owner may write to is forgotten."""
+        returned: list[Held] = []
+        for conversation, lane in tuple(self._lanes.items()):
+            if lane.partition == partition:
+                returned.extend(lane.close())
+                if lane.working:
+                    self._leaving[conversation] = anyio.current_time() + self._patience
+                else:
+                    self._forget(conversation)
+        return returned
+
+    @property
+    def finishing(self) -> tuple[str, ...]:
+        """The conversations whose turns run here though their partition was left; not for ever, so that a message
+        for a very long turn is not kept waiting: then its new owner takes the turn over."""
+        now = anyio.current_time()
+        return tuple(conversation for conversation, until in self._leaving.items() if now < until)
+
     async def drain(self) -> None:
         """Begin nothing more, give back what has not begun, and return when what runs is done."""
         self._draining = True
         for lane in tuple(self._lanes.values()):
-            for held in lane.waiting:
-                await held.hand_back()
-            lane.drop()
+            await give_back(lane.close())
         while any(lane.working for lane in self._lanes.values()):
             self._idle = anyio.Event()
             await self._idle.wait()
@@ -143,12 +173,14 @@ class TurnDesk:
         await held.finish()
         self._release(held)
 
-    async def is_draining(self, worker: str) -> bool:
-        """Whether that worker lives and is finishing what it holds."""
+    async def is_finishing(self, worker: str, conversation: str) -> bool:
+        """See ``Desk.is_finishing``."""
         if worker == self._worker:
             return False
         entry = await self._bus.kv(WORKER_BUCKET).get(worker)
-        return entry is not None and entry.value is not None and entry.value.draining
+        if entry is None or entry.value is None:
+            return False
+        return entry.value.draining or conversation in entry.value.finishing
 
     # Turns ---------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """An item of the inbox that this monitor holds, however it came by it: delivered, or taken over from a dead owner."""
 
+from collections.abc import Iterable
+
 from trunkline.messages.turn import InboxItem
 from trunkline.subjects import INBOX
 from trunkline_bus import Bus, BusError, Delivery, Stored
@@ -17,6 +19,7 @@ class Held:
         self.id = stored.envelope.id
         """Tells items apart for good; a server whose folder was deleted gives the same sequences out again."""
         self.seq = stored.seq
+        self.partition = int(stored.keys["partition"])
         self.conversation = stored.keys["conversation"]
         self.item = stored.data
         self.delivery = stored if isinstance(stored, Delivery) else None
@@ -42,3 +45,9 @@ class Held:
         """Let the server deliver the item again, to whoever owns the partition then."""
         if self.delivery is not None:
             await self.delivery.nak(delay)
+
+
+async def give_back(items: Iterable[Held]) -> None:
+    """Hand all of them back."""
+    for held in items:
+        await held.hand_back()

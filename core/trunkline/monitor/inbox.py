@@ -3,17 +3,21 @@
 The server delivers each partition to one live monitor. What a dead monitor had been given and not finished comes
 again only after a while, and later items would overtake it. So a new owner looks at what lies in the stream before
 the first item it is given, and takes that first.
+
+Which partitions it pulls the roster says. One that another monitor should have is given up: what has not begun goes
+back, what runs is ended here, and the others are told before the server may give the partition to one of them.
 """
 
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 
 import anyio
+from anyio.abc import TaskGroup
 
 from trunkline.messages.turn import InboxItem
-from trunkline.monitor.held import Held
+from trunkline.monitor.held import Held, give_back
+from trunkline.monitor.roster import Roster
 from trunkline.subjects import INBOX, PARTITIONS, inbox_consumer
 from trunkline_bus import Bus, BusError, Delivery
 
@@ -24,24 +28,39 @@ KEEP_SECONDS = 0.6
 
 REMEMBERED = 10_000
 
+LOOK_SECONDS = 1.0
+"""How often is looked who else lives: as often as they say so."""
+
 Offer = Callable[[Held], Awaitable[None]]
+Leave = Callable[[int], Sequence[Held]]
+Announce = Callable[[], Awaitable[None]]
 
 
 class Inbox:
-    """Takes items from all partitions that this monitor is pinned to and offers them in order."""
+    """Takes items from the partitions that this monitor should pull and offers them in order.
 
-    def __init__(self, bus: Bus, offer: Offer) -> None:
+    ``leave`` is told of a partition that is given up, and returns what goes back; ``announce`` tells other workers
+    how this one stands.
+    """
+
+    def __init__(self, bus: Bus, roster: Roster, *, offer: Offer, leave: Leave, announce: Announce) -> None:
         self._bus = bus
+        self._roster = roster
         self._offer = offer
+        self._leave = leave
+        self._announce = announce
         self._holding: dict[str, Held] = {}
         self._done: OrderedDict[str, None] = OrderedDict()
-        self._pins: dict[str, str] = {}
+        self._pins: dict[int, str] = {}
+        self._searched: dict[int, str] = {}
+        """Under which pin a partition was searched for what a former owner left."""
+        self._seats: dict[int, anyio.CancelScope] = {}
         self._pulling = anyio.CancelScope()
 
     @property
-    def pins(self) -> tuple[str, ...]:
-        """The last pin of each partition that this monitor was given something of."""
-        return tuple(self._pins.values())
+    def pins(self) -> dict[int, str]:
+        """The last pin of each partition that this monitor is given items of."""
+        return dict(self._pins)
 
     async def run(self) -> None:
         """Take items until ``close()``; keep what is held until cancelled."""
@@ -49,8 +68,7 @@ class Inbox:
             tasks.start_soon(self._keep_holding)
             with self._pulling:
                 async with anyio.create_task_group() as pulls:
-                    for partition in range(PARTITIONS):
-                        pulls.start_soon(self._pull, partition)
+                    await self._sit_down(pulls)
 
     def close(self) -> None:
         """Stop taking items, so that another monitor gets the partitions. What is held stays held."""
@@ -60,24 +78,50 @@ class Inbox:
         """The item is done, or given up: the server is told nothing more about it."""
         self._holding.pop(held.id, None)
         if not held.done:
-            self._pins.clear()  # it comes again, but only after a while: look for it before anything later is begun
+            # It comes again, but only after a while: it is looked for before anything later is begun.
+            self._searched.pop(held.partition, None)
             return
         self._done[held.id] = None
         if len(self._done) > REMEMBERED:
             self._done.popitem(last=False)
 
-    async def _pull(self, partition: int) -> None:
-        async with AsyncExitStack() as stack:
-            deliveries = await stack.enter_async_context(self._bus.pinned(inbox_consumer(partition), INBOX))
-            async for delivery in deliveries:
-                try:
-                    await self._take(delivery)
-                except BusError as error:
-                    # Not settled, so it is delivered again, and what comes before it is looked for again.
-                    log.warning("an inbox item could not be taken in: %s", error)
-                    self._pins.pop(str(partition), None)
+    async def _sit_down(self, pulls: TaskGroup) -> None:
+        """Begin and end pulling as monitors come and go."""
+        while True:
+            try:
+                await self._roster.look()
+            except BusError as error:
+                log.debug("who lives could not be seen: %s", error)
+            wanted = self._roster.wanted(self._pins, PARTITIONS)
+            for partition in wanted - self._seats.keys():
+                self._seats[partition] = anyio.CancelScope()
+                pulls.start_soon(self._pull, partition, self._seats[partition])
+            for partition in self._seats.keys() - wanted:
+                self._seats[partition].cancel()
+            await anyio.sleep(LOOK_SECONDS)
+
+    async def _pull(self, partition: int, seat: anyio.CancelScope) -> None:
+        """Take items of a partition until the seat is cancelled, then give it up, last of all its pin."""
+        async with self._bus.pinned(inbox_consumer(partition), INBOX) as deliveries:
+            with seat:
+                await self._take_all(deliveries)
+            returned = self._leave(partition)
+            self._pins.pop(partition, None)
+            await self._announce()
+        del self._seats[partition]
+        await give_back(returned)
+
+    async def _take_all(self, deliveries: AsyncIterator[Delivery[InboxItem]]) -> None:
+        async for delivery in deliveries:
+            try:
+                await self._take(delivery)
+            except BusError as error:
+                # Not settled, so it is delivered again, and what comes before it is looked for again.
+                log.warning("an inbox item could not be taken in: %s", error)
+                self._searched.pop(int(delivery.keys["partition"]), None)
 
     async def _take(self, delivery: Delivery[InboxItem]) -> None:
+        self._pins[int(delivery.keys["partition"])] = delivery.pin
         if delivery.envelope.id in self._done:
             await delivery.ack()
         elif delivery.envelope.id in self._holding:
@@ -88,18 +132,22 @@ class Inbox:
 
     async def _take_earlier(self, delivery: Delivery[InboxItem]) -> None:
         """Take what a former owner left unfinished: of the partition under a new pin, else of the conversation."""
-        partition, conversation = delivery.keys["partition"], delivery.keys["conversation"]
-        keys = {"partition": partition}
-        if self._pins.get(partition) == delivery.pin:
+        partition = int(delivery.keys["partition"])
+        keys = {"partition": delivery.keys["partition"]}
+        if self._searched.get(partition) == delivery.pin:
             if not delivery.redelivered:
                 return
-            keys["conversation"] = conversation
+            keys["conversation"] = delivery.keys["conversation"]
+        else:
+            self._leave(
+                partition
+            )  # another may have had it: what is known of its conversations may be out of date
         async for stored in self._bus.history(INBOX, after=0, **keys):
             if stored.seq >= delivery.seq:
                 break
             if stored.envelope.id not in self._holding and stored.envelope.id not in self._done:
                 await self._hold(Held(self._bus, stored))
-        self._pins[partition] = delivery.pin
+        self._searched[partition] = delivery.pin
 
     async def _hold(self, held: Held) -> None:
         self._holding[held.id] = held

@@ -62,8 +62,8 @@ class Desk(Protocol):
         """End a turn that cannot be run, with what it has so far. ``missing`` are entries that no journal has yet."""
         ...
 
-    async def is_draining(self, worker: str) -> bool:
-        """Whether that worker lives and is finishing what it holds."""
+    async def is_finishing(self, worker: str, conversation: str) -> bool:
+        """Whether that worker lives and is about to end the turn that it runs there, and to begin no other."""
         ...
 
     async def settle(self, held: Held) -> None:
@@ -85,7 +85,11 @@ class Lane:
         """In the order in which they were accepted, however they came here."""
         self._known: list[Message] = []
         self._mailbox: Mailbox | None = None
+        self.partition = -1
+        """Where its items come from."""
         self.working = False
+        self.closed = False
+        """Whether nothing more is begun here, because the partition is given up."""
 
     @property
     def waiting(self) -> tuple[Held, ...]:
@@ -93,14 +97,23 @@ class Lane:
         return tuple(self._queue)
 
     def offer(self, held: Held) -> None:
-        """Take an item in: hand it to the running turn if it is about that, else queue it."""
+        """Take an item in: hand it to the running turn if it is about that, else queue it. Opens a closed lane."""
+        self.partition, self.closed = held.partition, False
         if self._mailbox is None or not self._mailbox.put(held):
             self._enqueue(held)
 
-    def drop(self) -> None:
-        """Let go of everything that has not begun."""
-        while self._queue:
-            self._desk.release(self._queue.pop(0))
+    def close(self) -> tuple[Held, ...]:
+        """Begin nothing more, and return what has not begun. A running turn goes on."""
+        self.closed = True
+        return self.drop()
+
+    def drop(self) -> tuple[Held, ...]:
+        """Let go of everything that has not begun, and return it."""
+        dropped = self.waiting
+        self._queue.clear()
+        for held in dropped:
+            self._desk.release(held)
+        return dropped
 
     def _enqueue(self, *items: Held) -> None:
         """Put items where they belong: what comes back from a turn or a dead owner may be older than the rest."""
@@ -110,7 +123,7 @@ class Lane:
     async def work(self) -> None:
         """Work the queue off, as far as it can be. Raises Fenced when the conversation has another owner."""
         try:
-            while (held := self._next()) is not None:
+            while not self.closed and (held := self._next()) is not None:
                 await self._insist(held)
         except Fenced:
             self.drop()
@@ -182,7 +195,7 @@ class Lane:
         records = await self._journal.replay(turn)
         while records and _replayed(records).phase not in (Phase.DONE, Phase.PARKED):
             cancelled = any(cuts(held.item) and held.item.turn == turn for held in (current, *self._queue))
-            if cancelled or not await self._desk.is_draining(records[-1].owner):
+            if cancelled or not await self._desk.is_finishing(records[-1].owner, current.conversation):
                 break
             await anyio.sleep(0.3)
             self._journal.forget()

@@ -3,8 +3,9 @@
 from typing import ClassVar
 
 import anyio
+from msgspec.structs import replace
 
-from trunkline.messages.workers import WorkerKind
+from trunkline.messages.workers import WorkerBeat, WorkerKind
 from trunkline.monitor.acting import Actor
 from trunkline.monitor.briefing import Briefer
 from trunkline.monitor.desk import TurnDesk
@@ -15,6 +16,7 @@ from trunkline.monitor.inbox import Inbox
 from trunkline.monitor.models import Models
 from trunkline.monitor.provider import default_adapter
 from trunkline.monitor.pulse import PulseBoard
+from trunkline.monitor.roster import Roster
 from trunkline.runtime.worker import Worker, WorkerContext
 
 
@@ -34,15 +36,20 @@ class MonitorWorker(Worker):
             context.bus, [owned.item for owned in context.plugins.context_sources()], self._settings.bootstrap
         )
         self._pulse = PulseBoard(context.bus, context.id)
-        self._inbox = Inbox(context.bus, self._offer)
+        self._inbox = Inbox(
+            context.bus,
+            Roster(context.bus, context.id),
+            offer=self._offer,
+            leave=lambda partition: self._desk.leave(partition),
+            announce=lambda: self.announce(),
+        )
         self._engine = EngineServer(
             self._settings, self._models, self._briefer, Actor(context.bus, self._settings.tool_silence)
         )
 
-    @property
-    def pins(self) -> tuple[str, ...]:
-        """The pins under which this monitor was given messages."""
-        return self._inbox.pins
+    def standing(self, beat: WorkerBeat) -> WorkerBeat:
+        """Which partitions it has, and which turns it ends for others."""
+        return replace(beat, pins=self._inbox.pins, finishing=self._desk.finishing)
 
     async def open(self) -> None:
         """Get ready to run turns; items are taken from the inbox once ``serve()`` runs."""
@@ -84,5 +91,6 @@ class MonitorWorker(Worker):
             tool_silence=self._settings.tool_silence,
             model_silence=self._settings.model_silence,
             window=self._settings.coalesce,
+            patience=self._settings.drain,
             release=self._inbox.release,
         )

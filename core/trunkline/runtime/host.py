@@ -70,6 +70,7 @@ async def host(
             log.debug("worker %s is open", context.kind, extra={"worker": context.id})
             async with background_tasks() as tasks:
                 beat = _Beat(context, worker)
+                worker.announce = beat.tell
                 tasks.start_soon(beat.run)
                 task_status.started(worker)
                 await _serve(worker, beat, stop)
@@ -136,9 +137,8 @@ async def _serve(worker: Worker, beat: "_Beat", stop: anyio.Event) -> None:
         async def leave() -> None:
             await stop.wait()
             beat.draining = True
-            await (
-                beat.tell()
-            )  # at once: whoever takes over what is given back must know that the rest is being finished
+            # At once: whoever takes over what is given back must know that the rest is being finished.
+            await beat.tell()
             await _drain(worker)
             tasks.cancel_scope.cancel()
 
@@ -198,7 +198,7 @@ class _Beat:
             await anyio.sleep(BEAT_SECONDS)
 
     async def tell(self) -> None:
-        beat = msgspec.structs.replace(self._beat, draining=self.draining, pins=self._worker.pins)
+        beat = self._worker.standing(msgspec.structs.replace(self._beat, draining=self.draining))
         with anyio.move_on_after(BEAT_SECONDS):
             try:
                 await self._bucket.put(beat.id, beat)

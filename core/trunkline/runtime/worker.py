@@ -10,12 +10,13 @@ into ``resources`` in ``open()``; ``close()`` leaves them in reverse order.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from trunkline.messages.workers import WorkerKind
+from trunkline.messages.workers import WorkerBeat, WorkerKind
 from trunkline.runtime.home import Home
 from trunkline_bus import Bus, Service
 
@@ -57,11 +58,12 @@ class Worker(ABC):
     def __init__(self, context: WorkerContext) -> None:
         self.context = context
         self.resources = AsyncExitStack()
+        self.announce: Callable[[], Awaitable[None]] = _nobody_listens
+        """Tells the others how the worker stands now, not only with the next beat. The host sets it."""
 
-    @property
-    def pins(self) -> tuple[str, ...]:
-        """The server's ids of the inbox partitions that the worker is given messages of; none but a monitor's."""
-        return ()
+    def standing(self, beat: WorkerBeat) -> WorkerBeat:
+        """The worker's beat with what this kind of worker tells of itself."""
+        return beat
 
     @abstractmethod
     async def open(self) -> None:
@@ -90,3 +92,7 @@ class Worker(ABC):
     async def close(self) -> None:
         """Let go of everything. Called once, also after a crash or a failed ``open()``. Overriders call this last."""
         await self.resources.aclose()
+
+
+async def _nobody_listens() -> None:
+    """Before the host has begun to tell of the worker."""

@@ -23,7 +23,7 @@ async def test_shows_who_lives_and_who_holds_the_partition_of_a_turn() -> None:
             while True:
                 seen = await lookout.look()
                 pinned = [one for one in seen.partitions if one.pin]
-                known = {pin for beat in seen.workers if beat.kind == "monitor" for pin in beat.pins}
+                known = {pin for beat in seen.workers if beat.kind == "monitor" for pin in beat.pins.values()}
                 settled = seen.lately.finished == 1 and not any(one.messages for one in seen.partitions)
                 if settled and {beat.kind for beat in seen.workers} == set(KINDS) and known:
                     break

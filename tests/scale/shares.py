@@ -1,0 +1,33 @@
+"""Who has which partition, as ``trunkline top`` tells it."""
+
+from collections.abc import Callable
+
+import anyio
+
+from trunkline.runtime.overview import Lookout
+from trunkline.testing.platform import Talker
+
+
+async def shares(talker: Talker) -> dict[int, int]:
+    """How many partitions each living monitor has, by its process id; partitions of nobody count for 0."""
+    seen = await Lookout(talker.bus).look()
+    pids = {pin: beat.pid for beat in seen.workers for pin in beat.pins.values()}
+    found = {beat.pid: 0 for beat in seen.workers if beat.kind == "monitor" and not beat.draining}
+    for partition in seen.partitions:
+        if partition.pin:
+            holder = pids.get(partition.pin, 0)
+            found[holder] = found.get(holder, 0) + 1
+    return found
+
+
+async def settled(talker: Talker, due: Callable[[dict[int, int]], bool], seconds: float = 30.0) -> float:
+    """Wait until the shares are as they should be; returns how long that took. Raises AssertionError."""
+    begin = anyio.current_time()
+    found: dict[int, int] = {}
+    with anyio.move_on_after(seconds):
+        while True:
+            found = await shares(talker)
+            if due(found):
+                return anyio.current_time() - begin
+            await anyio.sleep(0.1)
+    raise AssertionError(f"after {seconds:g} s the partitions are shared out as {found}")

@@ -1,0 +1,56 @@
+"""Monitors that come and go under a hundred conversations: the work is shared out, and nothing is lost over it."""
+
+import signal
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline.testing.scripted_provider import provider_process
+
+from .crowd import Crowd
+from .shares import settled
+from .verdict import Verdict, journal_verdict, verdict
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+
+async def test_monitors_share_the_work_as_they_come_and_go(tmp_path: Path) -> None:
+    """Each has its share soon after one joins, is told to leave, or is killed. All the while messages are answered
+    once and in order, never two of a conversation at once, and none that merely moved is asked of the model again."""
+    with provider_process() as provider:
+        config = {
+            "runtime.provider_adapter": "openai",
+            "adapters.openai.base_url": provider,
+            "adapters.openai.model": "scripted",
+            "monitor.concurrency": 12,
+        }
+        kinds = ("gateway", "memory", "tools")
+        async with process_platform(tmp_path, config=config, workers=kinds) as running:
+            crowd = Crowd(running, 100, "wait:0.4")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(crowd.talk)
+                peaceful = await come_and_go(running, crowd)
+                crowd.stopping = True
+            after = await verdict(running, crowd)
+    assert not after.broken
+    assert peaceful.again == 0 and peaceful.changed == 0
+    assert after.turns > 200
+
+
+async def come_and_go(running: ProcessPlatform, crowd: Crowd) -> Verdict:
+    """Two join, one leaves, one is killed. Returns how it stood before the kill."""
+    first = await running.start("monitor", "monitor-1")
+    await settled(running, lambda found: found == {first.pid: 8})
+    second = await running.start("monitor", "monitor-2")
+    await settled(running, lambda found: found == {first.pid: 4, second.pid: 4})
+    third = await running.start("monitor", "monitor-3")
+    await settled(running, lambda found: sorted(found.values()) == [2, 3, 3])
+    second.kill(signal.SIGTERM)
+    assert await second.gone() == 0
+    await settled(running, lambda found: found == {first.pid: 4, third.pid: 4})
+    peaceful = await journal_verdict(running, crowd)
+    third.kill()
+    await settled(running, lambda found: found == {first.pid: 8})
+    return peaceful
