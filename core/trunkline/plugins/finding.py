@@ -11,6 +11,7 @@ from pathlib import Path
 from trunkline.errors import PluginError
 from trunkline.hookspecs import PROJECT
 from trunkline.plugins import sources
+from trunkline.plugins.asks import MANIFEST
 
 OWN_PREFIX = f"{PROJECT}-"
 """How the platform's own distributions are called; the prefix is reserved for them."""
@@ -18,7 +19,8 @@ OWN_PREFIX = f"{PROJECT}-"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A plugin that may be loaded. ``load`` imports it; ``text`` reads its source, importing nothing."""
+    """A plugin that may be loaded. ``load`` imports it; ``text`` reads its source and ``manifest`` its
+    ``trunkline-plugin.toml``, None when it has none, importing nothing."""
 
     owner: str
     name: str
@@ -26,6 +28,7 @@ class Candidate:
     where: str
     load: Callable[[], object]
     text: Callable[[], str]
+    manifest: Callable[[], str | None] = lambda: None
 
     def called(self, names: Iterable[str]) -> bool:
         """Whether one of the names, as a person writes them, means this plugin."""
@@ -79,7 +82,9 @@ def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
             yield _damaged(str(getattr(dist, "_path", "a distribution")), error, text)
         return
     for point in points:
-        yield Candidate(owner, point.name, version, point.value, point.load, _text_of(point))
+        yield Candidate(
+            owner, point.name, version, point.value, point.load, _text_of(point), _manifest_of(point)
+        )
 
 
 def _damaged(where: str, error: Exception, text: str) -> Candidate:
@@ -100,6 +105,17 @@ def _text_of(point: EntryPoint) -> Callable[[], str]:
         return "\n".join(file.read_text(errors="replace") for file in files if file.is_file())
 
     return text
+
+
+def _manifest_of(point: EntryPoint) -> Callable[[], str | None]:
+    def manifest() -> str | None:
+        spec = PathFinder.find_spec(point.module.partition(".")[0])
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            if (file := Path(folder) / MANIFEST).is_file():
+                return file.read_text(encoding="utf-8", errors="replace")
+        return None
+
+    return manifest
 
 
 def _handed_in(plugin: object) -> Candidate:

@@ -14,9 +14,10 @@ from trunkline import hookspecs
 from trunkline.abc.platform import ConfigSection
 from trunkline.config import Config
 from trunkline.errors import PluginError, TrunklineError
-from trunkline.plugins import door, finding, sources
+from trunkline.plugins import asks, door, finding, sources
 from trunkline.plugins.items import RULES, Rule, answer_complaint
 from trunkline.plugins.owned import Owned
+from trunkline.plugins.pins import Pin, read_pins
 from trunkline.plugins.report import GUARDS, LoadReport, PluginState
 from trunkline.plugins.settings import OwnSettings
 from trunkline.plugins.standins import stand_in
@@ -37,6 +38,8 @@ class Relay:
         self._manager.add_hookspecs(hookspecs)
         self._order: dict[str, int] = {}
         self._names: dict[str, str] = {}
+        self._pins: dict[str, Pin] = {}
+        self._allowed: dict[str, asks.Asks | None] = {}
         self._asked: dict[tuple[str, tuple[Any, ...]], tuple[Owned[Any], ...]] = {}
 
     # Loading ---------------------------------------------------------------------------------------------------
@@ -44,6 +47,7 @@ class Relay:
     def load_all(self, extra: Iterable[object], folders: Sequence[Path]) -> None:
         """Load every plugin that is not disabled; what goes wrong goes into the report."""
         disabled = self.config.settings.plugins.disabled
+        self._pins = read_pins(self.config.home)
         for candidate in finding.candidates(extra, folders):
             if candidate.called(disabled):
                 self._state(candidate, "disabled", "It is named in [plugins] disabled.")
@@ -56,6 +60,7 @@ class Relay:
     def _load(self, candidate: finding.Candidate) -> None:
         try:
             self._refuse_writable(candidate)
+            self._allow(candidate)
             with redirect_stdout(sys.stderr):  # what a plugin prints must not get into a command's output
                 plugin = candidate.load()
         except TrunklineError as error:
@@ -69,6 +74,7 @@ class Relay:
     def _register(self, candidate: finding.Candidate, plugin: object) -> None:
         try:
             hooks = door.look_at(plugin, self._manager.hook)
+            asks.insist_on_hooks(self._allowed[candidate.owner], hooks)
             self._manager.register(plugin, candidate.owner)
         except PluginError as error:
             self._unusable(candidate, "refused", error.sentence, error.hint, plugin)
@@ -78,6 +84,12 @@ class Relay:
             self._order[candidate.owner] = len(self._order)
             self._names[candidate.owner] = candidate.name
             self._state(candidate, "loaded", hooks=hooks)
+
+    def _allow(self, candidate: finding.Candidate) -> None:
+        pin = self._pins.get(candidate.owner)
+        self._allowed[candidate.owner] = asks.allowed(
+            candidate.owner, candidate.manifest, pin.agreed if pin else None
+        )
 
     def _refuse_writable(self, candidate: finding.Candidate) -> None:
         settings = self.config.settings
@@ -156,7 +168,7 @@ class Relay:
             result = self._call(implementation, given)
             items = _listed(result, rule)
             for item in items:
-                if complaint := rule.check(item):
+                if complaint := rule.check(item) or self._undeclared(owner, hook, item):
                     raise PluginError(f"it yields {_shown(item)}, which {complaint}.")
         except PluginError as error:
             self._note(owner, hook, error.sentence)
@@ -169,6 +181,13 @@ class Relay:
             self._note(owner, hook, f"it failed: {_said(error)}")
             return []
         return self._without_duplicates(hook, rule, owner, items, before)
+
+    def _undeclared(self, owner: str, hook: str, item: Any) -> str | None:
+        return (
+            asks.effect_complaint(self._allowed[owner], item.spec.effect)
+            if hook == "trunkline_tools"
+            else None
+        )
 
     def _without_duplicates(
         self, hook: str, rule: Rule, owner: str, items: list[Any], before: list[Owned[Any]]

@@ -17,14 +17,27 @@ _numbers = count()
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Installs a distribution: its metadata, an entry point, and a module with this source."""
+    """Installs a distribution: its metadata, an entry point, and a module with this source, or with a ``manifest`` a
+    package that holds both."""
     site = tmp_path / "site-packages"
     site.mkdir()
     monkeypatch.syspath_prepend(str(site))
 
-    def run(dist: str, source: str, *, name: str | None = None, module: str | None = None) -> str:
+    def run(
+        dist: str,
+        source: str,
+        *,
+        name: str | None = None,
+        module: str | None = None,
+        manifest: str | None = None,
+    ) -> str:
         module = module or f"plugin_{next(_numbers)}_{dist.replace('-', '_')}"
-        (site / f"{module}.py").write_text(dedent(source))
+        if manifest is None:
+            (site / f"{module}.py").write_text(dedent(source))
+        else:
+            (site / module).mkdir()
+            (site / module / "__init__.py").write_text(dedent(source))
+            (site / module / "trunkline-plugin.toml").write_text(manifest)
         info = site / f"{dist.replace('-', '_')}-1.2.3.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.2.3\n")

@@ -1,0 +1,76 @@
+"""``plugins.toml`` in the home folder: which plugins were installed through the program, and what was agreed to.
+
+It pins what came by version and hash. It holds no addresses and no paths, so it may be read and shared.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from trunkline.errors import PluginError, StorageError
+from trunkline.plugins.asks import Asks
+
+FILE = "plugins.toml"
+HEAD = """\
+# Written by "trunkline plugins install" and "remove": what they brought, and what was agreed to.
+# A plugin that asks for more than stands here is not loaded.
+
+"""
+
+
+class Wheel(msgspec.Struct, frozen=True, kw_only=True):
+    """A distribution as it came: its version, and the SHA-256 of the wheel in hexadecimal."""
+
+    version: str
+    sha256: str
+
+
+class Pin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A plugin that was installed. ``agreed`` is None when it declares nothing and somebody took it all the same.
+
+    ``source`` is where it was taken from; ``brought`` are the distributions that came with it, by name.
+    """
+
+    version: str
+    sha256: str
+    source: Literal["index", "wheel", "folder"]
+    agreed: Asks | None = None
+    brought: dict[str, Wheel] = {}
+
+
+def read_pins(home: Path) -> dict[str, Pin]:
+    """The pins by distribution, none when there is no file.
+
+    Raises:
+        PluginError: the file cannot be understood, so that nobody knows what was agreed to.
+    """
+    file = home / FILE
+    try:
+        return msgspec.toml.decode(file.read_bytes(), type=dict[str, Pin])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.DecodeError) as error:
+        raise PluginError(
+            f"{file} cannot be read ({error}), so what plugins may do is not known.",
+            hint="Mend it or bring it back from a backup. Without it, installed plugins are held to their own word.",
+        ) from error
+
+
+def write_pins(home: Path, pins: Mapping[str, Pin]) -> None:
+    """Write the pins, whole or not at all. Raises StorageError."""
+    import tomlkit
+
+    file = home / FILE
+    draft = file.with_suffix(".part")
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        draft.write_text(
+            HEAD + tomlkit.dumps(msgspec.to_builtins(dict(sorted(pins.items())))), encoding="utf-8"
+        )
+        draft.replace(file)
+    except OSError as error:
+        raise StorageError(
+            f"{file} cannot be written: {error.strerror}.", hint="Free space or rights."
+        ) from error

@@ -1,0 +1,106 @@
+"""What a plugin declares binds it: more than it says, or than was agreed to, is refused before it does anything."""
+
+import pytest
+
+from trunkline.errors import PluginError
+from trunkline.plugins.asks import Asks
+from trunkline.plugins.pins import Pin, read_pins, write_pins
+
+RUNS = """
+    import trunkline
+
+    @trunkline.tool(effect="exec")
+    def run(line: str) -> str:
+        "Run a line."
+        return line
+
+    @trunkline.tool(effect="read")
+    def look() -> str:
+        "Look."
+        return "seen"
+
+    @trunkline.hookimpl
+    def trunkline_tools():
+        return [look, run]
+"""
+GUARDS = """
+    import trunkline
+
+    class Anybody:
+        name = "anybody"
+
+        async def __call__(self, headers):
+            return trunkline.Identity(id="anybody")
+
+    @trunkline.hookimpl
+    def trunkline_authenticators():
+        return [Anybody()]
+"""
+AGREED = Pin(
+    version="1.2.3", sha256="0" * 64, source="wheel", agreed=Asks(hooks=("tools",), effects=("read",))
+)
+
+
+def test_a_plugin_that_keeps_its_word_takes_part(install, load, state):
+    """What it implements is what it declares."""
+    install("acme-runner", RUNS, manifest='hooks = ["tools"]\neffects = ["read", "exec"]')
+    plugins = load()
+    assert state(plugins, "acme-runner").status == "loaded"
+    assert {"look", "run"} <= {owned.item.spec.name for owned in plugins.tools()}
+
+
+def test_an_undeclared_effect_is_refused_with_the_owner_and_the_cure(install, load):
+    """None of the tools of a plugin that hides one are there, and the trouble says which tool, effect and file."""
+    install("acme-runner", RUNS, manifest='hooks = ["tools"]\neffects = ["read"]')
+    plugins = load()
+    assert "acme-runner" not in {owned.owner for owned in plugins.tools()}
+    (trouble,) = [trouble for trouble in plugins.report.troubles if trouble.owner == "acme-runner"]
+    assert "the effect 'exec', which the plugin's trunkline-plugin.toml does not declare" in trouble.reason
+
+
+def test_an_undeclared_hook_is_refused(install, load, state):
+    """A plugin that says it brings a tool does not get to say who may come in; and nobody comes in by its guard."""
+    install("acme-runner", GUARDS, manifest='hooks = ["tools"]')
+    plugins = load()
+    found = state(plugins, "acme-runner")
+    assert found.status == "refused"
+    assert "authenticators, which its trunkline-plugin.toml does not declare" in found.reason
+    assert [type(owned.item).__name__ for owned in plugins.authenticators()] == ["_Authenticator"], (
+        "a stand-in"
+    )
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    ["hooks = tools", 'hooks = ["tools"]\neffects = ["destroy"]', 'hook = ["tools"]', "effects = 1"],
+)
+def test_a_manifest_that_cannot_be_understood_lets_nothing_in(install, load, state, manifest):
+    """A typing error is no permission: the plugin is not even imported."""
+    install("acme-runner", "raise SystemExit('imported')", manifest=manifest)
+    found = state(load(), "acme-runner")
+    assert found.status == "failed" and "cannot be understood" in found.reason
+
+
+@pytest.mark.parametrize("manifest", ['hooks = ["tools"]\neffects = ["read", "exec"]', None])
+def test_more_than_was_agreed_to_is_not_imported(install, load, state, home, manifest):
+    """A later version that asks for more, or says nothing any more, waits for somebody to agree."""
+    write_pins(home, {"acme-runner": AGREED})
+    install("acme-runner", "raise SystemExit('imported')", manifest=manifest)
+    found = state(load(), "acme-runner")
+    assert found.status == "failed" and "imported" not in found.reason
+    assert "effects exec" in found.reason if manifest else "no longer says" in found.reason
+    assert "trunkline plugins install acme-runner" in found.hint
+
+
+def test_pins_that_cannot_be_read_stop_the_start(load, home):
+    """Nobody knows then what was agreed to, so nothing is loaded on a guess."""
+    (home / "plugins.toml").write_text("[acme-runner]\nversion = 1")
+    with pytest.raises(PluginError, match=r"plugins\.toml cannot be read"):
+        load()
+
+
+def test_pins_come_back_as_they_were_written(home):
+    """And the file says to people what it is."""
+    write_pins(home, {"acme-runner": AGREED})
+    assert read_pins(home) == {"acme-runner": AGREED}
+    assert (home / "plugins.toml").read_text().startswith('# Written by "trunkline plugins install"')
