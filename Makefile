@@ -32,7 +32,7 @@ setup:
 test: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -rs $(PYTEST)
+	$(BIN)/pytest -rs --numprocesses=auto --maxprocesses=4 --dist=worksteal $(PYTEST)
 
 lint: setup
 	$(BIN)/ruff check .

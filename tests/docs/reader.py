@@ -158,6 +158,7 @@ class Reader:
                     terminal.type(part.partition("\n")[0].removeprefix("› "))
                 said += part
                 self._seen(block, said, terminal)
+                terminal.until(lambda: _rests(terminal))  # a person lets an answer end before typing on
 
     def _seen(self, block: Block, said: str, terminal: Tmux) -> None:
         expected = Shown(said)
@@ -250,6 +251,13 @@ def _make_checkout(folder: Path) -> None:
         script = environment / "bin" / name
         script.write_text(f"#!/bin/sh\n{body}\n")
         script.chmod(0o755)
+
+
+def _rests(terminal: Tmux) -> bool:
+    """Whether nothing came to the screen for a moment."""
+    before = terminal.screen()
+    time.sleep(0.7)
+    return terminal.screen() == before
 
 
 def _stop(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM) -> None:
