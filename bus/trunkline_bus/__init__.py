@@ -26,6 +26,7 @@ from trunkline_bus.errors import (
 )
 from trunkline_bus.ids import key_of, new_id
 from trunkline_bus.kv import Entry, KeyValue
+from trunkline_bus.leaf import Guest, LeafDoor, LeafWay
 from trunkline_bus.messages import Ack, DeadLetter, Received, Stored
 from trunkline_bus.middleware import BusMessage, BusMiddleware
 from trunkline_bus.objects import ObjectInfo, ObjectStore
@@ -60,7 +61,10 @@ __all__ = [
     "Endpoint",
     "Entry",
     "Envelope",
+    "Guest",
     "KeyValue",
+    "LeafDoor",
+    "LeafWay",
     "NoResponders",
     "ObjectInfo",
     "ObjectStore",

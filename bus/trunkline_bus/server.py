@@ -27,6 +27,7 @@ from anyio.abc import TaskGroup
 
 from trunkline_bus.address import Address, remember, remembered
 from trunkline_bus.errors import ServerStartError
+from trunkline_bus.leaf import LeafDoor, LeafWay, door_lines, guest_users, way_lines
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +44,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``port`` -1 takes the port and the credentials that this store was last served with, or a free port and new ones.
 
     ``max_store`` limits what JetStream may put on disk; None means nine tenths of what is free. ``binary`` is by
-    default the ``nats-server`` beside this Python, else the one on the PATH.
+    default the ``nats-server`` beside this Python, else the one on the PATH. ``door`` lets leaf nodes in, ``way`` makes
+    this server one.
     """
 
     store_dir: Path
@@ -54,6 +56,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     binary: Path | None = None
     start_timeout: float = 15.0
     lock_timeout: float = 3.0
+    door: LeafDoor | None = None
+    way: LeafWay | None = None
 
 
 class EmbeddedServer:
@@ -76,6 +80,8 @@ class EmbeddedServer:
         self._lock: IO[bytes] | None = None
         self._group: TaskGroup | None = None
         self._binary = ""
+        self._limit = 0
+        self._let_in: set[object] = set()
         self._restarted = anyio.Event()
 
     @property
@@ -125,6 +131,17 @@ class EmbeddedServer:
                 await self._stop()
             await self._group.__aexit__(None, None, None)
 
+    def reload(self) -> None:
+        """Let the guests in that ``door`` names now, and no others, with the certificate that lies there now.
+
+        To let somebody in the server reads its configuration again. That leaves connections of those who are named no
+        more as they are (nats-server 2.15), and the certificate too, so for these it is started anew, which costs
+        everybody a reconnection.
+        """
+        before = self._let_in
+        self._write_config(self._store / "ports")
+        _signal(self.pid, signal.SIGHUP if before <= self._let_in else signal.SIGTERM)
+
     # Starting
 
     async def _locked(self) -> IO[bytes]:
@@ -170,23 +187,30 @@ class EmbeddedServer:
         return ports
 
     def _write_config(self, ports: Path) -> None:
+        settings, door = self.settings, self.settings.door
+        self._limit = self._limit or settings.max_store or _room(self._store)
+        users = [f"{{ user: {self.user}, password: {json.dumps(self.password)} }}"]
+        guests = door.guests() if door is not None else ()
+        users += guest_users(guests)
+        self._let_in = {*guests, *_versions(door)}
+        domain = "" if settings.way is None else f"  domain: {settings.way.domain}\n"
         config = f"""\
-server_name: trunkline
-listen: {json.dumps(f"{self.settings.host}:{self.port}")}
-max_payload: {self.settings.max_payload}
-max_pending: {max(64 * 1024 * 1024, 8 * self.settings.max_payload)}
+server_name: {settings.way.domain if settings.way else "trunkline"}
+listen: {json.dumps(f"{settings.host}:{self.port}")}
+max_payload: {settings.max_payload}
+max_pending: {max(64 * 1024 * 1024, 8 * settings.max_payload)}
 write_deadline: "10s"
 pid_file: {json.dumps(str(self._pid_file))}
 ports_file_dir: {json.dumps(str(ports))}
 log_file: {json.dumps(str(self._log_file))}
 logfile_size_limit: 1048576
-authorization {{ user: {self.user}, password: {json.dumps(self.password)} }}
+authorization {{ users: [ {", ".join(users)} ] }}
 jetstream {{
   store_dir: {json.dumps(str(self._store))}
   sync_interval: always
-  max_file_store: {self.settings.max_store or _room(self._store)}
-}}
-"""
+  max_file_store: {self._limit}
+{domain}}}
+{door_lines(door) if door else ""}{way_lines(settings.way) if settings.way else ""}"""
         path = self._store / "server.conf"
         path.touch(mode=0o600)
         path.write_text(config)
@@ -291,6 +315,11 @@ def _room(store: Path) -> int:
     """
     used = sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
     return used + _free(store) * 9 // 10
+
+
+def _versions(door: LeafDoor | None) -> tuple[object, ...]:
+    """Changes with the door's certificate."""
+    return () if door is None else (door.certificate.stat().st_mtime_ns,)
 
 
 def _free(store: Path) -> int:

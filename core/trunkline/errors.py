@@ -10,6 +10,7 @@
     └── Unavailable               a worker or the bus does not answer
     ModelError                    a model call failed, with one of the fixed codes
     ToolError                     a tool refused or failed; the text goes to the model
+    └── OutcomeUnknown            nobody can say whether it had its effect
 """
 
 from enum import StrEnum
@@ -101,3 +102,7 @@ class ModelError(Exception):
 
 class ToolError(Exception):
     """A tool refused or failed. The text goes to the model: what, why, and what would be allowed."""
+
+
+class OutcomeUnknown(ToolError):
+    """The tool may have had its effect, and cannot tell. The text tells the model to verify before doing it again."""

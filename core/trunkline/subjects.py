@@ -191,6 +191,14 @@ CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "tools.call", Subject("trunkline.cmd.tools.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
     doc="Run a tool: signs of life, then the outcome.",
 )  # fmt: skip
+REMOTE_LIST = Endpoint(
+    "remote.list", Subject("trunkline.cmd.remote.{remote}.list"), ListTools, ToolCatalogue,
+    doc="The tools of another host. Served by that host, asked by the tools worker.",
+)  # fmt: skip
+REMOTE_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
+    "remote.call", Subject("trunkline.cmd.remote.{remote}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
+    doc="Run a tool on another host. Its own ledger makes a repeat harmless.",
+)  # fmt: skip
 CANCEL_CALL: Topic[CancelCall] = Topic(
     name="tool call cancel",
     subject=Subject("trunkline.ctl.tools.{call}.cancel"),
@@ -363,3 +371,9 @@ def topology(*, replicas: int = 1, journal_days: float = 30.0, feed_hours: float
         buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
         objects=tuple(replace(store, replicas=replicas) for store in (EXPORTS, CLAIMS)),
     )
+
+
+def remote_topology() -> Topology:
+    """What a remote keeps on its own server: the ledger of its calls, who lives, and what it could not read."""
+    streams = (stream for stream in STREAMS if stream.name in (EFFECT_STREAM, DEAD_STREAM))
+    return Topology(streams=tuple(streams), buckets=(WORKER_BUCKET,), objects=(CLAIMS,))

@@ -73,6 +73,8 @@ MEANING = {
     "telemetry.log_level": "how much is logged",
     "telemetry.capture_content": "whether traces hold what people, models and tools say",
     "telemetry.traces": "whether turns are traced at all",
+    "remotes.listen": "where other hosts connect, `host:port`, for `trunkline remote`. Nothing: none can",
+    "remotes.patience": "for how long the result of a call is waited for while its host is out of reach",
     "plugins.disabled": "plugins that are not loaded, by distribution or entry point",
     "plugins.required": "plugins without which no worker starts",
 }

@@ -5,15 +5,20 @@ import re
 import subprocess
 import sys
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from trunkline import subjects
 from trunkline.config import load_config
+from trunkline.doctor.bus_checks import server_binary
 from trunkline.permissions.nats import accounts, password_variable
 from trunkline.permissions.roles import roles
+from trunkline.remotes.keys import new_key
+from trunkline.remotes.registry import Registry, Remote
 from trunkline.runtime.connecting import bus_settings
+from trunkline.testing.platform import clean_environ
 from trunkline_bus import Endpoint, Topic
 
 from .installation import CHANNEL, ROOT, USERS
@@ -31,7 +36,7 @@ def test_the_accounts_are_drawn_from_the_roles() -> None:
 
 def test_every_subject_has_its_role() -> None:
     """What is new in the subject table must be given to somebody: an endpoint is served by one role, called by some."""
-    everybody = roles((CHANNEL,))
+    everybody = roles((CHANNEL,), ("laptop",))
     for endpoint in (one for one in vars(subjects).values() if isinstance(one, Endpoint)):
         assert sum(endpoint in role.serves for role in everybody) == 1, endpoint.name
         assert any(endpoint in role.calls for role in everybody), endpoint.name
@@ -77,6 +82,29 @@ def test_the_settings_are_a_home_s(tmp_path: Path, commented: str) -> None:
     settings = bus_settings(config)
     assert (settings.user, settings.password, settings.inbox_prefix) == ("tools", "secret", "_INBOX_tools")
     assert config.settings.bus.prepare is False
+
+
+def test_a_remote_is_a_user_with_a_key_and_its_own_subjects(tmp_path: Path) -> None:
+    """``trunkline remote accounts`` adds the remotes of the home, and the server understands it."""
+    home, key = tmp_path / "home", new_key()[1]
+    Registry(home / "remotes").add(
+        Remote(name="laptop", key=key, blocks=("main",), enrolled_at=datetime.now(UTC))
+    )
+    argv = [sys.executable, "-m", "trunkline.cli.main", "remote", "accounts", CHANNEL]
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(home)}
+    printed = subprocess.run(argv, check=True, capture_output=True, text=True, env=environ).stdout
+    (entry,) = re.findall(rf"nkey: {key}, permissions: (.+?)\n      }} }}", printed, re.DOTALL)
+    assert set(re.findall(r'"(.+?)"', entry)) == {
+        "_INBOX_operator.>", "_INBOX_tools.>", "_INBOX_remote-laptop.>", "trunkline.cmd.remote.laptop.call",
+        "trunkline.cmd.remote.laptop.list", "trunkline.ctl.tools.*.cancel",
+    }  # fmt: skip
+    (tmp_path / "accounts.conf").write_text(printed)
+    (tmp_path / "nats-server.conf").write_text((DEPLOY / "nats/nats-server.conf").read_text())
+    passwords = {password_variable(user): "p" for user in USERS}
+    variables = {**passwords, "TRUNKLINE_NATS_LISTEN": "127.0.0.1:-1", "TRUNKLINE_NATS_STORE": str(tmp_path)}
+    binary = server_binary()
+    assert binary is not None
+    subprocess.run([binary, "-t", "-c", tmp_path / "nats-server.conf"], check=True, env=variables, capture_output=True)
 
 
 def services() -> dict[str, str]:

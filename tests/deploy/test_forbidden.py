@@ -33,7 +33,7 @@ COMMANDS = (
     *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("telegram", "mail", "cli", "http") for verb in GATEWAY),
     *(f"trunkline.cmd.memory.{verb}" for verb in MEMORY),
     "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
-    "trunkline.cmd.tools.call",
+    "trunkline.cmd.tools.call", "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
 )  # fmt: skip
 SAYINGS = (
     "trunkline.turn.inbox.conv", "trunkline.turn.part.0.conv", "trunkline.journal.turn.conv.turn",
@@ -150,7 +150,8 @@ PUBLISH: dict[str, set[str]] = {
         *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
     },
     "tools": {
-        *BLOCK_MEMORY, *memory("export"), "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
+        *BLOCK_MEMORY, *memory("export"), "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
+        "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
         *CLAIMS, *inboxes("monitor", "operator"),
     },
     "memory": {
@@ -160,7 +161,8 @@ PUBLISH: dict[str, set[str]] = {
     "channel-telegram": {*doors("telegram"), *FEED_READER, *CLAIMS, *inboxes("operator")},
     "operator": {
         *doors("cli", changes=True), *memory("read", "search", "list", "history", "write-many", "export"),
-        *FEED_READER, *reads("FACTS", "SPANS", "DEAD", "KV_workers", "KV_pulse"), "$JS.API.STREAM.MSG.DELETE.DEAD",
+        "trunkline.cmd.remote.laptop.list", *FEED_READER,
+        *reads("FACTS", "SPANS", "DEAD", "KV_workers", "KV_pulse"), "$JS.API.STREAM.MSG.DELETE.DEAD",
         "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE,
         *(f"$JS.API.STREAM.INFO.{stream}" for stream in (*STREAMS, *BUCKETS)),
         *(f"$JS.API.CONSUMER.INFO.INBOX.{part}" for part in PARTS),

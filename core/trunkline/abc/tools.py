@@ -31,6 +31,7 @@ class ToolContext:
     workspace: Path
     memory: Memory
     report: Callable[[str], None] = field(default=lambda note: None)
+    resumed: bool = False
 
 
 class Tool(ABC):

@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "replay": "Drive a recorded turn again, and compare.",
     "top": "Watch the platform: workers, partitions, turns, streams, errors.",
     "dead": "Look at messages that nobody could read, and send them again.",
+    "remote": "Use the tools of other hosts.",
     "backup": "Write memory, its history and the settings to one archive.",
     "restore": "Begin a home from a backup.",
 }

@@ -107,6 +107,16 @@ class TelemetrySettings(msgspec.Struct, frozen=True, kw_only=True):
     traces: bool = True
 
 
+class RemotesSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[remotes]``: other hosts whose tools are used here. Without ``listen`` (``host:port``) none can connect.
+
+    ``patience`` is for how many seconds the result of a call is waited for while its host is out of reach.
+    """
+
+    listen: Annotated[str, msgspec.Meta(pattern=r"^(\[[0-9a-fA-F:]+\]|[^:\s]+):[0-9]{1,5}$")] | None = None
+    patience: Seconds = 7_200.0
+
+
 class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[plugins]``: plugins never to load, and plugins without which a worker refuses to start."""
 
@@ -125,6 +135,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     memory: MemorySettings = MemorySettings()
     channels: ChannelsSettings = ChannelsSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
+    remotes: RemotesSettings = RemotesSettings()
     plugins: PluginsSettings = PluginsSettings()
 
 

@@ -9,6 +9,8 @@ from trunkline_bus import Payload
 Effect = Literal["read", "write", "send", "exec"]
 Category = Literal["always-send", "discoverable"]
 
+REMOTE_SOURCE = "remote:"
+
 
 class ToolSchema(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a model needs to call a tool; ``parameters`` is a JSON schema of type object."""
@@ -23,7 +25,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
     ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace.
-    ``source`` is ``native:plugin``, ``mcp:server`` or ``cli:program``.
+    ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``.
     """
 
     name: str
@@ -40,6 +42,11 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def schema(self) -> ToolSchema:
         """The part of the definition that a model is shown."""
         return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
+
+    @property
+    def away(self) -> bool:
+        """Whether it runs on another host."""
+        return self.source.startswith(REMOTE_SOURCE)
 
     @property
     def repeatable(self) -> bool:

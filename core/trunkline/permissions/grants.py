@@ -35,7 +35,7 @@ def grants(role: Role, everybody: tuple[Role, ...]) -> Grants:
 
 
 def _served(role: Role) -> Iterator[str]:
-    yield from (endpoint.subject.filter() for endpoint in role.serves)
+    yield from (endpoint.subject.filter(**dict(role.keys)) for endpoint in role.serves)
     if role.worker:
         for verb in DISCOVERY:
             service = f"trunkline-{_kind(role)}"
@@ -58,7 +58,7 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
         yield from (f"$KV.{s.WORKER_BUCKET.name}.*", s.SPANS.subject.filter())
     if role.prepares:
         yield from _prepared()
-    else:
+    elif not role.away:
         yield s.DEAD_LETTERS
         yield from _claims()
     if role.discovers:

@@ -1,10 +1,11 @@
 """Grants as the ``accounts`` block of a nats-server's configuration. Passwords are names of environment variables."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from trunkline.permissions.grants import grants
-from trunkline.permissions.roles import Role, roles
+from trunkline.permissions.roles import Role, remote, roles
 
 ACCOUNT = "TRUNKLINE"
 _CHANNEL = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -15,14 +16,15 @@ HEAD = """\
 """
 
 
-def accounts(channels: tuple[str, ...]) -> str:
-    """The configuration for an installation with these channels.
+def accounts(channels: tuple[str, ...], remotes: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The configuration for an installation with these channels and remotes (public keys by their names).
 
     Raises:
         ValueError: a channel's name is none, stands there twice, or is one that the operator speaks under.
     """
-    everybody = roles(_checked(channels))
-    users = "\n".join(_user(role, everybody) for role in everybody)
+    everybody = roles(_checked(channels), tuple(remotes))
+    keys = {remote(name).name: key for name, key in remotes.items()}
+    users = "\n".join(_user(role, everybody, keys.get(role.name)) for role in everybody)
     return (
         f"{HEAD}accounts {{\n  {ACCOUNT} {{\n    jetstream: enabled\n    users: [\n{users}\n    ]\n  }}\n}}\n"
     )
@@ -45,10 +47,11 @@ def _checked(channels: tuple[str, ...]) -> tuple[str, ...]:
     return channels
 
 
-def _user(role: Role, everybody: tuple[Role, ...]) -> str:
+def _user(role: Role, everybody: tuple[Role, ...], key: str | None) -> str:
     given = grants(role, everybody)
+    who = f"nkey: {key}" if key else f"user: {role.name}, password: ${password_variable(role.name)}"
     lines = (
-        f"      {{ user: {role.name}, password: ${password_variable(role.name)}, permissions: {{",
+        f"      {{ {who}, permissions: {{",
         *_list("publish", given.publish),
         *_list("subscribe", given.subscribe),
         "      } }",

@@ -42,8 +42,10 @@ class Role:
     ``reads`` are streams that it reads stored messages of, ``removes`` those it deletes single messages of, and
     ``consumes`` the consumers it pulls from. ``keeps`` are buckets it writes, ``looks`` those it reads. ``brings`` are
     object buckets it puts objects in, ``fetches`` those whose objects it reads and deletes. ``channels`` are the names
-    under which it speaks to the gateway. ``discovers`` lets it ask services who they are, ``watches`` lets it see the
-    settings and sizes of every stream. ``prepares`` lets it make and change streams and nothing else.
+    under which it speaks to the gateway. ``keys`` are parts of what it serves that it serves under one value alone.
+    ``discovers`` lets it ask services who they are, ``watches`` lets it see the
+    settings and sizes of every stream. ``prepares`` lets it make and change streams and nothing else. ``away``: it runs
+    on a leaf node with streams of its own, so it has nothing of ours but what stands in the fields above.
     """
 
     name: str
@@ -59,10 +61,12 @@ class Role:
     brings: tuple[ObjectStoreSpec, ...] = ()
     fetches: tuple[ObjectStoreSpec, ...] = ()
     channels: tuple[str, ...] = ()
+    keys: tuple[tuple[str, str], ...] = ()
     worker: bool = True
     discovers: bool = False
     watches: bool = False
     prepares: bool = False
+    away: bool = False
 
 
 GATEWAY = Role(
@@ -95,7 +99,7 @@ MONITOR = Role(
 TOOLS = Role(
     name="tools",
     serves=(s.LIST_TOOLS, s.CALL_TOOL),
-    calls=(*BLOCK_MEMORY, s.MEMORY_EXPORT),
+    calls=(*BLOCK_MEMORY, s.MEMORY_EXPORT, s.REMOTE_LIST, s.REMOTE_CALL),
     says=(s.EFFECT,),
     hears=(s.EFFECT, s.CANCEL_CALL, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
@@ -109,7 +113,7 @@ OPERATOR = Role(
     name="operator",
     calls=(
         *GATEWAY_DOORS, *BLOCK_CHANGES, s.MEMORY_READ, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
-        s.MEMORY_WRITE_MANY, s.MEMORY_EXPORT,
+        s.MEMORY_WRITE_MANY, s.MEMORY_EXPORT, s.REMOTE_LIST,
     ),
     says=(s.INBOX,),  # `trunkline dead retry` puts a message back
     hears=(s.FEED,),
@@ -137,6 +141,19 @@ def channel(name: str) -> Role:
     )
 
 
-def roles(channels: tuple[str, ...]) -> tuple[Role, ...]:
-    """Every role of an installation with these channels."""
-    return (GATEWAY, MONITOR, TOOLS, MEMORY, *map(channel, channels), OPERATOR, STREAMS)
+def remote(name: str) -> Role:
+    """A tools worker on another host, by its name: it answers what that host is asked, and can ask nothing."""
+    return Role(
+        name=f"remote-{name}",
+        serves=(s.REMOTE_LIST, s.REMOTE_CALL),
+        hears=(s.CANCEL_CALL,),
+        keys=(("remote", name),),
+        worker=False,
+        away=True,
+    )
+
+
+def roles(channels: tuple[str, ...], remotes: tuple[str, ...] = ()) -> tuple[Role, ...]:
+    """Every role of an installation with these channels and remotes."""
+    parts = (GATEWAY, MONITOR, TOOLS, MEMORY, *map(channel, channels), *map(remote, remotes))
+    return (*parts, OPERATOR, STREAMS)

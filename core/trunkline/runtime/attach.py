@@ -11,7 +11,7 @@ import msgspec
 from trunkline.config import Config
 from trunkline.errors import Unavailable
 from trunkline.messages.workers import WorkerKind
-from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.connecting import bus_settings, own_inbox
 from trunkline.runtime.home import Home
 from trunkline.runtime.host import WorkerLoader
 from trunkline.runtime.runfile import AlreadyRunning, read_run_file, running_pid
@@ -45,6 +45,7 @@ async def attached(
             settings = bus_settings(config)
         else:
             settings = await _running(config) or await _own(stack, config, load, kinds, extra)
+        settings = own_inbox(settings, "operator")
         yield await stack.enter_async_context(connect(msgspec.structs.replace(settings, name=name)))
 
 

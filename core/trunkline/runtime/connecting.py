@@ -1,10 +1,13 @@
 """How a process reaches the server: settings from the configuration. Nothing is opened here."""
 
+import msgspec
+
 from trunkline.config import Config
 from trunkline.subjects import CLAIMS, DEAD_LETTERS
 from trunkline_bus import BusSettings
 
 USUAL_URL = "nats://127.0.0.1:4222"
+USUAL_INBOX = "_INBOX"
 
 
 def bus_settings(
@@ -31,3 +34,13 @@ def bus_settings(
         claim_ttl=CLAIMS.ttl,
         claim_replicas=config.settings.bus.replicas,
     )
+
+
+def own_inbox(settings: BusSettings, who: str) -> BusSettings:
+    """The settings with reply subjects of one's own below the usual ``_INBOX``, where all share one NATS user.
+
+    So a remote may be let answer one kind of worker and no other.
+    """
+    if settings.inbox_prefix != USUAL_INBOX:
+        return settings
+    return msgspec.structs.replace(settings, inbox_prefix=f"{USUAL_INBOX}.{who}")

@@ -64,6 +64,16 @@ class Home:
         return self.path / "token"
 
     @property
+    def remotes(self) -> Path:
+        """Who else's tools are used here: a file a host, and the certificates of the door."""
+        return self.path / "remotes"
+
+    @property
+    def hub(self) -> Path:
+        """Where this host's own tools are used: its key and the way to its hub."""
+        return self.path / "hub"
+
+    @property
     def logs(self) -> Path:
         """Log files."""
         return self.path / "logs"

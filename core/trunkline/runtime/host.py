@@ -17,10 +17,11 @@ from trunkline.config import Config
 from trunkline.errors import TrunklineError
 from trunkline.messages.workers import WorkerBeat, WorkerKind
 from trunkline.plugins import Plugins
+from trunkline.runtime.connecting import own_inbox
 from trunkline.runtime.home import Home
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import WORKER_BUCKET, topology
-from trunkline_bus import Bus, BusError, BusSettings, apply, connect, new_id, service
+from trunkline_bus import Bus, BusError, BusSettings, Topology, apply, connect, new_id, service
 from trunkline_bus.tasks import background_tasks
 
 log = logging.getLogger(__name__)
@@ -82,7 +83,7 @@ async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[Wo
     """Everything a worker stands on, made in order and undone in reverse."""
     config, worker_id = settings.config, new_id(kind)
     plugins = Plugins.load(config, worker=kind, extra=settings.extra)
-    bus_settings = msgspec.structs.replace(settings.bus, name=worker_id)
+    bus_settings = msgspec.structs.replace(own_inbox(settings.bus, kind), name=worker_id)
     async with AsyncExitStack() as stack:
         bus = await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
         if settings.prepare_bus:
@@ -103,7 +104,13 @@ async def keep_topology(bus: Bus, config: Config) -> Callable[[], None]:
     """Bring streams, consumers and buckets to the server, now and after each reconnect (a server that restarted
     has lost what it kept in memory). Returns the undo."""
     kept = config.settings.bus
-    wanted = topology(replicas=kept.replicas, journal_days=kept.journal_days, feed_hours=kept.feed_hours)
+    return await keep(
+        bus, topology(replicas=kept.replicas, journal_days=kept.journal_days, feed_hours=kept.feed_hours)
+    )
+
+
+async def keep(bus: Bus, wanted: Topology) -> Callable[[], None]:
+    """``keep_topology`` for any topology."""
 
     async def again() -> None:
         try:

@@ -13,8 +13,11 @@ import anyio.abc
 
 import trunkline
 from trunkline.config import Config
-from trunkline.errors import TrunklineError
+from trunkline.errors import ConfigError, TrunklineError
 from trunkline.messages.workers import WorkerKind
+from trunkline.remotes.certificates import DOOR, DOOR_KEY, door_certificate
+from trunkline.remotes.guests import guests
+from trunkline.remotes.registry import Registry, Remote
 from trunkline.runtime.adapters import check_adapters
 from trunkline.runtime.connecting import bus_settings
 from trunkline.runtime.home import Home
@@ -22,7 +25,7 @@ from trunkline.runtime.host import HostSettings, WorkerLoader, enter_tracing, ho
 from trunkline.runtime.preferences import check_preferences
 from trunkline.runtime.runfile import AlreadyRunning, RunFile, instance_lock, remove_run_file, write_run_file
 from trunkline.runtime.worker import Worker
-from trunkline_bus import BusError, BusSettings, EmbeddedServer, ServerSettings, connect
+from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafDoor, ServerSettings, connect
 from trunkline_bus.tasks import background_tasks
 
 log = logging.getLogger(__name__)
@@ -42,6 +45,8 @@ streams whose own limits add up to more than three quarters of what is free now,
 
 DRAIN_ORDER: tuple[WorkerKind, ...] = ("channels", "monitor", "tools", "gateway", "memory")
 """Whoever asks goes before whoever answers."""
+
+LOOK_SECONDS = 1.0
 
 FIRST_PAUSE, LONGEST_PAUSE, CALM = 0.2, 10.0, 60.0
 """Seconds before a crashed worker is started again: doubled each time, and the first again after a calm time."""
@@ -109,15 +114,61 @@ async def supervised(
 async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
     config, home = instance.config, instance.home
     if config.settings.bus.url is None:
+        registry = Registry(home.remotes)
+        door = _door(config, registry)
         server = await stack.enter_async_context(
-            EmbeddedServer(ServerSettings(store_dir=home.bus, max_store=MAX_STORE))
+            EmbeddedServer(ServerSettings(store_dir=home.bus, max_store=MAX_STORE, door=door))
         )
         instance.server = server
+        if door is not None:
+            doorkeeper = await stack.enter_async_context(background_tasks())
+            doorkeeper.start_soon(_keep_door, server, registry)
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
     if instance.server is not None or config.settings.bus.prepare:
         stack.callback(await keep_topology(bus, config))
     await enter_tracing(stack, bus, config, "trunkline")
+
+
+def _door(config: Config, registry: Registry) -> LeafDoor | None:
+    """Where remotes come in, when the configuration says that they may."""
+    listen = config.settings.remotes.listen
+    if listen is None:
+        return None
+    door_certificate(registry.folder)
+    registry.all()  # a file that cannot be used is said now
+    return LeafDoor(
+        listen=listen, certificate=registry.folder / DOOR, key=registry.folder / DOOR_KEY,
+        guests=lambda: guests(_let_in(registry)),
+    )  # fmt: skip
+
+
+def _let_in(registry: Registry) -> tuple[Remote, ...]:
+    try:
+        return registry.all()
+    except ConfigError as error:
+        log.error("no remote is let in: %s", error)
+        return ()
+
+
+async def _keep_door(server: EmbeddedServer, registry: Registry) -> None:
+    """Tell the server of remotes that are let in or shut out, and of a new certificate, as the files change."""
+    mark = known = _door_mark(registry)
+    while True:
+        await anyio.sleep(LOOK_SECONDS)
+        mark = _door_mark(registry)
+        if mark != known:
+            known = mark
+            log.info(
+                "the remotes changed: %s",
+                ", ".join(one.name for one in _let_in(registry)) or "none is let in",
+            )
+            server.reload()
+
+
+def _door_mark(registry: Registry) -> tuple[object, ...]:
+    status = (registry.folder / DOOR).stat()
+    return registry.mark(), status.st_ino, status.st_mtime_ns
 
 
 async def _boot(crew: "_Crew", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:

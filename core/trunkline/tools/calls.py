@@ -24,7 +24,8 @@ class Run:
     """One call on its way. ``note`` is its line of progress, ``stopped`` says why it was stopped.
 
     ``attempt`` is open while this worker runs the call, ``waiting`` while it looks after another that does. When it
-    ended without an outcome it was handed back, and the caller asks another worker.
+    ended without an outcome it was handed back, and the caller asks another worker. ``resumed``: another worker began
+    it. ``away``: it runs on another host and goes on there without us.
     """
 
     call: CallTool
@@ -34,6 +35,9 @@ class Run:
     ended: anyio.Event = field(default_factory=anyio.Event)
     attempt: anyio.CancelScope | None = None
     waiting: anyio.CancelScope | None = None
+    resumed: bool = False
+    away: bool = False
+    handed_back: bool = False
 
     def report(self, note: str) -> None:
         """Show a line of progress with the next sign of life. May be called from any thread."""
@@ -47,7 +51,10 @@ class Run:
                 self.attempt.cancel()
 
     def hand_back(self) -> None:
-        """Wait no longer for another worker's outcome."""
+        """Wait no longer for another worker's outcome, or another host's."""
+        if self.away and self.attempt is not None:
+            self.handed_back = True
+            self.attempt.cancel()
         if self.waiting is not None:
             self.waiting.cancel()
 
@@ -94,7 +101,8 @@ class Calls:
         with anyio.move_on_after(seconds):
             await self._all_ended()
         for run in list(self._runs.values()):
-            run.stop("the tools worker was shut down")
+            if not run.away:
+                run.stop("the tools worker was shut down")
             run.hand_back()
         await self._all_ended()
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
 import anyio
@@ -102,6 +102,7 @@ class Carrier:
                 return faults.unknown(run.call.call, state.started.tool)
             if isinstance(listed, ToolError):
                 return faults.refused(run.call.call, listed)
+            run.resumed, run.away = isinstance(state, Abandoned), listed.spec.away
             if trouble is not None and not listed.spec.repeatable:
                 return faults.incident(run.call.call, _NO_LEDGER.format(run.call.name), trouble)
             outcome = await self._attempted(run, catalogue, listed, attempt)
@@ -116,14 +117,14 @@ class Carrier:
 
     async def _attempted(
         self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
-    ) -> ToolOutcome:
-        """Dispatch the call, unless it is stopped before or meanwhile."""
+    ) -> ToolOutcome | None:
+        """Dispatch the call, unless it is stopped before or meanwhile; None when it is handed back."""
         attempt.spec = listed.spec
         if run.stopped is not None:
             return _stopped(run, attempt)
         with anyio.CancelScope() as run.attempt:
             return await self._dispatched(run, catalogue, listed, attempt)
-        return _stopped(run, attempt)
+        return None if run.handed_back else _stopped(run, attempt)
 
     async def _dispatched(
         self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
@@ -159,7 +160,8 @@ class Carrier:
     ) -> ToolOutcome:
         """The last step: take the resources, record the start, run the tool."""
         spec, parts = listed.spec, self._parts
-        async with parts.resources.held(invocation), parts.slots:
+        slot = nullcontext() if spec.away else parts.slots  # what runs elsewhere takes no place here
+        async with parts.resources.held(invocation), slot:
             if spec.effect != "read":
                 try:
                     attempt.seq = await parts.ledger.start(run.call, spec, attempt.seq)

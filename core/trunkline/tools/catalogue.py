@@ -58,21 +58,24 @@ class Catalogue:
         return ToolCatalogue(version=whole.version) if whole.version == version else whole
 
     def _limited(self, limits: Limits) -> ToolCatalogue:
-        specs = tuple(self._tools[name].spec for name in sorted(self._tools) if limits.allow(name))
-        return ToolCatalogue(version=key_of("tools", msgspec.json.encode(specs).decode()), tools=specs)
+        specs = (self._tools[name].spec for name in sorted(self._tools))
+        shown = tuple(spec for spec in specs if limits.allow(spec))
+        return ToolCatalogue(version=key_of("tools", msgspec.json.encode(shown).decode()), tools=shown)
 
     def _add(self, owner: str, tool: Tool) -> None:
-        wrong = self._refusal(tool)
+        wrong = self._refusal(owner, tool)
         if wrong is None:
             self._tools[tool.spec.name] = Listed(tool, _sourced(tool.spec, owner), owner)
         else:
             self.refused.append(f"{owner}: {wrong}")
             log.warning("a tool of %s is left out: %s", owner, wrong)
 
-    def _refusal(self, tool: Tool) -> str | None:
+    def _refusal(self, owner: str, tool: Tool) -> str | None:
         found = problems(tool.spec)
         if found:
             return f"{tool.spec.name}: {'; '.join(found)}"
+        if tool.spec.away and tool.spec.source != owner:
+            return f"{tool.spec.name}: only a remote's tools may have the source {tool.spec.source!r}"
         other = self._tools.get(tool.spec.name)
         if other is not None:
             return f"the tool name {tool.spec.name!r} is taken by {other.owner}; rename one of them"

@@ -5,10 +5,11 @@ A fixed sentence carries a correlation id, under which the log has the exception
 
 import logging
 import math
+from typing import Literal
 
 import anyio
 
-from trunkline.errors import ToolError
+from trunkline.errors import OutcomeUnknown, ToolError
 from trunkline.messages.tools import ToolOutcome, ToolSpec
 from trunkline_bus import new_id
 
@@ -24,7 +25,9 @@ def failed(call: str, text: str) -> ToolOutcome:
 
 def refused(call: str, error: ToolError) -> ToolOutcome:
     """The outcome of a ``ToolError``: its text, as the tool or guard wrote it."""
-    return failed(call, printable(str(error)) or "The tool refused without saying why.")
+    text = printable(str(error)) or "The tool refused without saying why."
+    status: Literal["unknown", "error"] = "unknown" if isinstance(error, OutcomeUnknown) else "error"
+    return ToolOutcome(call=call, status=status, output=text)
 
 
 def incident(call: str, sentence: str, error: BaseException | None = None, **facts: object) -> ToolOutcome:

@@ -15,6 +15,7 @@ import msgspec
 from trunkline.errors import ToolError
 from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.memory import MemoryChanged, ReadMemory
+from trunkline.messages.tools import REMOTE_SOURCE, ToolSpec
 from trunkline.subjects import MEMORY_CHANGED, MEMORY_READ
 from trunkline_bus import Bus, BusError, Received, RemoteFault
 
@@ -35,13 +36,16 @@ class BrokenLimits(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """A block's limits: the names it may use, or None for all."""
+    """A block's limits: the names it may use, or None for all, and the remotes whose tools may be among them."""
 
     names: frozenset[str] | None = None
+    remotes: frozenset[str] = frozenset()
 
-    def allow(self, name: str) -> bool:
+    def allow(self, spec: ToolSpec) -> bool:
         """Whether the block may use the tool."""
-        return self.names is None or name in self.names
+        if spec.away and spec.source.removeprefix(REMOTE_SOURCE) not in self.remotes:
+            return False
+        return self.names is None or spec.name in self.names
 
 
 class BlockLimits:

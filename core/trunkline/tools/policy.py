@@ -1,9 +1,11 @@
 """The policy stage that is built in: what the block may use, and no program without a sandbox. Deny wins."""
 
+from collections.abc import Awaitable, Callable
+
 from trunkline.abc.tools import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.messages.tools import ToolOutcome
-from trunkline.tools.limits import BlockLimits
+from trunkline.tools.limits import Limits
 from trunkline.tools.manifest import CLI
 from trunkline.tools.sandboxes import Sandboxes
 
@@ -13,18 +15,26 @@ class PolicyStage:
 
     stage: Stage = "policy"
 
-    def __init__(self, limits: BlockLimits, sandboxes: Sandboxes) -> None:
-        self._limits = limits
+    def __init__(self, limits_of: Callable[[str], Awaitable[Limits]], sandboxes: Sandboxes) -> None:
+        self._limits_of = limits_of
         self._sandboxes = sandboxes
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise ToolError with what a person could do about it."""
         spec, block = invocation.spec, invocation.context.block
-        if not (await self._limits.of(block)).allow(spec.name):
+        limits = await self._limits_of(block)
+        if spec.away and not limits.allow(spec):
+            raise ToolError(
+                f"{spec.name} is on another host, whose tools the block {block} may not use. "
+                f"A person can add the block to that host's file in the home's remotes folder. Nothing was run."
+            )
+        if not limits.allow(spec):
             raise ToolError(
                 f"{spec.name} exists, but the block {block} may not use it. "
                 f"A person can add it to tools in the block's block.toml. Nothing was run."
             )
+        if spec.away:  # it has its own sandbox, and its own worker asks for it
+            return await proceed(invocation)
         if spec.effect == "exec" or spec.source.startswith(CLI):
             await self._sandboxes.chosen()
         return await proceed(invocation)

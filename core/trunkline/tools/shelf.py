@@ -24,6 +24,7 @@ from trunkline.plugins import Owned, Plugins
 from trunkline.tools.catalogue import Catalogue
 from trunkline.tools.dispatch import Dispatch, Guard
 from trunkline.tools.manifest import manifest_tool
+from trunkline.tools.remotes import Remotes
 from trunkline.tools.sandboxes import Sandboxes
 
 log = logging.getLogger(__name__)
@@ -49,10 +50,12 @@ class Supplies:
 
 
 class Shelf:
-    """Keeps the catalogue, and makes a new one when the tool sources changed."""
+    """Keeps the catalogue, and makes a new one when the tool sources or the remotes' tools changed."""
 
-    def __init__(self, supplies: Supplies) -> None:
+    def __init__(self, supplies: Supplies, remotes: Remotes) -> None:
         self._supplies = supplies
+        self._remotes = remotes
+        self._seen = remotes.version
         self._places = supplies.config.settings.runtime.tool_sources
         self._files = supplies.plugins
         self._marks = tuple(_marks(self._places))
@@ -61,18 +64,22 @@ class Shelf:
 
     async def catalogue(self) -> Catalogue:
         """The tools and guards that are there now."""
-        if self._places and self._changed():
+        if self._changed():
             async with self._lock:
                 if self._changed():
                     await anyio.to_thread.run_sync(self._renew)
         return self._catalogue
 
     def _changed(self) -> bool:
-        return self._files.outdated() or tuple(_marks(self._places)) != self._marks
+        if self._remotes.version != self._seen:
+            return True
+        return bool(self._places) and (
+            self._files.outdated() or tuple(_marks(self._places)) != self._marks
+        )
 
     def _renew(self) -> None:
-        self._marks = tuple(_marks(self._places))
-        if self._files.outdated():
+        self._marks, self._seen = tuple(_marks(self._places)), self._remotes.version
+        if self._places and self._files.outdated():
             self._files = Plugins.load(self._supplies.config)
         self._catalogue = self._made()
 
@@ -81,7 +88,7 @@ class Shelf:
         guards = _merged(fixed.tool_middleware(), files.tool_middleware())
         tools = _merged(fixed.tools(), files.tools())
         dispatch = Dispatch((*self._supplies.built_in, *(Guard(one.owner, one.item) for one in guards)))
-        return Catalogue((*tools, *self._programs()), dispatch)
+        return Catalogue((*tools, *self._programs(), *self._remotes.tools()), dispatch)
 
     def _programs(self) -> Iterator[Owned[Tool]]:
         for file, *_ in self._marks:

@@ -1,6 +1,7 @@
 """The tools worker: its parts put together, and what it answers on the bus. The work itself is in the parts."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import anyio
@@ -9,6 +10,7 @@ import anyio.to_thread
 from trunkline.abc.tools import ToolContext, ToolMiddleware
 from trunkline.errors import ErrorCode, ToolError
 from trunkline.messages.tools import CallTool, CancelCall, ListTools, ToolCatalogue, ToolReply
+from trunkline.remotes.registry import Registry
 from trunkline.runtime.home import make_folder
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.runtime.worker import Worker, WorkerContext
@@ -20,6 +22,7 @@ from trunkline.tools.ledger import Ledger, scope_of
 from trunkline.tools.limits import BlockLimits, BrokenLimits, Limits
 from trunkline.tools.liveness import Liveness
 from trunkline.tools.policy import PolicyStage
+from trunkline.tools.remotes import Remotes
 from trunkline.tools.resources import Resources
 from trunkline.tools.sandboxes import Sandboxes
 from trunkline.tools.shelf import Shelf, Supplies
@@ -55,7 +58,9 @@ class ToolsWorker(Worker):
         self.resources.callback(liveness.close)
         self.resources.callback(self._limits.close)
         await self._limits.open()
-        self._shelf = Shelf(self._supplies())
+        self._remotes = self._known_remotes()
+        tasks.start_soon(self._remotes.watch)
+        self._shelf = Shelf(self._supplies(), self._remotes)
         carrier = Carrier(
             Parts(
                 ledger=Ledger(context.bus, context.id, liveness),
@@ -70,20 +75,33 @@ class ToolsWorker(Worker):
         capture = context.config.settings.telemetry.capture_content
         self._calls = Calls(tasks, traced(carrier.carry_out, capture=capture))
         _allow_threads(settings.concurrency * SPARE_THREADS)
+        await self.answer()
+
+    async def answer(self) -> None:
+        """Hear cancels, and answer on the bus."""
+        context = self.context
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
         await context.service.add(LIST_TOOLS, self._list)
         await context.service.add(CALL_TOOL, self._call, limit=MOST_WAITING)
 
+    async def limits_of(self, block: str) -> Limits:
+        """What a block may use. Raises ToolError when that cannot be known."""
+        return replace(await self._limits.of(block), remotes=self._remotes.open_to(block))
+
     async def drain(self) -> None:
         """Let what is under way end; what has not ended in ``[tools] drain`` seconds is stopped and recorded so."""
         await self._calls.drain(self._settings.drain)
+
+    def _known_remotes(self) -> Remotes:
+        home, settings = self.context.home, self.context.config.settings.remotes
+        return Remotes(self.context.bus, Registry(home.remotes), home.cache / "remotes", settings.patience)
 
     def _supplies(self) -> Supplies:
         plugins = self.context.plugins
         sandboxes = Sandboxes(plugins.sandboxes())
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
-            PolicyStage(self._limits, sandboxes),
+            PolicyStage(self.limits_of, sandboxes),
             PathStage(),
             GateStage(),
         )
@@ -93,7 +111,7 @@ class ToolsWorker(Worker):
     async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
         block = _block(request.data.block)
         try:
-            limits = await self._limits.of(block)
+            limits = await self.limits_of(block)
         except BrokenLimits:
             limits = Limits(frozenset())
         except ToolError as error:
@@ -126,6 +144,7 @@ class ToolsWorker(Worker):
             workspace=workspace,
             memory=BlockMemory(context.bus, call.block, call.actor, scope_of(call)),
             report=run.report,
+            resumed=run.resumed,
         )
 
 

@@ -1,0 +1,283 @@
+"""``trunkline remote``: other hosts' tools. Letting them in, being one, shutting them out."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command, Group
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
+    from trunkline.remotes.registry import Remote
+
+EXAMPLES = """
+trunkline remote invite laptop
+trunkline remote join hub.example K7QM-2XVA-9TRE-WB4N
+trunkline remote serve
+trunkline remote list
+trunkline remote revoke laptop
+"""
+MINUTES = 10.0
+MEMORY_TOOLS = "trunkline-memory"
+"""The bundled plugin that is of no use on a remote, which cannot reach the hub's memory."""
+
+
+@click.group(cls=Group, examples=EXAMPLES)
+def command() -> None:
+    """Use the tools of other hosts.
+
+    On the hub: invite. On the other host: join with the code, then serve. Its tools are called host__tool.
+    """
+
+
+@command.command(
+    cls=Command, examples="trunkline remote invite laptop\ntrunkline remote invite build-2 --block work"
+)
+@click.argument("name")
+@click.option("--block", "blocks", multiple=True, default=("main",), show_default=True,
+              help="A block whose agent may use the host's tools. May be given several times.")  # fmt: skip
+@click.option(
+    "--listen", help="Where hosts connect, HOST:PORT; kept as remotes.listen. They join one port above."
+)
+@click.option("--minutes", type=click.FloatRange(0.1, 60.0), default=MINUTES, show_default=True,
+              help="How long the code is good for.")  # fmt: skip
+def invite(name: str, blocks: tuple[str, ...], listen: str | None, minutes: float) -> None:
+    """Print a one-time code for the host NAME, and wait until it has joined.
+
+    The code is good once, and for as long as this command waits. Ctrl-C ends both.
+    """
+    from trunkline.cli.aio import run
+    from trunkline.remotes.registry import check_name
+
+    check_name(name)
+    run(_invite, name, blocks, listen, minutes * 60.0)
+
+
+async def _invite(name: str, blocks: tuple[str, ...], listen: str | None, seconds: float) -> None:
+    from trunkline.config import load_config
+    from trunkline.errors import ConfigError
+    from trunkline.remotes.invite import Invitation
+    from trunkline.remotes.invite import invite as wait
+    from trunkline.remotes.proof import new_code
+    from trunkline.remotes.registry import BLOCK, Registry
+    from trunkline.runtime.home import Home, make_folder
+
+    for block in blocks:
+        if BLOCK.fullmatch(block) is None:
+            raise ConfigError(f"{block!r} is not the name of a block.", hint="See: trunkline blocks list")
+    config = _listening(load_config(), listen)
+    home = Home.of(config)
+    make_folder(home.path)
+    host, _, port = (config.settings.remotes.listen or "").rpartition(":")
+    invitation = Invitation(name, blocks, new_code(), host.strip("[]"), int(port) + 1, int(port))
+    remote = await wait(
+        Registry(home.remotes), invitation, seconds=seconds, ready=lambda at: _tell(invitation, at, seconds)
+    )
+    click.echo(f"{remote.name} has joined. Its tools are open to: {', '.join(remote.blocks)}.")
+
+
+def _listening(config: "Config", listen: str | None) -> "Config":
+    from trunkline.config import load_config
+    from trunkline.config.edit import write_settings
+    from trunkline.errors import ConfigError
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.runfile import running_pid
+
+    if listen is None and config.settings.remotes.listen is None:
+        raise ConfigError(
+            "No address is set for other hosts to connect to.",
+            hint="Say where once: trunkline remote invite NAME --listen 0.0.0.0:7422",
+        )
+    if listen is None or listen == config.settings.remotes.listen:
+        return config
+    checked = load_config(flags={"remotes.listen": listen})
+    write_settings(Home.of(config).config_file, {"remotes.listen": listen})
+    if running_pid(Home.of(config)) is not None:
+        click.echo('remotes.listen was set. Start "trunkline up" again, so that it opens the door.')
+    return checked
+
+
+def _tell(invitation: "object", port: int, seconds: float) -> None:
+    from trunkline.remotes.invite import Invitation
+    from trunkline.remotes.join import JOIN_PORT
+
+    assert isinstance(invitation, Invitation)
+    at = "THIS-HOST" if port == JOIN_PORT else f"THIS-HOST:{port}"
+    click.echo(f"On {invitation.name}, within {seconds / 60:g} minutes, with this host's name or address:\n")
+    click.echo(f"    trunkline remote join {at} {invitation.code}\n")
+    click.echo("Waiting. Ctrl-C makes the code worthless.")
+
+
+@command.command(cls=Command, examples="trunkline remote join hub.example K7QM-2XVA-9TRE-WB4N")
+@click.argument("hub")
+@click.argument("code")
+def join(hub: str, code: str) -> None:
+    """Make this host's tools usable at the HUB (HOST or HOST:PORT), with the CODE that it printed.
+
+    This home becomes a remote's. Use a home that runs nothing else (TRUNKLINE_HOME).
+    """
+    from trunkline.cli.aio import run
+
+    run(_join, hub, code)
+
+
+async def _join(hub: str, code: str) -> None:
+    from trunkline.config import load_config
+    from trunkline.config.edit import write_settings
+    from trunkline.remotes.join import join as enrol
+    from trunkline.runtime.home import Home, make_folder
+
+    config = load_config()
+    home = Home.of(config)
+    host, port = _address(hub)
+    make_folder(home.path)
+    joined = await enrol(home.hub, host, port, code)
+    disabled = config.settings.plugins.disabled
+    if MEMORY_TOOLS not in disabled:
+        write_settings(home.config_file, {"plugins.disabled": (*disabled, MEMORY_TOOLS)})
+    click.echo(f"This host is {joined.name} at {host}. Start it with: trunkline remote serve")
+
+
+def _address(hub: str) -> tuple[str, int]:
+    from trunkline.errors import ConfigError
+    from trunkline.remotes.join import JOIN_PORT
+
+    host, colon, port = (
+        hub.rpartition(":") if not hub.endswith("]") and hub.count(":") != 0 else (hub, "", "")
+    )
+    if colon and hub.count(":") > 1 and not host.endswith("]"):  # an IPv6 address by itself
+        host, colon = hub, ""
+    if colon and not port.isdigit():
+        raise ConfigError(f"{hub!r} is no address.", hint="Write HOST or HOST:PORT.")
+    return host.strip("[]"), int(port) if colon else JOIN_PORT
+
+
+@command.command(cls=Command, examples="trunkline remote serve\ntrunkline remote serve --log json")
+@click.option("--log", "log_format", type=click.Choice(["auto", "json", "text"]), default="auto",
+              show_default=True, help="How to log; auto is text on a terminal and JSON lines elsewhere.")  # fmt: skip
+def serve(log_format: str) -> None:
+    """Serve this host's tools to its hub, until Ctrl-C or SIGTERM.
+
+    The hub need not be in reach. Calls that end while it is not are kept, and told when it asks again.
+    """
+    from trunkline.cli.aio import run
+
+    run(_serve, log_format)
+
+
+async def _serve(log_format: str) -> None:
+    from functools import partial
+
+    import anyio
+
+    from trunkline.cli.logs import set_up_logs
+    from trunkline.config import load_config
+    from trunkline.runtime.remote import serve_remote
+    from trunkline.runtime.signals import patience_of, stop_on_signals
+    from trunkline.tools.away import AwayToolsWorker
+
+    config = load_config()
+    stop = anyio.Event()
+    with set_up_logs(config, log_format):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(
+                partial(stop_on_signals, patience=patience_of(config)), stop, tasks.cancel_scope
+            )
+            await serve_remote(config, AwayToolsWorker, stop, task_status=_Ready())
+            tasks.cancel_scope.cancel()
+
+
+class _Ready:
+    """Says that the tools are served."""
+
+    def started(self, value: object = None) -> None:
+        from trunkline.cli import garbage
+
+        garbage.settle()
+        click.echo("The tools of this host are served")
+
+
+@command.command("list", cls=Command, examples="trunkline remote list\ntrunkline remote list --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_(as_json: bool) -> None:
+    """Show the hosts that are let in, and whether they can be reached now."""
+    from trunkline.cli.aio import run
+    from trunkline.cli.output import json_out
+
+    found = run(_list)
+    if as_json:
+        return json_out(
+            [{"name": one.name, "blocks": list(one.blocks), "enrolled_at": one.enrolled_at.isoformat(), "reach": reach}
+             for one, reach in found]
+        )  # fmt: skip
+    for one, reach in found:
+        click.echo(f"{one.name:<18}{reach:<12}open to {', '.join(one.blocks) or 'no block'}")
+    if not found:
+        click.echo('No host is let in. Begin with "trunkline remote invite NAME".')
+
+
+async def _list() -> "list[tuple[Remote, str]]":
+    import anyio
+
+    from trunkline.config import load_config
+    from trunkline.remotes.registry import Registry
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.runfile import running_pid
+
+    config = load_config()
+    home = Home.of(config)
+    remotes = Registry(home.remotes).all()
+    if config.settings.bus.url is None and running_pid(home) is None:
+        return [(one, "unknown") for one in remotes]
+    reach: dict[str, str] = {}
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_look, config, remotes, reach)
+    return [(one, reach[one.name]) for one in remotes]
+
+
+async def _look(config: "Config", remotes: "tuple[Remote, ...]", reach: dict[str, str]) -> None:
+    from trunkline.messages.tools import ListTools
+    from trunkline.runtime.attach import attached
+    from trunkline.subjects import REMOTE_LIST
+    from trunkline.workers import load_worker
+    from trunkline_bus import BusError
+
+    async with attached(config, load_worker) as bus:
+        for one in remotes:
+            try:
+                await bus.call(REMOTE_LIST, ListTools(block=""), timeout=2.0, remote=one.name)
+                reach[one.name] = "connected"
+            except BusError:
+                reach[one.name] = "away"
+
+
+@command.command(cls=Command, examples="trunkline remote revoke laptop")
+@click.argument("name")
+def revoke(name: str) -> None:
+    """Shut the host NAME out, at once and until it is invited again."""
+    from trunkline.config import load_config
+    from trunkline.remotes.registry import Registry
+    from trunkline.runtime.home import Home
+
+    Registry(Home.of(load_config()).remotes).remove(name)
+    click.echo(f"{name} is shut out. A running hub cuts its connection within a second or two.")
+
+
+@command.command(cls=Command, examples="trunkline remote accounts telegram > deploy/nats/accounts.conf")
+@click.argument("channels", nargs=-1)
+def accounts(channels: tuple[str, ...]) -> None:
+    """Print the NATS accounts of a server of your own, with these CHANNELS and all hosts that are let in.
+
+    An embedded server needs none of it. After each invite and revoke: print them again and reload the server.
+    """
+    from trunkline.config import load_config
+    from trunkline.errors import ConfigError
+    from trunkline.permissions.nats import accounts as written
+    from trunkline.remotes.registry import Registry
+    from trunkline.runtime.home import Home
+
+    remotes = Registry(Home.of(load_config()).remotes).all()
+    try:
+        click.echo(written(channels, {one.name: one.key for one in remotes}), nl=False)
+    except ValueError as error:
+        raise ConfigError(f"{error}.", hint="Give the channels' names, as in: accounts telegram") from error

@@ -1,0 +1,113 @@
+"""The exchange of an enrolment, without I/O: what each side sends and checks.
+
+Both sides know the one-time code and nothing else. They meet over TLS with a certificate that nobody vouches for yet::
+
+    joiner                                   hub
+      │  Hello(nonce)                 ────>   │
+      │  <────      Challenge(nonce, proof)   │   proof: HMAC(code, "hub", certificate, both nonces)
+      │  Answer(key, address, proof)  ────>   │   proof: HMAC(code, "joiner", certificate, both nonces, key, address)
+      │  <────    Welcome(name, authority, …) │
+
+Each proof covers the fingerprint of the certificate that the side sees. Somebody in the middle shows another
+certificate, so a proof that is passed on does not fit, and without the code none can be made. The joiner tells nothing
+but a nonce before the hub has proved itself. The code has 80 random bits, so a recorded proof cannot be searched for.
+No secret crosses the wire: the joiner sends the public half of a key that it made.
+"""
+
+import hashlib
+import hmac
+import secrets
+
+import msgspec
+
+ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
+"""32 letters and digits that are not mistaken for each other."""
+
+LETTERS, GROUP = 16, 4
+LARGEST = 64 * 1024
+
+
+class Hello(msgspec.Struct, frozen=True, tag="hello.v1"):
+    """The joiner speaks first."""
+
+    nonce: str
+
+
+class Challenge(msgspec.Struct, frozen=True, tag="challenge.v1"):
+    """The hub proves that it has the code."""
+
+    nonce: str
+    proof: str
+
+
+class Answer(msgspec.Struct, frozen=True, tag="answer.v1"):
+    """The joiner proves the same, with its public key and the name or address under which it reaches the hub."""
+
+    key: str
+    address: str
+    proof: str
+
+
+class Welcome(msgspec.Struct, frozen=True, kw_only=True, tag="welcome.v1"):
+    """The joiner is let in. ``authority`` is the certificate that the hub's door is signed by."""
+
+    name: str
+    port: int
+    authority: str
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused.v1"):
+    """It is not, and why."""
+
+    reason: str
+
+
+Said = Hello | Challenge | Answer | Welcome | Refused
+
+
+def new_code() -> str:
+    """A one-time code, such as ``K7QM-2XVA-9TRE-WB4N``."""
+    letters = "".join(secrets.choice(ALPHABET) for _ in range(LETTERS))
+    return "-".join(letters[at : at + GROUP] for at in range(0, LETTERS, GROUP))
+
+
+def clean_code(text: str) -> str:
+    """The code as it was made, however it was typed. Raises ValueError when it cannot be one."""
+    letters = "".join(text.upper().replace("-", "").split())
+    if len(letters) != LETTERS or set(letters) - set(ALPHABET):
+        raise ValueError(f"a code has {LETTERS} letters and digits in groups of {GROUP}")
+    return letters
+
+
+def new_nonce() -> str:
+    """A value that is used once."""
+    return secrets.token_hex(16)
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True):
+    """What the proofs of one enrolment cover: the code, the certificate's fingerprint, and both nonces."""
+
+    code: str
+    certificate: bytes
+    joiner: str
+    hub: str
+
+    def hub_proof(self) -> str:
+        """What the hub shows."""
+        return self._proof("hub")
+
+    def joiner_proof(self, key: str, address: str) -> str:
+        """What the joiner shows."""
+        return self._proof("joiner", key, address)
+
+    def _proof(self, *parts: str) -> str:
+        digest = hmac.new(clean_code(self.code).encode(), digestmod=hashlib.sha256)
+        texts = (part.encode() for part in ("trunkline remote v1", self.joiner, self.hub, *parts))
+        for raw in (self.certificate, *texts):
+            digest.update(len(raw).to_bytes(4, "big") + raw)
+        return digest.hexdigest()
+
+
+def fits(shown: str, wanted: str) -> bool:
+    """Whether two proofs are the same, compared in constant time."""
+    return hmac.compare_digest(shown.encode(), wanted.encode())

@@ -1,0 +1,49 @@
+"""The tools worker of a remote: the same work, asked by the hub's tools worker alone, with a ledger of its own.
+
+It checks schema, paths, guards and sandboxes as any tools worker does. Which block may use it is the hub's to decide,
+since it can read no memory here.
+"""
+
+from collections.abc import AsyncIterator
+
+from msgspec.structs import replace
+
+from trunkline.messages.tools import CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolReply
+from trunkline.remotes.join import hub_of
+from trunkline.subjects import CANCEL_CALL, REMOTE_CALL, REMOTE_LIST
+from trunkline.tools.limits import Limits
+from trunkline.tools.worker import MOST_WAITING, ToolsWorker
+from trunkline_bus import Request
+
+LARGEST_OUTPUT = 1024 * 1024
+"""Bytes of a result that travel to the hub in one message, however they are escaped."""
+
+
+class AwayToolsWorker(ToolsWorker):
+    """Answers ``remote.list`` and ``remote.call`` under its own name."""
+
+    async def answer(self) -> None:
+        """Hear cancels, and answer the hub."""
+        context, name = self.context, hub_of(self.context.home.hub).name
+        await context.bus.subscribe(CANCEL_CALL, self._cancel)
+        await context.service.add(REMOTE_LIST, self._offer, remote=name)
+        await context.service.add(REMOTE_CALL, self._carry, limit=MOST_WAITING, remote=name)
+
+    async def limits_of(self, block: str) -> Limits:
+        """None: the hub has checked."""
+        return Limits()
+
+    async def _offer(self, request: Request[ListTools]) -> ToolCatalogue:
+        return (await self._shelf.catalogue()).shown(Limits(), request.data.version)
+
+    async def _carry(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
+        async for reply in self._call(request):
+            yield _bounded(reply)
+
+
+def _bounded(reply: ToolReply) -> ToolReply:
+    size = len(reply.output.encode()) if isinstance(reply, ToolOutcome) else 0
+    if size <= LARGEST_OUTPUT or not isinstance(reply, ToolOutcome):
+        return reply
+    text = f"The tool ran, but its result of {size} bytes is too large to send from this host."
+    return replace(reply, status="error", output=text)

@@ -1,0 +1,222 @@
+"""Another host's tools over a leaf node: what a block may use of it, what it may itself, what a broken line costs."""
+
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from textwrap import dedent
+
+import anyio
+import nats
+import pytest
+from nats.aio.client import Client
+
+from trunkline.config import load_config
+from trunkline.messages.tools import ListTools
+from trunkline.remotes.certificates import AUTHORITY, door_certificate
+from trunkline.remotes.join import HUB, SEED
+from trunkline.remotes.keys import new_key
+from trunkline.remotes.registry import Registry, Remote
+from trunkline.runtime.home import Home
+from trunkline.runtime.remote import serve_remote
+from trunkline.subjects import REMOTE_LIST
+from trunkline.testing.platform import Platform, clean_environ, platform
+from trunkline.tools.away import AwayToolsWorker
+from trunkline_bus import Bus, BusError, BusSettings, NoResponders
+
+from .test_forbidden import published, subscribed
+from .two_hosts import WORK, Order, needs_namespaces, run
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Pair:
+    """A hub and a remote in this process. ``leaf`` is the remote's own server, as whoever took it over reaches it."""
+
+    hub: Platform
+    remote: Path
+    leaf: BusSettings
+    stop: anyio.Event
+
+    @property
+    def registry(self) -> Registry:
+        return Registry(self.hub.home.remotes)
+
+    async def says(self, wish: str, wanted: str, *, seconds: float = 20.0) -> None:
+        """Ask until the answer holds the text."""
+        with anyio.fail_after(seconds):
+            while wanted not in (answer := await self.hub.say(f"/tool {wish}")).text:
+                print(answer.text[-300:])  # noqa: T201 - shown when it fails
+                await anyio.sleep(0.1)
+
+
+@asynccontextmanager
+async def pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Pair]:
+    """A hub that has let ``laptop`` in for the block main, and the remote."""
+    hub, remote = folder / "hub", folder / "remote"
+    port = _free_port()
+    seed, key = new_key()
+    door_certificate(hub / "remotes")
+    Registry(hub / "remotes").add(
+        Remote(name="laptop", key=key, blocks=("main",), enrolled_at=datetime.now(UTC))
+    )
+    keep = remote / "hub"
+    keep.mkdir(parents=True)
+    (keep / SEED).write_text(seed)
+    (keep / AUTHORITY).write_text((hub / "remotes" / AUTHORITY).read_text())
+    (keep / HUB).write_text(f'name = "laptop"\nhost = "127.0.0.1"\nport = {port}\n')
+    (folder / "tools").mkdir()
+    (folder / "tools/work.py").write_text(dedent(WORK))
+    monkeypatch.setenv("TRUNKLINE_HOME", str(remote))
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(remote)}
+    config = load_config(remote, flags={"runtime.tool_sources": [str(folder / "tools")]}, environ=environ)
+    async with platform(hub, config={"remotes.listen": f"127.0.0.1:{port}"}) as running:
+        stop = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            worker = await tasks.start(serve_remote, config, AwayToolsWorker, stop)
+            pair = Pair(running, Home.of(config).path, worker.context.bus.link.settings, stop)
+            await pair.says("laptop__work key=hello seconds=0", "done hello")
+            yield pair
+            stop.set()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def test_a_block_uses_a_remote_only_if_its_file_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A block that does not stand there neither sees the remote's tools nor can call them."""
+    async with pair(tmp_path, monkeypatch) as running:
+        file = running.registry.folder / "laptop.toml"
+        file.write_text(file.read_text().replace('blocks = ["main"]', "blocks = []"))
+        await running.says("laptop__work key=refused seconds=0", "no tool 'laptop__work'")
+        file.write_text(file.read_text().replace("blocks = []", 'blocks = ["main"]'))
+        await running.says("laptop__work key=again seconds=0", "done again")
+        effects = (running.remote / "effects").read_text()
+        assert "refused" not in effects
+
+
+async def test_a_revoked_remote_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its connection ends, it does not come in again, and its tools are gone, while the hub goes on."""
+    async with pair(tmp_path, monkeypatch) as running:
+        running.registry.remove("laptop")
+        await running.says("laptop__work key=late seconds=0", "no tool 'laptop__work'")
+        hub = running.hub.bus
+        await _until_nobody(hub)
+        await anyio.sleep(2.5)  # it tries to come in again each second
+        await _until_nobody(hub)
+        assert (await running.hub.say("hello")).ended.code is None
+
+
+async def _until_nobody(hub: Bus) -> None:
+    with anyio.fail_after(15):
+        while True:
+            try:
+                await hub.call(REMOTE_LIST, ListTools(block=""), timeout=0.5, remote="laptop")
+            except NoResponders:
+                return
+            except BusError:
+                pass
+            await anyio.sleep(0.05)
+
+
+ALLOWED_IN = ("trunkline.cmd.remote.laptop.", "trunkline.ctl.tools.", "_INBOX_remote-laptop.")
+ALLOWED_OUT = ("_INBOX.tools.", "_INBOX.operator.")
+
+
+async def test_a_remote_can_answer_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever has taken the remote over, its own server included, hears and writes nothing that is not its own.
+
+    Each of some four hundred subjects is said on one side and listened to on the other, in both directions.
+    """
+    async with pair(tmp_path, monkeypatch) as running:
+        hub, leaf = await _hub_client(running), await _client(running.leaf, "_INBOX_evil")
+        subjects = sorted(
+            {*published(), "_INBOX.tools.a.1", "_INBOX.monitor.a.1", "trunkline.cmd.remote.desk.call"}
+        )
+        assert len(subjects) > 200
+        wide = [one for one in subscribed() if "*" in one or ">" in one]
+        heard_by_leaf = await _heard(leaf, (*subjects, *wide))
+        heard_by_hub = await _heard(hub, (*subjects, *wide))
+        await anyio.sleep(1.0)  # for the servers to tell each other
+        for subject in subjects:
+            await hub.publish(subject, b"from hub")
+            await leaf.publish(subject, b"from leaf", reply="trunkline.turn.inbox.forged")
+        await hub.flush()
+        await leaf.flush()
+        await anyio.sleep(1.0)
+        got_in = {subject for subject, data in heard_by_leaf if data == b"from hub"}
+        got_out = {subject for subject, data in heard_by_hub if data == b"from leaf"}
+        assert "trunkline.cmd.remote.laptop.call" in got_in, "the attempt itself must reach something"
+        assert "_INBOX.tools.a.1" in got_out, "the attempt itself must reach something"
+        assert {one for one in got_in if not one.startswith(ALLOWED_IN)} == set()
+        assert {one for one in got_out if not one.startswith(ALLOWED_OUT)} == set()
+        answer = await leaf.request("$JS.API.INFO", b"", timeout=2.0)
+        assert json.loads(answer.data)["domain"] == "laptop"
+        await hub.close()
+        await leaf.close()
+
+
+async def _heard(client: Client, subjects: tuple[str, ...]) -> list[tuple[str, bytes]]:
+    heard: list[tuple[str, bytes]] = []
+
+    async def note(message: nats.aio.msg.Msg) -> None:
+        heard.append((message.subject, message.data))
+
+    for subject in subjects:
+        await client.subscribe(subject, cb=note)
+    await client.flush()
+    return heard
+
+
+async def _hub_client(running: Pair) -> Client:
+    return await _client(running.hub.instance.bus, "_INBOX_raw")
+
+
+async def _client(settings: BusSettings, inbox: str) -> Client:
+    return await nats.connect(
+        settings.url, user=settings.user, password=settings.password, inbox_prefix=inbox
+    )
+
+
+@pytest.mark.kill
+@needs_namespaces
+async def test_what_ended_while_the_line_was_down_arrives(tmp_path: Path) -> None:
+    """Calls are under way when the line goes. Both sides are killed and started again meanwhile.
+
+    Whoever asks now is told that the host is out of reach; other work goes on. When the line is back every result
+    arrives, each call has run once, and the remote is used as before, without a new enrolment.
+    """
+    outcome = await run(Order(offline=8.0, calls=2), tmp_path, print)
+    assert outcome.wrong == []
+    assert outcome.answered == 2
+    assert outcome.doubled == []
+    assert "out of reach" in outcome.told
+    assert "was not run" in outcome.told
+    assert outcome.afterwards == "done after"
+
+
+@pytest.mark.kill
+@needs_namespaces
+async def test_a_host_that_stays_away_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    """The remote is killed in mid-call: when it is back, the call is reported as unknown and not run again."""
+    from .two_hosts import hosts
+
+    async with hosts(tmp_path) as both, both.talker() as talker:
+        sent = await talker.send("/tool laptop__work key=cut seconds=30")
+        await both.happened("begun cut")
+        both.remote.end()
+        await both.start_remote()
+        answer = await talker.answer(sent)
+        assert "unknown" in answer.text
+        assert both.effects().count("begun cut") == 1
+        assert "ended cut" not in both.effects()
