@@ -242,8 +242,8 @@ MEMORY_FIND_CONVERSATION = _memory(
 )
 
 MEMORY_CHANGED: Topic[MemoryChanged] = Topic(
-    name="memory changes", subject=Subject("trunkline.evt.memory.changed"), payload=MemoryChanged,
-    doc="A commit was made.",
+    name="memory changes", subject=Subject("trunkline.evt.memory.{part}.changed"), payload=MemoryChanged,
+    doc="A commit was made, of ``conversations`` alone or of other ``files`` too.",
 )  # fmt: skip
 
 # Traces ------------------------------------------------------------------------------------------------------

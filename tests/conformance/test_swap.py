@@ -3,8 +3,10 @@
 import textwrap
 from pathlib import Path
 
+import anyio
 import pytest
 
+from trunkline.monitor.standing import FRESH_FOR
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
@@ -69,8 +71,8 @@ async def test_SWAP_1_FS_4_another_provider_by_configuration_alone(
 
 
 async def test_SWAP_2_another_model_by_a_preference_in_memory(house: Open) -> None:
-    """The next message uses the model that the preferences name, without a restart: whether they were written by the
-    agent's tool or by a person with an editor."""
+    """The next message uses the model that the preferences name, without a restart: at once when the agent's tool wrote
+    them, and as soon as anybody can have turned from the editor to the conversation when a person did."""
     async with house() as running:
         wish = 'call:memory_write {"path": "/preferences.toml", "content": "model = \\"openai/large\\"\\n"} ;; say:done'
         reply = await running.client.say(wish)
@@ -78,6 +80,7 @@ async def test_SWAP_2_another_model_by_a_preference_in_memory(house: Open) -> No
         preferences = running.platform.home.memory / "preferences.toml"
         assert preferences.read_text() == 'model = "openai/large"\n'
         preferences.write_text('model = "openai/larger"\n')
+        await anyio.sleep(FRESH_FOR)
         await running.client.say("say:next again", reply.conversation)
         asked = [request.body["model"] for request in running.provider.asked]
         assert asked == ["scripted", "scripted", "large", "larger"]

@@ -38,7 +38,7 @@ COMMANDS = (
 SAYINGS = (
     "trunkline.turn.inbox.conv", "trunkline.turn.part.0.conv", "trunkline.journal.turn.conv.turn",
     "trunkline.journal.effect.call", "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished",
-    "trunkline.evt.memory.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
+    "trunkline.evt.memory.files.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
     "trunkline.dead.bus.reason",
 )  # fmt: skip
 PARTS = tuple(f"part-{part}" for part in range(8))
@@ -155,7 +155,7 @@ PUBLISH: dict[str, set[str]] = {
         *CLAIMS, *inboxes("monitor", "operator"),
     },
     "memory": {
-        "trunkline.evt.memory.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
+        "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
     "channel-telegram": {*doors("telegram"), *FEED_READER, *CLAIMS, *inboxes("operator")},
@@ -180,12 +180,12 @@ SERVED = {f"$SRV.{verb}" for verb in ("PING", "INFO", "STATS")}
 SUBSCRIBE: dict[str, set[str]] = {
     "gateway": {
         *(one for one in COMMANDS if one.startswith(("trunkline.cmd.gateway.", "trunkline.cmd.conversation."))),
-        "trunkline.cmd.gateway.*.send", "trunkline.feed.turn.conv.turn", "trunkline.evt.memory.changed", *SERVICE,
+        "trunkline.cmd.gateway.*.send", "trunkline.feed.turn.conv.turn", "trunkline.evt.memory.files.changed", *SERVICE,
     },
-    "monitor": SERVED,
+    "monitor": {"trunkline.evt.memory.files.changed", *SERVED},
     "tools": {
         "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.journal.effect.call",
-        "trunkline.ctl.tools.call.cancel", "trunkline.evt.memory.changed", *SERVED,
+        "trunkline.ctl.tools.call.cancel", "trunkline.evt.memory.files.changed", *SERVED,
     },
     "memory": {*memory(*MEMORY), *SERVED},
     "channel-telegram": {"trunkline.feed.turn.conv.turn", *SERVED},

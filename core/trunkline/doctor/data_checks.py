@@ -13,7 +13,7 @@ from trunkline.abc.platform import HealthResult
 from trunkline.doctor.bus_checks import living
 from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.messages.blocks import BlockConfig
-from trunkline.monitor.briefing import PREFERENCES, Preferences
+from trunkline.monitor.standing import PREFERENCES, Preferences
 
 
 async def memory_history(patient: Patient) -> HealthResult:

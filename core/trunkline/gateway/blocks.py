@@ -89,7 +89,7 @@ class Blocks:
 
     async def accept_into(self, name: str) -> None:
         """Refuse unless the block takes messages: ``not_found``, or ``conflict`` when it is switched off."""
-        file = await self._known.file(name) if is_block_name(name) else None
+        file = await self._known.of(name) if is_block_name(name) else None
         if file is None and name == self.default:
             return await self.ensure_default()
         if file is None:

@@ -55,7 +55,7 @@ class Conversations:
 
     async def store(self, append: AppendConversation) -> ConversationAppended:
         """Append a turn's messages. A conversation of a block that was put away is refused: nothing may revive it."""
-        if await self._known.file(append.block) is None:
+        if await self._known.of(append.block) is None:
             raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {append.block!r}.")
         return await self._bus.call(MEMORY_APPEND_CONVERSATION, append, timeout=20.0, repeatable=True)
 

@@ -13,6 +13,7 @@ import anyio
 
 from trunkline.abc.memory import Change, MemoryStore
 from trunkline.errors import ConfigError
+from trunkline.memory.conversations import names_of
 from trunkline.memory.paths import checked
 from trunkline.memory.store import GitMemoryStore, encoded
 from trunkline.messages.conversation import (
@@ -154,7 +155,7 @@ class MemoryWorker(Worker):
         while self._untold:
             changed = self._untold.popleft()
             try:
-                await self.context.bus.publish(MEMORY_CHANGED, changed)
+                await self.context.bus.publish(MEMORY_CHANGED, changed, part=_part(changed))
             except BusError as error:
                 _log.warning("the change %s could not be told: %s", changed.version, error)
 
@@ -264,6 +265,11 @@ class MemoryWorker(Worker):
 
     async def _find_conversation(self, request: Request[FindConversation]) -> ConversationFound:
         return ConversationFound(summary=await self._store.find_conversation(request.data.conversation))
+
+
+def _part(changed: MemoryChanged) -> str:
+    """Conversations change with every turn, and few want to hear of that."""
+    return "conversations" if all(map(names_of, changed.paths)) else "files"
 
 
 def _scope(request: Request[Any]) -> Scope:

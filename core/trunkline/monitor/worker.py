@@ -53,6 +53,8 @@ class MonitorWorker(Worker):
 
     async def open(self) -> None:
         """Get ready to run turns; items are taken from the inbox once ``serve()`` runs."""
+        await self._briefer.open()
+        self.resources.callback(self._briefer.close)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         self.resources.push_async_callback(self._models.aclose)

@@ -89,6 +89,7 @@ MONITOR = Role(
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
     ),
     says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL),
+    hears=(s.MEMORY_CHANGED,),
     reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM),
     removes=(s.INBOX_STREAM,),
     consumes=tuple(s.inbox_consumer(partition) for partition in range(s.PARTITIONS)),

@@ -59,7 +59,7 @@ class BlockLimits:
 
     async def open(self) -> None:
         """Listen for changes from now on."""
-        await self._bus.subscribe(MEMORY_CHANGED, self._changed, limit=1)
+        await self._bus.subscribe(MEMORY_CHANGED, self._changed, limit=1, part="files")
         self._undo = self._bus.on_reconnect(self._forget)
 
     def close(self) -> None:

@@ -299,6 +299,16 @@ async def test_the_next_message_uses_a_changed_preference() -> None:
         assert [request.model for request in model.requests] == ["", "other"]
 
 
+async def test_a_preference_edited_by_hand_counts_soon() -> None:
+    """Nobody tells of an edit in an editor; the model changes all the same, without a restart."""
+    async with scripted() as (running, model):
+        await running.say("say:a")
+        (running.home.memory / "preferences.toml").write_text(f'model = "{model.name}/other"\n')
+        with anyio.fail_after(10):
+            while model.requests[-1].model != "other":
+                await running.say("say:b")
+
+
 async def test_context_sources_are_marked_as_data_and_a_broken_one_is_left_out() -> None:
     """What sources give stands in one system message after the bootstrap line; text cannot break out of its mark."""
 

@@ -92,7 +92,7 @@ class Caller:
     async def remember(self, path: str, text: str) -> None:
         """Change what memory holds, and tell of it."""
         self.files[path] = text
-        await self.bus.publish(MEMORY_CHANGED, MemoryChanged(paths=(path,), version="1"))
+        await self.bus.publish(MEMORY_CHANGED, MemoryChanged(paths=(path,), version="1"), part="files")
 
     async def read(self, request: Request[ReadMemory]) -> MemoryFile:
         """Answer as the memory worker does."""
