@@ -15,7 +15,8 @@ As a process of its own (it prints its address, and ends when its standard input
     python -m trunkline.testing.scripted_provider --port 0 [--script programs.json] [--until-eof]
 
 ``programs.json`` is a list of programs, one for each request in turn. ``GET /_requests`` lists what was asked and how
-each answer ended, ``DELETE /_requests`` forgets it. Every answer closes its connection.
+each answer ended, ``DELETE /_requests`` forgets it. A connection is used again after a stream that came to its
+end, as with servers of models.
 """
 
 import argparse
@@ -68,7 +69,7 @@ WIRES: dict[str, type[Wire]] = {
 }
 MAX_HEAD = 64 * 1024
 LINGER = 5.0
-"""Seconds that a finished answer waits for the client to close, so that nothing sent is lost."""
+"""Seconds that a connection waits, after an answer, for the next request or for the client to close."""
 
 Outcome = Literal["running", "finished", "broken", "abandoned"]
 
@@ -157,12 +158,17 @@ class ScriptedProvider:
             self._asked.clear()
 
     async def _connection(self, stream: SocketStream) -> None:
+        reader = BufferedByteReceiveStream(stream)
         async with stream:
             try:
-                request = await _read(stream)
-                await self._answer(stream, request)
+                while True:
+                    with anyio.fail_after(LINGER):
+                        request = await _read(stream, reader)
+                    await self._answer(stream, request)
             except (
+                TimeoutError,
                 anyio.BrokenResourceError,
+                anyio.ClosedResourceError,
                 anyio.EndOfStream,
                 anyio.IncompleteRead,
                 anyio.DelimiterNotFound,
@@ -218,10 +224,9 @@ class ScriptedProvider:
                 record.outcome = await player.play()
             except anyio.BrokenResourceError:  # here, because the group would hide it from whoever serves
                 record.outcome = "abandoned"
-            if record.outcome == "finished":
-                with anyio.move_on_after(LINGER):
-                    await anyio.sleep_forever()
             tasks.cancel_scope.cancel()
+        if record.outcome == "broken":
+            await stream.aclose()
 
     def _counted(self, heard: Heard) -> Heard:
         key = msgspec.json.encode([(line.role, line.text) for line in heard.lines])
@@ -257,7 +262,7 @@ class _Player:
 
     async def _stream_reply(self) -> Outcome:
         head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
-        await self._stream.send(f"{head}Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n".encode())
+        await self._stream.send(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
         for step in self._reply:
             if isinstance(step, Cut):
                 return "broken"
@@ -318,8 +323,7 @@ async def _watch(stream: SocketStream, record: Recorded, scope: anyio.CancelScop
         scope.cancel()
 
 
-async def _read(stream: SocketStream) -> _Request:
-    reader = BufferedByteReceiveStream(stream)
+async def _read(stream: SocketStream, reader: BufferedByteReceiveStream) -> _Request:
     head = (await reader.receive_until(b"\r\n\r\n", MAX_HEAD)).decode("latin-1")
     first, *lines = head.split("\r\n")
     method, _, rest = first.partition(" ")

@@ -2,11 +2,12 @@
 
 The SDK is imported in a thread, on first use: that takes a good part of a second, in which the worker must live on.
 Its typed resources are not used, only its transport (address, headers, errors, event stream): servers that speak the
-protocol nearly right are the rule, and the protocols read what comes by their own small types.
+protocol nearly right are the rule, and the protocols read what comes by their own small types. So a body goes in as
+bytes and events come out as text, which also spares each of them a detour through the SDK's models.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     import openai
 
 PROTOCOLS: dict[str, type[Protocol]] = {"chat": Chat, "responses": Responses}
+REST_SECONDS = 0.1
+"""How long the end of a stream is waited for after its last event: a connection can be used again only after it."""
+
 LIST_TIMEOUT = 10.0
 """Seconds within which a server must have listed its models."""
 
@@ -60,6 +64,7 @@ class OpenAIAdapter(ModelAdapter):
         self._settings = settings
         self._protocol = PROTOCOLS[settings.protocol]
         self._client: openai.AsyncOpenAI | None = None
+        self._texts: type[openai.AsyncStream[str]] | None = None
         self._opening = anyio.Lock()
         self._first_model = ""
 
@@ -73,8 +78,10 @@ class OpenAIAdapter(ModelAdapter):
             async for event in events:
                 try:
                     read = list(reader.feed(event))
-                except msgspec.ValidationError as error:
-                    raise failure("bad_response", f"an event has the wrong shape: {error}") from None
+                except (msgspec.ValidationError, ValueError) as error:
+                    raise failure(
+                        "bad_response", f"an event cannot be read: {error}".replace(key, "[key]")
+                    ) from None
                 for item in read:
                     yield item
         for item in reader.finish():
@@ -100,13 +107,14 @@ class OpenAIAdapter(ModelAdapter):
             await self._client.close()
             self._client = None
 
-    async def _events(self, path: str, body: dict[str, Any], key: str) -> AsyncGenerator[Any]:
-        """The events of one answer, as plain data. Closes the connection when it is closed; raises ModelError only."""
+    async def _events(self, path: str, body: dict[str, Any], key: str) -> AsyncGenerator[str]:
+        """The events of one answer, as JSON text. Closes the connection when it is closed; raises ModelError only."""
         client = await self._open(key)
-        stream: openai.AsyncStream[object] | None = None
+        stream: openai.AsyncStream[str] | None = None
         try:
+            content = msgspec.json.encode(body)
             stream = await client.post(
-                path, cast_to=object, body=body, stream=True, stream_cls=_stream_type()
+                path, cast_to=str, content=content, stream=True, stream_cls=self._texts
             )
             async for event in stream:
                 yield event
@@ -128,6 +136,7 @@ class OpenAIAdapter(ModelAdapter):
             if self._client is None:
                 try:
                     self._client = await anyio.to_thread.run_sync(_new_client, self._settings, key)
+                    self._texts = _stream_type()
                 except Exception as error:
                     raise failure(
                         "unavailable", f"no client for this address: {type(error).__name__}"
@@ -150,10 +159,22 @@ def _first(ids: Sequence[str]) -> str:
     raise failure("refused", "the server lists no model; set model in [adapters.openai]")
 
 
-def _stream_type() -> "type[openai.AsyncStream[object]]":
+def _stream_type() -> "type[openai.AsyncStream[str]]":
+    """The SDK's stream of events, without its reading of what is in them."""
     import openai
 
-    return openai.AsyncStream[object]
+    class Texts(openai.AsyncStream[str]):
+        async def __stream__(self) -> AsyncIterator[str]:
+            events = self._iter_events()
+            async for event in events:
+                if event.data.startswith("[DONE]"):
+                    break
+                yield event.data
+            with suppress(openai.OpenAIError), anyio.move_on_after(REST_SECONDS):
+                async for _ in events:
+                    pass
+
+    return Texts
 
 
 def _new_client(settings: OpenAISettings, key: str) -> "openai.AsyncOpenAI":

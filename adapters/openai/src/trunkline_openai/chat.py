@@ -9,7 +9,7 @@ import msgspec
 from trunkline import Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
 from trunkline_openai.calls import CallAssembler
 from trunkline_openai.faults import in_stream
-from trunkline_openai.protocol import Protocol, Reader
+from trunkline_openai.protocol import Protocol, Reader, decoded
 from trunkline_openai.settings import OpenAISettings
 
 REASONS = {"length": "max_tokens", "tool_calls": "tool_calls", "function_call": "tool_calls"}
@@ -63,6 +63,9 @@ class _Chunk(msgspec.Struct):
     error: Any = None
 
 
+_chunk = msgspec.json.Decoder(_Chunk)
+
+
 class ChatReader(Reader):
     """Reads ``chat.completion.chunk`` events."""
 
@@ -70,8 +73,8 @@ class ChatReader(Reader):
         super().__init__(request, model, key)
         self._assembler = CallAssembler()
 
-    def _read(self, event: Any) -> Iterator[ModelEvent]:
-        chunk = msgspec.convert(event, _Chunk)
+    def _read(self, event: str) -> Iterator[ModelEvent]:
+        chunk = decoded(event, _chunk)
         if chunk.error:
             raise in_stream(chunk.error, self._key)
         self._model = chunk.model or self._model

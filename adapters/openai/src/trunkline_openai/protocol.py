@@ -1,13 +1,18 @@
 """What the two protocols have in common for the adapter: a path, a body, and a reader of events. No I/O in here."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
+
+import msgspec
 
 from trunkline import Call, Finish, ModelEvent, ModelRequest, ToolCall, Usage
 from trunkline_openai.calls import Ids, is_whole
 from trunkline_openai.faults import failure
 from trunkline_openai.settings import OpenAISettings
+
+T = TypeVar("T")
 
 
 class Reader(ABC):
@@ -21,12 +26,13 @@ class Reader(ABC):
         self._reason: str | None = None
         self._usage = Usage()
 
-    def feed(self, event: Any) -> Iterator[ModelEvent]:
+    def feed(self, event: str) -> Iterator[ModelEvent]:
         """What one event of the vendor means.
 
         Raises:
             ModelError: the event reports a failure.
             msgspec.ValidationError: it does not have the shape it must have.
+            ValueError: it is no JSON.
         """
         self._seen = True
         return self._read(event)
@@ -51,7 +57,7 @@ class Reader(ABC):
         yield Finish(reason=self._reason, usage=self._usage, model=self._model)
 
     @abstractmethod
-    def _read(self, event: Any) -> Iterator[ModelEvent]: ...
+    def _read(self, event: str) -> Iterator[ModelEvent]: ...
 
     @abstractmethod
     def _calls(self) -> list[ToolCall]: ...
@@ -67,3 +73,13 @@ class Protocol(ABC):
     @abstractmethod
     def body(request: ModelRequest, model: str, settings: OpenAISettings) -> dict[str, Any]:
         """The request as this protocol puts it, without ``extra_body``."""
+
+
+def decoded(event: str, decoder: msgspec.json.Decoder[T]) -> T:
+    """An event by its type. Half characters (lone surrogates), which msgspec refuses, are sent by some servers."""
+    try:
+        return decoder.decode(event)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        return msgspec.convert(json.loads(event), decoder.type)

@@ -13,8 +13,8 @@ import msgspec
 from trunkline import Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
 from trunkline_openai.calls import arguments_of
 from trunkline_openai.chat import parameters_of
-from trunkline_openai.faults import in_stream
-from trunkline_openai.protocol import Protocol, Reader
+from trunkline_openai.faults import failure, in_stream
+from trunkline_openai.protocol import Protocol, Reader, decoded
 from trunkline_openai.settings import OpenAISettings
 
 TEXTS = ("response.output_text.delta", "response.refusal.delta")
@@ -61,12 +61,16 @@ class _Response(msgspec.Struct):
 class _Event(msgspec.Struct):
     """The part of an event that is read."""
 
-    type: str
+    type: str = ""
     delta: Any = None
     summary_index: int = 0
     output_index: int = 0
     item: _Item | None = None
     response: _Response | None = None
+    error: Any = None
+
+
+_event = msgspec.json.Decoder(_Event)
 
 
 class ResponsesReader(Reader):
@@ -76,8 +80,12 @@ class ResponsesReader(Reader):
         super().__init__(request, model, key)
         self._items: dict[int, _Item] = {}
 
-    def _read(self, event: Any) -> Iterator[ModelEvent]:
-        read = msgspec.convert(event, _Event)
+    def _read(self, event: str) -> Iterator[ModelEvent]:
+        read = decoded(event, _event)
+        if read.error:
+            raise in_stream(read.error, self._key)
+        if not read.type:
+            raise failure("bad_response", "an event has no type")
         if read.type in TEXTS:
             yield Text(msgspec.convert(read.delta, str))
         elif read.type in THOUGHTS:
@@ -89,7 +97,7 @@ class ResponsesReader(Reader):
         elif read.type in ENDS:
             self._end(read.type, read.response or _Response())
         elif read.type == "error":
-            raise in_stream(event, self._key)
+            raise in_stream(json.loads(event), self._key)
 
     def _end(self, kind: str, response: _Response) -> None:
         if kind in ("response.failed", "response.cancelled"):
