@@ -18,7 +18,7 @@ COMMANDS: dict[str, str] = {
     "init": "Set up the home folder, a block and a model.",
     "blocks": "Make, list, show, archive, restore and delete blocks.",
     "memory": "Bring files into memory, read and search it.",
-    "plugins": "List the plugins, or begin a new one.",
+    "plugins": "List the plugins, bring them in and out, or begin a new one.",
     "config": "Show every setting and where it comes from.",
     "doctor": "Check the installation and say what to do.",
     "trace": "Draw what happened in a turn.",

@@ -1,9 +1,10 @@
-"""``trunkline plugins``: list what is installed, and begin a plugin of one's own."""
+"""``trunkline plugins``: list what is installed, bring plugins in and out, and begin one of one's own."""
 
 from typing import TYPE_CHECKING
 
 import click
 
+from trunkline.cli import installing
 from trunkline.cli.command import Group
 
 if TYPE_CHECKING:
@@ -11,13 +12,19 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 trunkline plugins list
+trunkline plugins install trunkline-weather
+trunkline plugins disable weather
 trunkline plugins new tool weather
 """
 
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """List the plugins, or begin a new one."""
+    """List the plugins, bring them in and out, or begin a new one."""
+
+
+for _one in (installing.install, installing.remove, installing.disable, installing.enable):
+    command.add_command(_one)
 
 
 @command.command("list", examples="trunkline plugins list\ntrunkline plugins list --json")

@@ -1,0 +1,243 @@
+"""``trunkline plugins install``, ``remove``, ``enable``, ``disable``: what is said and asked; the work is elsewhere."""
+
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
+    from trunkline.installing.gather import Offer
+    from trunkline.plugins.asks import Asks
+
+INSTALL = """
+trunkline plugins install trunkline-weather
+trunkline plugins install trunkline-weather==1.2.0
+trunkline plugins install ./trunkline-weather
+trunkline plugins install dist/trunkline_weather-0.1.0-py3-none-any.whl --yes
+"""
+
+
+@click.command("install", cls=Command, examples=INSTALL)
+@click.argument("wanted")
+@click.option("--yes", is_flag=True, help="Ask nothing. What it asks for is still shown.")
+@click.option(
+    "--undeclared", is_flag=True, help="With --yes: also take a plugin that does not say what it asks for."
+)
+@click.option("--no-index", is_flag=True, help="Look for packages in --find-links only.")
+@click.option(
+    "--find-links", multiple=True, metavar="PLACE", help="Also look for packages here; may be repeated."
+)
+@click.option("--no-build-isolation", is_flag=True, help="Build a folder with what is installed here.")
+def install(
+    wanted: str,
+    yes: bool,
+    undeclared: bool,
+    no_index: bool,
+    find_links: tuple[str, ...],
+    no_build_isolation: bool,
+) -> None:
+    """Show what a plugin asks for, and install it when you agree.
+
+    WANTED is NAME, NAME==VERSION, a wheel, or a folder with a project. Nothing that is installed is replaced but an
+    earlier version of the plugin. What came is pinned in plugins.toml in the home folder.
+    """
+    from trunkline.config import load_config
+    from trunkline.installing.change import install as carry_out
+    from trunkline.installing.gather import gather
+    from trunkline.installing.pip import find_pip
+    from trunkline.plugins.finding import normal
+    from trunkline.plugins.pins import read_pins
+
+    config = load_config()
+    options = [*(["--no-index"] if no_index else []), *(f"--find-links={place}" for place in find_links)]
+    pip = find_pip(*options, *(["--no-build-isolation"] if no_build_isolation else []))
+    known = read_pins(config.home)
+    with TemporaryDirectory(prefix="trunkline-") as folder:
+        click.echo(f"Fetching {wanted} ...", err=True)
+        brought = known[normal(wanted)].brought if normal(wanted) in known else {}
+        offer = gather(pip, wanted, Path(folder), replaceable=brought)
+        _show(offer)
+        _agree(offer, yes=yes, undeclared=undeclared)
+        carry_out(pip, offer, config.home)
+    click.echo(f"Installed {offer.plugin.name} {offer.plugin.version}.")
+    _say_restart(config)
+
+
+def _show(offer: "Offer") -> None:
+    """All that is known before any of its code has run."""
+    from trunkline.channels.text import printable
+    from trunkline.cli.output import table
+
+    plugin = offer.plugin
+    came = f"from a {offer.source}" if offer.source != "index" else "from the package index"
+    click.echo(f"{plugin.name} {plugin.version}, {came}, sha256 {plugin.sha256[:16]}…")
+    if plugin.summary:
+        click.echo(printable(plugin.summary))
+    brings = ", ".join(f"{wheel.name} {wheel.version}" for wheel in offer.brings) or "-"
+    rows = [*_rows(plugin.asks), ("brings", brings), ("replaces", offer.replaces or "-")]
+    click.echo()
+    table([(name, printable(value)) for name, value in rows])
+    click.echo()
+    if plugin.asks is None:
+        seen = ", ".join((*plugin.seen.hooks, *plugin.seen.effects)) or "nothing"
+        click.echo(
+            "It does not say what it asks for, so nothing holds it back: any hook, guards included, and tools of any\n"
+            f"effect. Seen in its source: {printable(seen)}."
+        )
+    else:
+        click.echo(
+            "It is held to the hooks and effects. The rest is its word, unless it runs in a process of its own."
+        )
+
+
+def _rows(asks: "Asks | None") -> list[tuple[str, str]]:
+    if asks is None:
+        return [("asks for", "undeclared")]
+    listed = ("hooks", "effects", "network", "files", "secrets", "programs")
+    return [
+        *((name, ", ".join(getattr(asks, name)) or "-") for name in listed),
+        ("isolation", asks.isolation),
+    ]
+
+
+def _agree(offer: "Offer", *, yes: bool, undeclared: bool) -> None:
+    """Returns when somebody has agreed. No answer, no terminal and no ``--yes`` are a no."""
+    from trunkline.errors import PluginError
+
+    name, declares = offer.plugin.name, offer.plugin.asks is not None
+    if yes and (declares or undeclared):
+        return
+    if yes:
+        raise PluginError(
+            f"{name} does not say what it asks for.", hint="To take it all the same: --yes --undeclared"
+        )
+    if not sys.stdin.isatty():
+        raise PluginError("Nobody is here to agree.", hint="Look at the above, then add --yes.")
+    if declares:
+        agreed = click.confirm("Install it?", default=False)
+    else:
+        agreed = (
+            click.prompt("Type its name to install it all the same", default="", show_default=False) == name
+        )
+    if not agreed:
+        raise PluginError("Nothing was installed.")
+
+
+@click.command("remove", cls=Command, examples="trunkline plugins remove trunkline-weather --yes")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Ask nothing.")
+def remove(name: str, yes: bool) -> None:
+    """Take out the plugin NAME, and what came with it and nobody else needs."""
+    from trunkline.config import load_config
+    from trunkline.errors import PluginError
+    from trunkline.installing.change import leaving
+    from trunkline.installing.change import remove as carry_out
+    from trunkline.installing.pip import find_pip
+
+    config = load_config()
+    owner = _owner(config, name)
+    _insist_on_unneeded(config, owner)
+    going = leaving(owner, config.home)
+    click.echo(f"This removes {', '.join(going)}.")
+    if not yes and not sys.stdin.isatty():
+        raise PluginError("Nobody is here to agree.", hint="Add --yes.")
+    if not yes and not click.confirm("Remove?", default=False):
+        raise PluginError("Nothing was removed.")
+    carry_out(find_pip(), going, config.home)
+    if _disabled_without(config, owner) != config.settings.plugins.disabled:
+        _write_disabled(config, _disabled_without(config, owner))
+    click.echo(f"Removed {owner}. Its settings and data stay.")
+    _say_restart(config)
+
+
+@click.command("disable", cls=Command, examples="trunkline plugins disable weather")
+@click.argument("name")
+def disable(name: str) -> None:
+    """Load the plugin NAME no more. It stays installed."""
+    from trunkline.config import load_config
+
+    config = load_config()
+    owner = _owner(config, name)
+    _insist_on_unneeded(config, owner)
+    disabled = config.settings.plugins.disabled
+    if _disabled_without(config, owner) != disabled:
+        click.echo(f"{owner} is disabled already.")
+        return
+    _write_disabled(config, (*disabled, owner))
+    click.echo(f"{owner} is disabled.")
+    _say_restart(config)
+
+
+@click.command("enable", cls=Command, examples="trunkline plugins enable weather")
+@click.argument("name")
+def enable(name: str) -> None:
+    """Load the plugin NAME again."""
+    from trunkline.config import load_config
+
+    config = load_config()
+    owner = _owner(config, name)
+    left = _disabled_without(config, owner)
+    if left == config.settings.plugins.disabled:
+        click.echo(f"{owner} is not disabled.")
+        return
+    _write_disabled(config, left)
+    click.echo(f"{owner} is enabled.")
+    _say_restart(config)
+
+
+def _owner(config: "Config", name: str) -> str:
+    """The distribution that a person means. Raises PluginError with the nearest name."""
+    from trunkline.config.problems import did_you_mean
+    from trunkline.errors import PluginError
+    from trunkline.plugins import finding
+    from trunkline.plugins.pins import read_pins
+
+    found = finding.candidates((), config.settings.runtime.tool_sources)
+    for candidate in found:
+        if candidate.called([name]):
+            return candidate.owner
+    known = {*read_pins(config.home), *config.settings.plugins.disabled}
+    for owner in known:
+        if finding.normal(owner) == finding.normal(name):
+            return owner
+    near = did_you_mean(name, {word for one in found for word in (one.owner, one.name)} | known)
+    raise PluginError(f"There is no plugin {name!r}.", hint=near or 'See "trunkline plugins list".')
+
+
+def _insist_on_unneeded(config: "Config", owner: str) -> None:
+    from trunkline.errors import PluginError
+    from trunkline.plugins import finding
+
+    named = {candidate.owner: candidate for candidate in finding.candidates((), ())}.get(owner)
+    settings = config.settings
+    if named is not None and named.called(settings.plugins.required):
+        raise PluginError(f"{owner} is in [plugins] required.", hint="Take it out of there first.")
+    if settings.memory.store == owner:
+        raise PluginError(f"{owner} keeps the memory ([memory] store).", hint="Choose another store first.")
+
+
+def _disabled_without(config: "Config", owner: str) -> tuple[str, ...]:
+    from trunkline.plugins import finding
+
+    found = next((one for one in finding.candidates((), ()) if one.owner == owner), None)
+    names = {finding.normal(name) for name in ((found.owner, found.name) if found else (owner,))}
+    return tuple(name for name in config.settings.plugins.disabled if finding.normal(name) not in names)
+
+
+def _write_disabled(config: "Config", disabled: tuple[str, ...]) -> None:
+    from trunkline.config.edit import write_settings
+
+    write_settings(config.file, {"plugins.disabled": disabled or None})
+
+
+def _say_restart(config: "Config") -> None:
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.runfile import running_pid
+
+    if running_pid(Home.of(config)) is not None:
+        click.echo("The platform is running and goes on as it is: restart it to see the change.")

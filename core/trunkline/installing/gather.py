@@ -1,0 +1,147 @@
+"""Fetching the wheels that a plugin would bring, into a folder of their own. Installs nothing."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from trunkline.errors import PluginError
+from trunkline.installing import guard
+from trunkline.installing.environment import Environment
+from trunkline.installing.pip import Pip
+from trunkline.installing.wheel import Wheel, read_wheel
+
+_SAID = re.compile(r"^(?:ERROR: |    )(?!ResolutionImpossible)(.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plugin that could be installed, and what would come with it."""
+
+    plugin: Wheel
+    brings: tuple[Wheel, ...]
+    source: Literal["index", "wheel", "folder"]
+    replaces: str | None
+
+    @property
+    def wheels(self) -> tuple[Wheel, ...]:
+        """All of it."""
+        return (self.plugin, *self.brings)
+
+
+def gather(pip: Pip, wanted: str, folder: Path, *, replaceable: Iterable[str]) -> Offer:
+    """Fetch a plugin, ``NAME[==VERSION]``, a wheel or a folder with a project, and what it needs that is not here.
+
+    From an index only wheels are taken: to build from sources is to run them, before anybody has agreed.
+
+    Args:
+        replaceable: Distributions that came for an earlier version of this plugin only.
+
+    Raises:
+        PluginError: it cannot be had, is no plugin, or does not go with what is installed.
+    """
+    environment = Environment.here()
+    file, source = _plugin(pip, wanted, folder)
+    plugin = read_wheel(file)
+    guard.insist_on_plugin(plugin)
+    guard.insist_on_peace(plugin, environment)
+    free = {plugin.name, *replaceable}
+    brings = tuple(
+        wheel for wheel in _needed(pip, plugin, folder, environment, free) if wheel.name != plugin.name
+    )
+    guard.insist_on_room([plugin, *(one for one in brings if one.name not in free)], environment, plugin.name)
+    return Offer(plugin, brings, source, environment.version(plugin.name))
+
+
+def _plugin(pip: Pip, wanted: str, folder: Path) -> tuple[Path, Literal["index", "wheel", "folder"]]:
+    if "://" in wanted:
+        raise PluginError(
+            "A plugin is not installed from an address.", hint="Download it, look at it, give its path."
+        )
+    path = Path(wanted).expanduser()
+    if path.is_dir():
+        return _fetched(
+            pip, folder, "wheel", "--no-deps", "--wheel-dir", str(folder), str(path.resolve())
+        ), "folder"
+    if path.suffix == ".whl":
+        if not path.is_file():
+            raise PluginError(f"There is no file {path}.", hint="Give the wheel's path.")
+        return Path(shutil.copy(path, folder)), "wheel"
+    return _fetched(
+        pip, folder, "download", *_wheels_only(folder), "--no-deps", _requirement(wanted)
+    ), "index"
+
+
+def _requirement(wanted: str) -> str:
+    try:
+        return str(Requirement(wanted))
+    except InvalidRequirement:
+        raise PluginError(
+            f"{wanted!r} is no distribution's name, and no wheel or folder that is here.",
+            hint="Say NAME, NAME==VERSION, or the path of a wheel or of a folder with a pyproject.toml.",
+        ) from None
+
+
+def _wheels_only(folder: Path) -> tuple[str, ...]:
+    return ("--only-binary", ":all:", "--dest", str(folder))
+
+
+def _fetched(pip: Pip, folder: Path, verb: str, *arguments: str) -> Path:
+    """The wheel that a run of pip puts into the folder."""
+    before = set(folder.iterdir())
+    done = pip.fetch(verb, *arguments)
+    fresh = [file for file in folder.iterdir() if file not in before and file.suffix == ".whl"]
+    if done.returncode or len(fresh) != 1:
+        raise _failure(f"{arguments[-1]} cannot be had", done)
+    return fresh[0]
+
+
+def _needed(pip: Pip, plugin: Wheel, folder: Path, environment: Environment, free: set[str]) -> list[Wheel]:
+    """The wheels that pip would install with the plugin while everything else stays as it is."""
+    kept = folder / "constraints.txt"
+    kept.write_text(
+        "".join(f"{name}=={dist.version}\n" for name, dist in environment.found.items() if name not in free)
+    )
+    report = folder / "report.json"
+    asked = (
+        "--dry-run",
+        "--report",
+        str(report),
+        "--only-binary",
+        ":all:",
+        "--constraint",
+        str(kept),
+    )
+    done = pip.fetch("install", *asked, str(plugin.file))
+    if done.returncode:
+        raise _failure(f"What {plugin.name} needs does not go with what is installed, or cannot be had", done)
+    items = json.loads(report.read_text())["install"]
+    lines = [_pinned(item) for item in items if _name(item) != plugin.name]
+    return [_download(pip, folder, line) for line in lines]
+
+
+def _name(item: dict[str, dict[str, str]]) -> str:
+    return item["metadata"]["name"].lower().replace("_", "-").replace(".", "-")
+
+
+def _pinned(item: dict[str, dict[str, str]]) -> str:
+    return f"{item['metadata']['name']}=={item['metadata']['version']}"
+
+
+def _download(pip: Pip, folder: Path, pinned: str) -> Wheel:
+    return read_wheel(_fetched(pip, folder, "download", *_wheels_only(folder), "--no-deps", pinned))
+
+
+def _failure(what: str, done: subprocess.CompletedProcess[str]) -> PluginError:
+    said = list(dict.fromkeys(line.strip() for line in _SAID.findall(done.stdout + "\n" + done.stderr)))
+    detail = " / ".join(said[:6]) or done.stderr.strip()[-500:] or "pip did not say why"
+    return PluginError(
+        f"{what}. pip says: {detail}",
+        hint="Look at the name and at the network. From an index only wheels are taken; a project's folder is built.",
+    )

@@ -1,0 +1,79 @@
+"""Finding a pip that can install here, and running it. Decides nothing about what is installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from trunkline.errors import PluginError
+
+PATIENCE = 900.0
+"""Seconds that one run of pip may take; large wheels on slow lines are slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pip:
+    """A pip for this Python. ``options`` are put behind the verb of whatever looks for packages."""
+
+    command: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+    def fetch(self, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run a verb that looks for packages. The result may be a failure."""
+        return self.run(verb, *self.options, *arguments)
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run pip with nothing to read. The result may be a failure."""
+        environ = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
+        return subprocess.run(
+            [*self.command, *arguments],
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+
+
+def find_pip(*options: str) -> Pip:
+    """A pip that works: this environment's, that of the Python which made it, one on the path, or uv's.
+
+    Raises:
+        PluginError: there is none.
+    """
+    if _has_pip():
+        return Pip((sys.executable, "-m", "pip"), options)
+    for command in _others():
+        pip = Pip(command, options)
+        try:
+            if pip.run("--version").returncode == 0:
+                return pip
+        except OSError:
+            continue
+    raise PluginError(
+        "Installing needs pip or uv, and neither is here.",
+        hint="Install one (Debian: sudo apt install python3-pip), or make the environment anew with pip in it.",
+    )
+
+
+def _has_pip() -> bool:
+    try:
+        return find_spec("pip.__main__") is not None
+    except ImportError:
+        return False
+
+
+def _others() -> Iterator[tuple[str, ...]]:
+    here = ("--python", sys.executable)
+    base = getattr(sys, "_base_executable", sys.executable)
+    if base != sys.executable:
+        yield (base, "-m", "pip", *here)
+    for name in ("pip3", "pip"):
+        if found := shutil.which(name):
+            yield (found, *here)
+    if uv := shutil.which("uv"):
+        yield (uv, "tool", "run", "pip", *here)

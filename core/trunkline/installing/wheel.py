@@ -1,0 +1,129 @@
+"""What a wheel is and holds, read from its archive. None of its code is run or imported."""
+
+import configparser
+import hashlib
+import re
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from email.parser import HeaderParser
+from pathlib import Path, PurePosixPath
+
+from trunkline.errors import PluginError
+from trunkline.hookspecs import PROJECT
+from trunkline.plugins.asks import MANIFEST, Asks, read
+from trunkline.plugins.finding import normal
+
+_HOOK = re.compile(rf"^\s*def {PROJECT}_(\w+)", re.MULTILINE)
+_EFFECT = re.compile(r"""effect\s*=\s*["'](\w+)["']""")
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    """A wheel. ``places`` are the files that installing it writes; ``points`` its entry points by group and name.
+
+    ``asks`` is what its manifest says, None without one; ``seen`` are hooks and effects that stand in its source.
+    """
+
+    file: Path
+    name: str
+    version: str
+    summary: str
+    requires: tuple[str, ...]
+    points: dict[str, dict[str, str]]
+    places: tuple[Path, ...]
+    modules: frozenset[str]
+    asks: Asks | None
+    seen: Asks
+
+    @property
+    def sha256(self) -> str:
+        """The archive's hash."""
+        return hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+    @property
+    def is_plugin(self) -> bool:
+        """Whether Trunkline would load it."""
+        return PROJECT in self.points
+
+
+def read_wheel(file: Path) -> Wheel:
+    """Read a wheel. Raises PluginError when it is none, or its manifest cannot be understood."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return _read(file, archive)
+    except (OSError, zipfile.BadZipFile, KeyError, ValueError, configparser.Error) as error:
+        raise PluginError(
+            f"{file.name} is no wheel that can be read: {error}.", hint="Build it again."
+        ) from error
+
+
+def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:
+    names = [name for name in archive.namelist() if not name.endswith("/")]
+    (info,) = {part for name in names if (part := name.split("/")[0]).endswith(".dist-info")}
+    metadata = HeaderParser().parsestr(archive.read(f"{info}/METADATA").decode())
+    points = _points(archive, f"{info}/entry_points.txt", names)
+    source = "\n".join(archive.read(name).decode(errors="replace") for name in names if name.endswith(".py"))
+    name = normal(metadata["Name"])
+    return Wheel(
+        file=file,
+        name=name,
+        version=metadata["Version"],
+        summary=metadata.get("Summary", ""),
+        requires=tuple(metadata.get_all("Requires-Dist", ())),
+        points=points,
+        places=tuple(_places(names, points)),
+        modules=frozenset(_modules(names)),
+        asks=_asks(archive, names, points, name),
+        seen=_seen(source),
+    )
+
+
+def _points(archive: zipfile.ZipFile, file: str, names: list[str]) -> dict[str, dict[str, str]]:
+    parser = configparser.ConfigParser(delimiters=("=",), interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]  # names are told apart by case
+    if file in names:
+        parser.read_string(archive.read(file).decode())
+    return {group: dict(parser[group]) for group in parser.sections()}
+
+
+def _asks(
+    archive: zipfile.ZipFile, names: list[str], points: dict[str, dict[str, str]], owner: str
+) -> Asks | None:
+    packages = {
+        point.partition(":")[0].strip().partition(".")[0] for point in points.get(PROJECT, {}).values()
+    }
+    for package in sorted(packages):
+        if (manifest := f"{package}/{MANIFEST}") in names:
+            return read(archive.read(manifest).decode(errors="replace"), owner)
+    return None
+
+
+def _seen(source: str) -> Asks:
+    effects = [effect for effect in ("read", "write", "send", "exec") if effect in _EFFECT.findall(source)]
+    return Asks(hooks=tuple(sorted(set(_HOOK.findall(source)))), effects=tuple(effects))  # type: ignore[arg-type]
+
+
+def _inside(name: str) -> tuple[str, PurePosixPath]:
+    """Where a file of the archive goes: a key of sysconfig's paths, and the path below it."""
+    first, *rest = name.split("/")
+    if first.endswith(".data") and len(rest) > 1:
+        return ("include" if rest[0] == "headers" else rest[0]), PurePosixPath(*rest[1:])
+    return "purelib", PurePosixPath(name)
+
+
+def _places(names: list[str], points: dict[str, dict[str, str]]) -> list[Path]:
+    paths = sysconfig.get_paths()
+    found = [Path(paths[key]) / below for key, below in map(_inside, names)]
+    scripts = [name for group in ("console_scripts", "gui_scripts") for name in points.get(group, ())]
+    return found + [Path(paths["scripts"]) / script for script in scripts]
+
+
+def _modules(names: list[str]) -> set[str]:
+    """The names at the top of what can be imported, ``.pth`` files with their ending."""
+    found = set()
+    for key, below in map(_inside, names):
+        top = below.parts[0]
+        if key in ("purelib", "platlib") and not top.endswith(".dist-info"):
+            found.add(top if top.endswith(".pth") else top.partition(".")[0])
+    return found

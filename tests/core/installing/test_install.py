@@ -1,0 +1,205 @@
+"""Installing plugins: what is shown, who must agree, what is pinned, and what is refused whoever agrees."""
+
+import hashlib
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from .conftest import Place
+
+pytestmark = pytest.mark.timeout(300)
+
+MARKS = "from pathlib import Path\nPath({0!r}).touch()\n"
+
+
+def test_what_it_asks_for_is_shown_and_what_came_is_pinned(place: Place) -> None:
+    """A wheel with all that it asks for; afterwards it takes part, by version and hash in plugins.toml."""
+    file = place.tool("sky")
+    done = place.install(file, "--yes")
+    assert done.returncode == 0, done.stderr
+    for line in (
+        "acme-sky 1.0, from a wheel",
+        "hooks      tools",
+        "effects    read",
+        "sky.example",
+        "SKY_KEY",
+    ):
+        assert line in done.stdout, done.stdout
+    assert place.plugins()["acme-sky"]["status"] == "loaded"
+    pin = tomllib.loads((place.home / "plugins.toml").read_text())["acme-sky"]
+    assert pin["version"] == "1.0" and pin["sha256"] == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert pin["agreed"]["effects"] == ["read"] and str(place.wheels) not in str(pin)
+    said = place.trunkline(
+        "say", "/tool sky_look", TRUNKLINE_MONITOR__ENGINE_PORT="0", TRUNKLINE_GATEWAY__PORT="0"
+    )
+    assert "seen by sky" in said.stdout, said.stderr
+
+
+def test_without_a_terminal_and_a_yes_nothing_is_installed_or_run(place: Place, tmp_path: Path) -> None:
+    """What it asks for is shown all the same, none of its code has run, and the exit status says no."""
+    mark = tmp_path / "imported"
+    place.tool("sky", files={"acme_sky/__init__.py": MARKS.format(str(mark))})
+    done = place.install("acme-sky")
+    assert (
+        done.returncode == 1 and "Nobody is here to agree" in done.stderr and "effects    read" in done.stdout
+    )
+    assert not place.has("acme_sky") and not mark.exists() and not (place.home / "plugins.toml").exists()
+
+
+def test_a_person_agrees_at_the_terminal(place: Place, at_terminal: Callable[..., str]) -> None:
+    """Enter means no; y means yes."""
+    file = str(place.tool("sky"))
+    assert "Nothing was installed." in at_terminal("", "plugins", "install", file, "--no-index")
+    assert not place.has("acme_sky")
+    assert "Installed acme-sky 1.0." in at_terminal("y", "plugins", "install", file, "--no-index")
+    assert place.has("acme_sky")
+
+
+def test_a_plugin_that_declares_nothing_needs_a_plain_yes(
+    place: Place, at_terminal: Callable[..., str]
+) -> None:
+    """--yes alone does not take it, nor does y: its name has to be typed, and what its source shows is shown."""
+    file = place.tool("sky", effect="exec", manifest=None)
+    refused = place.install(file, "--yes")
+    assert refused.returncode == 1 and "--yes --undeclared" in refused.stderr
+    assert "Seen in its source: tools, exec." in refused.stdout
+    assert "Nothing was installed." in at_terminal("y", "plugins", "install", str(file), "--no-index")
+    assert "Installed acme-sky" in at_terminal("acme-sky", "plugins", "install", str(file), "--no-index")
+
+
+def test_what_comes_along_goes_along_unless_it_is_needed(place: Place) -> None:
+    """A dependency is shown, pinned, and removed with the last plugin that needs it."""
+    place.wheel("acme-sextant", {"acme_sextant.py": ""})
+    for name in ("sky", "sea"):
+        place.tool(name, requires=("acme-sextant>=1",))
+    assert "brings     acme-sextant 1.0" in place.install("acme-sky==1.0", "--yes").stdout
+    assert place.install("acme-sea", "--yes").returncode == 0
+    gone = place.trunkline("plugins", "remove", "sky", "--yes")
+    assert gone.returncode == 0 and "This removes acme-sky." in gone.stdout, gone.stdout + gone.stderr
+    assert place.has("acme_sextant") and not place.has("acme_sky")
+    assert (
+        "This removes acme-sea, acme-sextant." in place.trunkline("plugins", "remove", "sea", "--yes").stdout
+    )
+    assert not place.has("acme_sextant") and not place.has("acme_sea")
+    assert tomllib.loads((place.home / "plugins.toml").read_text()) == {}
+
+
+def test_a_newer_version_is_looked_at_anew(place: Place) -> None:
+    """It takes the earlier one's place when somebody agrees; put in behind the platform's back, it is not loaded."""
+    place.install(place.tool("sky"), "--yes")
+    newer = place.tool("sky", effect="exec", manifest='hooks = ["tools"]\neffects = ["exec"]', version="2.0")
+    (packages,) = place.python.parent.parent.glob("lib/python*/site-packages")
+    (packages / "acme_sky" / "trunkline-plugin.toml").write_text('hooks = ["tools"]\neffects = ["exec"]')
+    found = place.plugins()["acme-sky"]
+    assert found["status"] == "failed" and "more than was agreed to: effects exec" in found["reason"]
+    done = place.install(newer, "--yes")
+    assert "replaces   1.0" in done.stdout and done.returncode == 0, done.stderr
+    assert (
+        place.plugins()["acme-sky"]["version"] == "2.0" and place.plugins()["acme-sky"]["status"] == "loaded"
+    )
+
+
+def attack(place: Place, kind: str) -> str | Path:
+    """A distribution that would harm the platform or somebody else by being installed."""
+    match kind:
+        case "needs another version":
+            return place.tool("sky", requires=("msgspec<0.1",))
+        case "brings one that needs another version":
+            place.wheel("acme-sextant", {"acme_sextant.py": ""}, requires=("msgspec<0.1",))
+            return place.tool("sky", requires=("acme-sextant",))
+        case "is called like the platform's":
+            return place.wheel(
+                "trunkline-files", {"trunkline_sky.py": ""}, point="trunkline_sky", version="9.0"
+            )
+        case "brings another's module":
+            return place.tool("sky", files={"msgspec/__init__.py": "stolen = True"})
+        case "brings the platform's module":
+            return place.tool("sky", files={"trunkline/__init__.py": "stolen = True"})
+        case "runs at every start":
+            return place.tool("sky", files={"acme.pth": "import acme_sky"})
+        case "is imported at every start":
+            return place.tool("sky", files={"sitecustomize.py": ""})
+        case "takes a program's place":
+            return place.tool("sky", scripts="python = acme_sky:main")
+        case "writes beside":
+            return place.tool("sky", files={"acme_sky-1.0.data/data/bin/python": "#!/bin/sh"})
+        case "is no plugin":
+            return place.wheel("acme-sky", {"acme_sky.py": ""})
+        case "is no wheel":
+            (place.wheels / "acme_sky-1.0-py3-none-any.whl").write_text("no archive")
+            return place.wheels / "acme_sky-1.0-py3-none-any.whl"
+        case "has a manifest that cannot be understood":
+            return place.tool("sky", manifest="hooks = tools")
+        case "is an address":
+            return "acme-sky @ https://sky.example/acme_sky-1.0-py3-none-any.whl"
+        case _:
+            return "acme-nowhere"
+
+
+SAID = {
+    "needs another version": "acme-sky 1.0 needs msgspec<0.1 (here is ",
+    "brings one that needs another version": "acme-sextant 1.0 depends on msgspec<0.1",
+    "is called like the platform's": "trunkline-files belongs to the platform",
+    "brings another's module": "brings a module msgspec, which is here already",
+    "brings the platform's module": "brings a module trunkline, which is here already",
+    "runs at every start": "at the start of every Python of this environment (acme.pth)",
+    "is imported at every start": "(sitecustomize)",
+    "takes a program's place": "would overwrite python in",
+    "writes beside": "would overwrite python in",
+    "is no plugin": "is no plugin: it has no entry point",
+    "is no wheel": "is no wheel that can be read",
+    "has a manifest that cannot be understood": "cannot be understood",
+    "is an address": "is not installed from an address",
+    "is not there": "acme-nowhere cannot be had",
+}
+
+
+@pytest.mark.parametrize("kind", SAID)
+def test_whatever_harms_others_by_being_installed_is_refused(place: Place, kind: str) -> None:
+    """Whoever says yes: one sentence says what, with names, and nothing is installed."""
+    (packages,) = place.python.parent.parent.glob("lib/python*/site-packages")
+    before = sorted(packages.iterdir())
+    done = place.install(attack(place, kind), "--yes", "--undeclared")
+    assert done.returncode == 1 and SAID[kind] in done.stderr, done.stderr
+    assert "Traceback" not in done.stderr and "Hint:" in done.stderr
+    assert sorted(packages.iterdir()) == before and not (place.home / "plugins.toml").exists()
+
+
+def test_without_pip_it_says_what_to_do(place: Place, tmp_path: Path) -> None:
+    """An environment made without pip, on a machine that has none, is told in one sentence."""
+    broken = tmp_path / "broken" / "pip"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").touch()
+    done = place.trunkline("plugins", "install", "acme-sky", PYTHONPATH=str(broken.parent), PATH="/nowhere")
+    assert done.returncode == 1 and "Installing needs pip or uv, and neither is here." in done.stderr
+
+
+def test_disable_and_enable_keep_the_rest_of_the_file(place: Place) -> None:
+    """Comments and other settings stay as they were; a disabled plugin is not loaded."""
+    place.home.mkdir()
+    settings = place.home / "trunkline.toml"
+    settings.write_text("# mine\n[gateway]\nport = 9000  # not 8420\n")
+    assert place.trunkline("plugins", "disable", "dice").returncode == 0
+    assert place.plugins()["trunkline-dice"]["status"] == "disabled"
+    assert "disabled already" in place.trunkline("plugins", "disable", "trunkline-dice").stdout
+    assert place.trunkline("plugins", "enable", "trunkline_dice").returncode == 0
+    assert place.plugins()["trunkline-dice"]["status"] == "loaded"
+    assert "# mine\n[gateway]\nport = 9000  # not 8420\n" in settings.read_text()
+
+
+def test_a_plugin_that_is_needed_stays(place: Place) -> None:
+    """One that is required, keeps the memory, or came another way is not taken out; a wrong name gets the near one."""
+    place.home.mkdir()
+    (place.home / "trunkline.toml").write_text(
+        '[plugins]\nrequired = ["files"]\n[memory]\nstore = "trunkline-onefile"\n'
+    )
+    for arguments, said in {
+        ("disable", "files"): "is in [plugins] required",
+        ("disable", "onefile"): "keeps the memory",
+        ("remove", "dice", "--yes"): "was not installed with",
+        ("disable", "dcie"): "dice",
+    }.items():
+        done = place.trunkline("plugins", *arguments)
+        assert done.returncode == 1 and said in done.stderr, (arguments, done.stderr)
