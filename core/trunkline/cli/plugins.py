@@ -8,6 +8,7 @@ from trunkline.cli import installing
 from trunkline.cli.command import Group
 
 if TYPE_CHECKING:
+    from trunkline.cli.scaffold import Kind
     from trunkline.plugins import LoadReport
 
 EXAMPLES = """
@@ -16,6 +17,19 @@ trunkline plugins install trunkline-weather
 trunkline plugins disable weather
 trunkline plugins new tool weather
 """
+
+NEW = """
+trunkline plugins new tool weather
+trunkline plugins new channel doorbell --into ~/code
+"""
+
+THEN = {
+    "tool": 'trunkline plugins list, and in "trunkline chat": /tool {module}_hello',
+    "channel": 'name it in trunkline.toml: [channels] enabled = ["terminal", "{name}"]',
+    "adapter": 'choose it in trunkline.toml: [runtime] provider_adapter = "{name}"',
+    "store": 'choose it in trunkline.toml: [memory] store = "trunkline-{name}"',
+}
+"""What to do with a new plugin, once it is installed."""
 
 
 @click.group(cls=Group, examples=EXAMPLES)
@@ -65,21 +79,19 @@ def _hooks(names: tuple[str, ...]) -> str:
     return ", ".join(name.removeprefix("trunkline_") for name in names) or "-"
 
 
-@command.command(
-    "new", examples="trunkline plugins new tool weather\ntrunkline plugins new tool weather --to ~/code"
-)
-@click.argument("kind", type=click.Choice(["tool"]))
+@command.command("new", examples=NEW)
+@click.argument("kind", type=click.Choice(["tool", "channel", "adapter", "store"]))
 @click.argument("name")
-@click.option("--to", default=".", type=click.Path(), help="The folder in which to make it.  [default: here]")
-def new_plugin(kind: str, name: str, to: str) -> None:
-    """Write a working package for a plugin called NAME, with a test that passes."""
+@click.option(
+    "--into", default=".", type=click.Path(), help="The folder in which to make it.  [default: here]"
+)
+def new_plugin(kind: "Kind", name: str, into: str) -> None:
+    """Write a working package for a plugin called NAME, with tests that pass."""
     from pathlib import Path
 
-    from trunkline.cli.scaffold import write_tool_plugin
+    from trunkline.cli.scaffold import write_plugin
 
-    made = write_tool_plugin(name, Path(to).expanduser())
+    made = write_plugin(kind, name, Path(into).expanduser())
     click.echo(f"Made {made}")
     click.echo(f"Try it:  pip install -e {made} && pytest {made}")
-    click.echo(
-        f'Then:    trunkline plugins list, and in "trunkline chat": /tool {name.replace("-", "_")}_hello'
-    )
+    click.echo(f"Then:    {THEN[kind].format(name=name, module=name.replace('-', '_'))}")

@@ -1,122 +1,67 @@
-"""The files of a new plugin. Text only; the command is in ``plugins.py``."""
+"""The files of a new plugin: a copy of ``templates/<kind>``, in which everything called sample gets the new name.
+
+The templates are whole packages that work as they are, so the tests of the platform can run them.
+"""
 
 import re
+from collections.abc import Iterator
+from importlib import metadata
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Literal, get_args
 
 from trunkline.errors import PluginError, StorageError
 
+Kind = Literal["tool", "channel", "adapter", "store"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-
-PYPROJECT = """\
-[build-system]
-requires = ["hatchling"]
-build-backend = "hatchling.build"
-
-[project]
-name = "trunkline-{name}"
-version = "0.1.0"
-description = "The {name} tool for Trunkline"
-readme = "README.md"
-requires-python = ">=3.11"
-dependencies = ["trunkline"]
-
-[project.entry-points.trunkline]
-{name} = "trunkline_{module}"
-
-[tool.hatch.build.targets.wheel]
-packages = ["src/trunkline_{module}"]
-"""
-
-MODULE = '''\
-"""The {name} tool: says hello. Put your own in its place."""
-
-import trunkline
+LONGEST = 40
+CACHES = ("__pycache__", ".")
+"""How the folders begin that running a template leaves behind."""
 
 
-@trunkline.tool(effect="read")
-def {module}_hello(who: str = "world") -> str:
-    """Say hello to somebody.
-
-    Args:
-        who: Whom to greet.
-    """
-    return f"Hello, {{who}}!"
-
-
-@trunkline.hookimpl
-def trunkline_tools():
-    """What this plugin adds."""
-    return [{module}_hello]
-'''
-
-TEST = '''\
-"""The {name} plugin, seen from outside."""
-
-import pytest
-import trunkline_{module}
-from trunkline.testing.contexts import tool_context
-
-
-@pytest.fixture
-def anyio_backend():
-    return "asyncio"
-
-
-@pytest.mark.anyio
-async def test_says_hello_to_whom_it_is_told(tmp_path):
-    """The tool greets the person that the model names."""
-    (tool,) = trunkline_{module}.trunkline_tools()
-    assert await tool(tool_context(tmp_path), {{"who": "Ada"}}) == "Hello, Ada!"
-
-
-def test_describes_itself_to_the_model():
-    """The signature is the schema, the docstring the description."""
-    (tool,) = trunkline_{module}.trunkline_tools()
-    assert tool.spec.name == "{module}_hello"
-    assert tool.spec.description == "Say hello to somebody."
-    assert "who" in tool.spec.parameters["properties"]
-'''
-
-README = """\
-# trunkline-{name}
-
-A tool for Trunkline agents.
-
-* `pip install -e .` makes it known; `trunkline plugins list` shows it.
-* `pytest` runs its tests.
-* In `trunkline chat` without a model: `/tool {module}_hello who=Ada`.
-"""
-
-FILES = {
-    "pyproject.toml": PYPROJECT,
-    "README.md": README,
-    "src/trunkline_{module}/__init__.py": MODULE,
-    "tests/test_{module}.py": TEST,
-}
-
-
-def write_tool_plugin(name: str, folder: Path) -> Path:
+def write_plugin(kind: Kind, name: str, folder: Path) -> Path:
     """Write the package ``trunkline-<name>`` into ``folder`` and return where it lies.
 
     Raises:
         PluginError: the name cannot be a package's name.
         StorageError: something is there already, or the folder cannot be written.
     """
-    if NAME.fullmatch(name) is None:
+    if NAME.fullmatch(name) is None or len(name) > LONGEST:
         raise PluginError(
-            f"A plugin cannot be called {name!r}.", hint="Use lower-case words with dashes: my-tool."
+            f"A plugin cannot be called {name!r}.",
+            hint=f"Use lower-case words with dashes, {LONGEST} letters at most: my-{kind}.",
         )
+    if any(True for _ in metadata.Distribution.discover(name=f"trunkline-{name}")):
+        raise PluginError(f"There is a plugin trunkline-{name} already.", hint="Choose another name.")
     root = folder / f"trunkline-{name}"
     if root.exists():
         raise StorageError(f"{root} is there already.", hint="Choose another name or folder.")
-    words = {"name": name, "module": name.replace("-", "_")}
     try:
-        for path, text in FILES.items():
-            target = root / path.format(**words)
+        for path, text in _files(files("trunkline.cli") / "templates" / kind):
+            target = root / _named(path, name)
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text.format(**words), encoding="utf-8")
+            target.write_text(_named(text, name), encoding="utf-8")
     except OSError as error:
         raise StorageError(
             f"{root} cannot be written: {error.strerror}.", hint="Choose another folder."
         ) from error
     return root
+
+
+def _files(folder: Traversable, below: str = "") -> Iterator[tuple[str, str]]:
+    for item in folder.iterdir():
+        if item.is_dir() and not item.name.startswith(CACHES):
+            yield from _files(item, f"{below}{item.name}/")
+        elif item.is_file():
+            yield below + item.name, item.read_text(encoding="utf-8")
+
+
+def _named(text: str, name: str) -> str:
+    """The text of a template with the plugin's name in it: as a class, as a module, and as people write it."""
+    module = name.replace("-", "_")
+    text = text.replace("Sample", "".join(map(str.capitalize, name.split("-"))))
+    text = re.sub(r"(?<=_)sample|sample(?=_)", module, text)
+    return text.replace("sample", name)

@@ -1,11 +1,12 @@
 """``trunkline plugins``: what is there, and a package to begin with."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+
+import pytest
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -27,25 +28,45 @@ def test_plugins_are_listed_with_why_one_is_not_loaded(trunkline: Run, tmp_path:
     assert "PLUGIN" in table and "broken is failed:" in table
 
 
-def test_a_new_tool_plugin_passes_its_own_tests(
+@pytest.mark.timeout(300)
+def test_a_new_plugin_of_each_kind_is_green_as_generated(
     trunkline: Run, tmp_path: Path, environ: dict[str, str]
 ) -> None:
-    """The package works as generated."""
-    done = trunkline("plugins", "new", "tool", "rain-gauge", "--to", str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    root = tmp_path / "trunkline-rain-gauge"
-    assert {"pyproject.toml", "README.md"} <= {path.name for path in root.iterdir()}
-    tested = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(root)],
-        env={**environ, "PYTHONPATH": os.pathsep.join([str(root / "src")])}, cwd=root,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert tested.returncode == 0, tested.stdout + tested.stderr
-    assert "2 passed" in tested.stdout
+    """Installed with pip as it came, it passes its contract suite, ruff and mypy --strict, and takes part."""
+    owners = [f"trunkline-rain-{kind}" for kind in ("tool", "channel", "adapter", "store")]
+    for owner in owners:
+        done = trunkline("plugins", "new", owner.split("-")[2], owner[10:], "--into", str(tmp_path))
+        assert done.returncode == 0 and "Try it:" in done.stdout, done.stderr
+        there = {path.name for path in (tmp_path / owner).rglob("*")}
+        assert {"pyproject.toml", "README.md"} <= there and not [name for name in there if "ample" in name]
+    site = tmp_path / "site"
+    pip = ("pip", "install", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--target", str(site))
+    for tool in (
+        (*pip, *(str(tmp_path / owner) for owner in owners)),
+        ("pytest", "-q", "-p", "no:cacheprovider", "--import-mode=importlib", *owners),
+        ("ruff", "check", *owners),
+        ("ruff", "format", "--check", *owners),
+        ("mypy", "--strict", *owners),
+    ):
+        run = subprocess.run(
+            [sys.executable, "-m", *tool], env={**environ, "PYTHONPATH": str(site)}, cwd=tmp_path,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert run.returncode == 0, run.stdout + run.stderr
+    listed = json.loads(trunkline("plugins", "list", "--json", env={"PYTHONPATH": str(site)}).stdout)
+    states = {one["owner"]: one["status"] for one in listed["plugins"]}
+    assert [states[owner] for owner in owners] == ["loaded"] * 4 and not listed["troubles"], listed
 
 
-def test_a_new_plugin_never_overwrites(trunkline: Run, tmp_path: Path) -> None:
-    """What is there stays."""
-    trunkline("plugins", "new", "tool", "rain", "--to", str(tmp_path))
-    again = trunkline("plugins", "new", "tool", "rain", "--to", str(tmp_path))
-    assert again.returncode == 1 and "is there already" in again.stderr
+def test_a_new_plugin_never_overwrites_and_takes_no_name(trunkline: Run, tmp_path: Path) -> None:
+    """What is there stays; a name that is no package's, or that somebody has, is refused with the cure."""
+    trunkline("plugins", "new", "tool", "rain", "--into", str(tmp_path))
+    for name, said in {
+        "rain": "is there already",
+        "files": "a plugin trunkline-files already",
+        "Rain": "cannot be called 'Rain'",
+        "../rain": "cannot be called",
+        "rain_gauge": "lower-case words with dashes",
+    }.items():
+        again = trunkline("plugins", "new", "tool", name, "--into", str(tmp_path))
+        assert again.returncode == 1 and said in again.stderr and "Hint:" in again.stderr, again.stderr

@@ -1,0 +1,37 @@
+"""The sample adapter does what every adapter must, as far as it can yet."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import ClassVar
+
+import pytest
+from trunkline import Message, ModelRequest
+from trunkline.testing.adapter_suite import (
+    PROGRAMS,
+    SENTENCE,
+    AdapterContract,
+    Situation,
+    SituationName,
+)
+
+from trunkline_sample import SampleAdapter
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Trunkline runs on asyncio."""
+    return "asyncio"
+
+
+class TestSample(AdapterContract):
+    """The contract. Does your vendor speak OpenAI's protocol? Inherit
+    ``ScriptedProviderContract`` instead, and nothing is lacking."""
+
+    counts = False
+    lacks: ClassVar = dict.fromkeys(PROGRAMS.keys() - {"text"}, "nobody is asked yet")
+
+    @asynccontextmanager
+    async def situation(self, name: SituationName) -> AsyncIterator[Situation]:
+        """Bring a situation about."""
+        asked = Message(id="msg_1", role="user", content=SENTENCE)
+        yield Situation(SampleAdapter(), ModelRequest(messages=(asked,)))

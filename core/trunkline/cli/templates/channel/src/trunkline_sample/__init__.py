@@ -1,0 +1,45 @@
+"""The sample channel: answers files in a folder. Put your own service in its place."""
+
+from collections.abc import AsyncGenerator, Iterable
+from pathlib import Path
+
+import anyio
+import trunkline
+
+PAUSE = 0.2
+"""Seconds between two looks."""
+
+
+class SampleChannel(trunkline.LetterChannel):
+    """Takes NAME.in and writes NAME.out."""
+
+    name = "sample"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(notes=folder / "conversations.json")
+        self._folder = folder
+
+    async def letters(self) -> AsyncGenerator[trunkline.Letter, None]:
+        """What people have written and was not answered yet."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        while True:
+            for file in sorted(self._folder.glob("*.in")):
+                if text := file.read_text():
+                    name = f"{file.name} {file.stat().st_mtime_ns}"
+                    yield trunkline.Letter(name, text, origin=file)
+            await anyio.sleep(PAUSE)
+
+    async def show(self, letter: trunkline.Letter, text: str, *, done: bool) -> None:
+        """Write the answer; at its end the letter is out of the way."""
+        assert isinstance(letter.origin, Path)
+        letter.origin.with_suffix(".out").write_text(text)
+        if done:
+            letter.origin.unlink()
+
+
+@trunkline.hookimpl
+def trunkline_channels(
+    settings: trunkline.PluginSettings,
+) -> Iterable[trunkline.Channel]:
+    """What this plugin adds."""
+    return [SampleChannel(settings.home / "sample")]

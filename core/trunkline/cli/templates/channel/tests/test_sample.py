@@ -1,0 +1,37 @@
+"""The sample channel does what every channel must."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from trunkline.testing.channel_suite import ChannelSuite, Person
+
+from trunkline_sample import SampleChannel
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    """Trunkline runs on asyncio."""
+    return "asyncio"
+
+
+class TestSample(ChannelSuite):
+    """The contract. The suite plays the person."""
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> None:
+        self.folder = tmp_path
+
+    @asynccontextmanager
+    async def person(self) -> AsyncIterator[Person]:
+        """How a person says something, and what they see."""
+
+        async def say(text: str) -> None:
+            number = len(list(self.folder.iterdir()))
+            (self.folder / f"{number}.in").write_text(text)
+
+        def seen() -> str:
+            return "\n".join(out.read_text() for out in self.folder.glob("*.out"))
+
+        yield Person(SampleChannel(self.folder), say, seen)

@@ -1,0 +1,46 @@
+"""The sample store: memory as lines of one file. Put your own place in its stead."""
+
+import os
+from collections.abc import Iterable, Iterator
+from fcntl import LOCK_EX, LOCK_NB, flock
+from pathlib import Path
+
+import trunkline
+
+
+class SampleStore(trunkline.LogStore):
+    """Keeps one line for each change."""
+
+    def load(self, root: Path) -> Iterator[trunkline.MemoryRecord]:
+        """Every record, oldest first."""
+        self._file = (root / "sample.jsonl").open("a+b")
+        flock(self._file, LOCK_EX | LOCK_NB)
+        self._file.seek(0)
+        whole = 0
+        for line in self._file:
+            if not line.endswith(b"\n"):  # a power cut: nobody was told that it is kept
+                break
+            whole += len(line)
+            yield trunkline.MemoryRecord.decode(line)
+        self._file.truncate(whole)
+
+    def keep(self, record: trunkline.MemoryRecord) -> None:
+        """Put one at the end; it is on disk when this returns."""
+        end = self._file.seek(0, os.SEEK_END)
+        try:
+            self._file.write(record.encode() + b"\n")
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError:
+            self._file.truncate(end)
+            raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+@trunkline.hookimpl
+def trunkline_memory_stores() -> Iterable[trunkline.MemoryStore]:
+    """What this plugin adds."""
+    return [SampleStore()]
