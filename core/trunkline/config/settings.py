@@ -48,12 +48,15 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[gateway]``: where people and programs come in. Port 0 takes any free one.
 
+    ``head_timeout`` and ``body_timeout`` are how long the head and the body of a request may take to come.
     ``metrics`` says who may read ``/metrics``: whoever has the token, anybody (``open``), or nobody (``off``).
     """
 
     host: str = "127.0.0.1"
     port: Port = 8420
     max_content: Count = 1_000_000
+    head_timeout: Seconds = 10.0
+    body_timeout: Seconds = 60.0
     default_block: BlockName = "main"
     metrics: Literal["token", "open", "off"] = "token"
 
@@ -62,12 +65,14 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[monitor]``: the resident agents.
 
     ``model_silence`` and ``tool_silence`` are how long a model or tool may say nothing before it counts as gone,
-    ``coalesce`` how long text is gathered before it is shown, ``concurrency`` how many turns run at once.
+    ``max_answer`` how much it may say in one call, ``coalesce`` how long text is gathered before it is shown,
+    ``concurrency`` how many turns run at once.
     """
 
     engine_port: Port = 8421
     bootstrap: str = "Read AGENT.md for your instructions."
     model_silence: Seconds = 120.0
+    max_answer: Count = 4_000_000
     tool_silence: Seconds = 5.0
     coalesce: Delay = 0.015
     concurrency: Count = 256

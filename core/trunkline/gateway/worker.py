@@ -34,6 +34,7 @@ class GatewayWorker(Worker):
         from trunkline.gateway.http.app import Parts, build_app
         from trunkline.gateway.http.metrics import Metrics
         from trunkline.gateway.http.server import HttpServer
+        from trunkline.runtime.patience import patient
 
         context, settings = self.context, self.context.config.settings.gateway
         turns = Turns(context.bus)
@@ -67,7 +68,8 @@ class GatewayWorker(Worker):
             metrics_for=settings.metrics,
         )
         self._closing = parts.closing
-        self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port)
+        patience = patient(settings.head_timeout, settings.body_timeout)
+        self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port, patience)
         self.resources.callback(self._server.release)
         self.address = self._server.address
         with anyio.move_on_after(FIRST_SECONDS):

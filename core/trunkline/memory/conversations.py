@@ -32,7 +32,9 @@ _BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _CONVERSATION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PATH = re.compile(rf"blocks/({_BLOCK.pattern})/conversations/({_CONVERSATION.pattern})\.jsonl")
 TITLE_LETTERS = 60
-CACHE_BYTES = 32 * 1024 * 1024
+CACHE_BYTES = 24 * 1024 * 1024
+HELD, HELD_MESSAGE = 2_000, 1_000
+"""Bytes that a conversation and a message take in memory besides their text, about: many are a few words long."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,6 +82,11 @@ class Conversation:
     def begun(cls, header: Header, messages: list[Message], text: bytes) -> "Conversation":
         """One that was just written."""
         return cls(header, messages, list(range(2, 2 + len(messages))), text)
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes in memory: the text as the file has it and as the messages do."""
+        return HELD + HELD_MESSAGE * len(self.messages) + 2 * len(self.text)
 
     @property
     def summary(self) -> ConversationSummary:
@@ -144,7 +151,8 @@ def title_of(messages: Iterable[Message]) -> str | None:
 
 
 class ConversationCache:
-    """Parsed conversations by the blob they were read from; the least used go first. Safe between threads."""
+    """Parsed conversations by the blob they were read from, up to ``limit`` bytes of memory; the least used go first.
+    Safe between threads."""
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self._limit = limit
@@ -164,10 +172,7 @@ class ConversationCache:
         """Keep a conversation."""
         with self._lock:
             self._drop(blob)
-            self._held[blob] = conversation
-            self._bytes += len(conversation.text)
-            while self._bytes > self._limit and len(self._held) > 1:
-                self._drop(next(iter(self._held)))
+            self._keep(blob, conversation)
 
     def grown(self, old: str, new: str, added: list[Message], tail: bytes) -> None:
         """The conversation of blob ``old`` got longer and is now blob ``new``."""
@@ -176,13 +181,18 @@ class ConversationCache:
             if conversation is None:
                 return
             conversation.grow(added, tail)
-            self._held[new] = conversation
-            self._bytes += len(conversation.text)
+            self._keep(new, conversation)
+
+    def _keep(self, blob: str, conversation: Conversation) -> None:
+        self._held[blob] = conversation
+        self._bytes += conversation.weight
+        while self._bytes > self._limit and len(self._held) > 1:
+            self._drop(next(iter(self._held)))
 
     def _drop(self, blob: str) -> Conversation | None:
         found = self._held.pop(blob, None)
         if found is not None:
-            self._bytes -= len(found.text)
+            self._bytes -= found.weight
         return found
 
 

@@ -24,7 +24,7 @@ EXCLUDE = """# What editors and systems leave beside files; memory does not take
 .DS_Store
 Thumbs.db
 """
-OBJECT_CACHE_BYTES = 32 * 1024 * 1024
+OBJECT_CACHE_BYTES = 8 * 1024 * 1024
 _STALE = 0.5
 _MEND = "Look at it with: git -C <memory root> fsck. Nothing was changed."
 

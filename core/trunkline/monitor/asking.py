@@ -22,34 +22,44 @@ REASONS = ("stop", "tool_calls", "max_tokens", "content_filter")
 
 
 class Answer:
-    """What a model call has brought so far."""
+    """What a model call has brought so far, up to ``limit`` bytes of text, reasoning and calls together."""
 
-    def __init__(self, step: int, stream: TextStream) -> None:
+    def __init__(self, step: int, stream: TextStream, limit: int) -> None:
         self.step = step
         self.stream = stream
+        self._room = limit - len(stream.text.encode())
         self.calls: list[ToolCall] = []
         self.ran: list[RanTool] = []
         self.finish: Finish | None = None
 
+    @property
+    def full(self) -> bool:
+        """Whether more came than there is room for; what was too much is gone."""
+        return self._room < 0
+
     def take(self, event: ModelEvent) -> None:
-        """Add an event. Raises ModelError for one that comes after the end."""
+        """Add an event, or as much of it as there is room for. Raises ModelError for one after the end."""
         if self.finish is not None:
             raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", "an event after the finish")
         match event:
             case Text(text):
-                self.stream.add(_whole(text))
+                self.stream.add(self._fitting(text))
             case Reasoning(text):
-                self.stream.add(_whole(text), reasoning=True)
+                self.stream.add(self._fitting(text), reasoning=True)
             case Call(call):
-                self.calls.append(_sendable(call))
+                if self._fits(call):
+                    self.calls.append(call)
             case ToolRan(call, output, error):
-                call, output = _sendable(call), _whole(output)
-                self.ran.append(RanTool(call=call, output=output, error=error, at=len(self.stream.text)))
+                if self._fits(call):
+                    output, at = self._fitting(output), len(self.stream.text)
+                    self.ran.append(RanTool(call=call, output=output, error=error, at=at))
             case Finish():
                 self.finish = event
 
     def entry(self, used: set[str]) -> ModelCallFinished:
         """The complete answer. Raises ModelError when the model never finished."""
+        if self.full:
+            self.finish = Finish(reason="max_tokens")
         if self.finish is None:
             raise ModelError(ErrorCode.PROVIDER_ERROR, "interrupted", "the stream ended without a finish")
         return ModelCallFinished(
@@ -62,19 +72,21 @@ class Answer:
             usage=self.finish.usage,
         )
 
+    def _fitting(self, text: str) -> str:
+        """As much of the text as fits, with a question mark for each half character (lone surrogate): no message
+        can carry one."""
+        whole = text.encode(errors="replace")
+        fitting = whole[: max(0, self._room)]
+        self._room -= len(whole)
+        return fitting.decode(errors="ignore")
 
-def _whole(text: str) -> str:
-    """The text, with a question mark for each half character (lone surrogate): no message can carry one."""
-    return text.encode(errors="replace").decode()
-
-
-def _sendable(call: ToolCall) -> ToolCall:
-    """The call as it is. Raises ModelError for one that no message can carry."""
-    try:
-        msgspec.json.encode(call)
-    except (UnicodeEncodeError, RecursionError, OverflowError) as error:
-        raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", f"a call: {error}") from error
-    return call
+    def _fits(self, call: ToolCall) -> bool:
+        """Whether there is room for the call, which then is taken. Raises ModelError if no message can carry it."""
+        try:
+            self._room -= len(msgspec.json.encode(call))
+        except (UnicodeEncodeError, RecursionError, OverflowError) as error:
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", f"a call: {error}") from error
+        return not self.full
 
 
 def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:
@@ -89,12 +101,13 @@ def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[Tool
 
 
 class Asker:
-    """Asks a model and shows its text as it comes. ``silence`` is in seconds."""
+    """Asks a model and shows its text as it comes. ``silence`` is in seconds, ``limit`` of an answer in bytes."""
 
-    def __init__(self, ask: AskModel, vendor: str, silence: float) -> None:
+    def __init__(self, ask: AskModel, vendor: str, silence: float, limit: int) -> None:
         self._ask = ask
         self._vendor = vendor
         self._silence = silence
+        self._limit = limit
 
     async def answer(
         self, request: ModelRequest, step: int, stream: TextStream, used: set[str]
@@ -106,7 +119,7 @@ class Asker:
             attributes=self._attributes(request, step),
         ) as span:
             try:
-                entry = await self._collect(request, Answer(step, stream), used, span)
+                entry = await self._collect(request, Answer(step, stream, self._limit), used, span)
             except ModelError as error:
                 return self._failed(error, step, stream, span)
             except Exception as error:  # an adapter or a middleware broke its contract
@@ -144,6 +157,9 @@ class Asker:
                 if isinstance(event, Finish) and event.model:
                     span.set_attribute(names.GEN_AI_RESPONSE_MODEL, event.model)
                 answer.take(event)
+                if answer.full:
+                    log.warning("the answer in turn %s is cut at %d bytes", request.turn, self._limit)
+                    return
                 if isinstance(event, ToolRan):
                     await answer.stream.show(*ran_events(step=answer.step, ran=answer.ran[-1]))
 

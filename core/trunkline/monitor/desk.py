@@ -74,6 +74,7 @@ class TurnDesk:
         model_silence: float,
         window: float,
         patience: float,
+        max_answer: int,
         release: Callable[[Held], None],
     ) -> None:
         self._bus = bus
@@ -89,6 +90,7 @@ class TurnDesk:
         self._model_silence = model_silence
         self._window = window
         self._patience = patience
+        self._max_answer = max_answer
         self._release = release
         self._lanes: dict[str, Lane] = {}
         self._leaving: dict[str, float] = {}
@@ -259,6 +261,7 @@ class TurnDesk:
             stop=lambda turn: self._plugins.stop_turn(self._info(turn, briefing)),
             silence=self._model_silence,
             window=self._window,
+            max_answer=self._max_answer,
         )
 
     def _info(self, turn: Turn, briefing: Briefing) -> TurnInfo:

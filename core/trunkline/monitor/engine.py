@@ -147,6 +147,7 @@ class EngineServer:
             stop=lambda turn: None,
             silence=self._settings.model_silence,
             window=self._settings.coalesce,
+            max_answer=self._settings.max_answer,
         )
         runner = Runner(Turn(), briefing, choice, show, means, Mailbox(request.turn))
         await runner.run(Started(request=request, model="", context=()))

@@ -104,8 +104,17 @@ class TextStream:
         self._some = anyio.Event()
         self._sent = {False: len(begun), True: 0}
         self._closed = False
-        self.text = begun
-        self.reasoning = ""
+        self._pieces: dict[bool, list[str]] = {False: [begun], True: []}  # one string would be copied for each
+
+    @property
+    def text(self) -> str:
+        """All of the text so far."""
+        return "".join(self._pieces[False])
+
+    @property
+    def reasoning(self) -> str:
+        """All of the reasoning so far."""
+        return "".join(self._pieces[True])
 
     async def run(self) -> None:
         """Send what gathers, until cancelled."""
@@ -118,10 +127,7 @@ class TextStream:
         """Take in a piece of text; after ``cut()`` it is let fall."""
         if self._closed:
             return
-        if reasoning:
-            self.reasoning += piece
-        else:
-            self.text += piece
+        self._pieces[reasoning].append(piece)
         self._waiting.append((reasoning, piece))
         self._some.set()
 

@@ -53,7 +53,8 @@ Settle = Callable[[Held], Awaitable[None]]
 class Means:
     """What a runner works with; a durable turn and the bare agent loop differ only in these.
 
-    ``silence`` and ``window`` are in seconds: how long a model may say nothing, and how long text is gathered.
+    ``silence`` and ``window`` are in seconds: how long a model may say nothing, and how long text is gathered;
+    ``max_answer`` is in bytes: how much it may say.
     """
 
     models: Models
@@ -64,6 +65,7 @@ class Means:
     stop: Stop
     silence: float
     window: float
+    max_answer: int
 
 
 class Runner:
@@ -180,7 +182,8 @@ class Runner:
             return
         begun, self.begun = self.begun, ""
         self._text = TextStream(self._feed, command.step, self._means.window, begun=begun)
-        asker = Asker(self._means.models.ask(self._choice), self._choice.adapter.vendor, self._means.silence)
+        means, vendor = self._means, self._choice.adapter.vendor
+        asker = Asker(means.models.ask(self._choice), vendor, means.silence, means.max_answer)
         used = {action.call.id for step in self.turn.steps for action in step.actions}
         with self._cuttable():
             entry = await asker.answer(self._request(self._choice, begun), command.step, self._text, used)

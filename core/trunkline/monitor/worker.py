@@ -94,5 +94,6 @@ class MonitorWorker(Worker):
             model_silence=self._settings.model_silence,
             window=self._settings.coalesce,
             patience=self._settings.drain,
+            max_answer=self._settings.max_answer,
             release=self._inbox.release,
         )

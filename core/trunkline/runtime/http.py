@@ -17,13 +17,21 @@ async def serve_app(app: "ASGIApp", listening: socket.socket) -> None:
     """Serve until cancelled. Then responses under way get a moment to end, and the socket is closed."""
     from uvicorn import Config, Server
 
+    from trunkline.runtime.patience import patient
+
     class Quiet(Server):
         @contextlib.contextmanager
         def capture_signals(self) -> Iterator[None]:
             yield  # signals are the supervisor's
 
     config = Config(
-        app, lifespan="off", log_config=None, log_level="warning", access_log=False, server_header=False
+        app,
+        http=patient(),
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
     )
     config.timeout_graceful_shutdown = int(CLOSING_SECONDS)
     server = Quiet(config)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trunkline import ModelRequest, ToolCall
+from trunkline_openai.faults import failure
 
 
 def arguments_of(text: str) -> dict[str, Any]:
@@ -48,6 +49,10 @@ class _Open:
     pieces: list[str] = field(default_factory=list)
 
 
+MAX_ARGUMENTS = 4_000_000
+"""Characters of arguments in one answer, a bound on what a server makes us keep before the platform sees any of it."""
+
+
 class CallAssembler:
     """Collects the deltas of Chat Completions.
 
@@ -58,9 +63,13 @@ class CallAssembler:
     def __init__(self) -> None:
         self._open: list[_Open] = []
         self._at: dict[int, _Open] = {}
+        self._room = MAX_ARGUMENTS
 
     def add(self, index: int | None, call_id: str | None, name: str | None, arguments: str | None) -> None:
-        """Take one piece."""
+        """Take one piece. Raises ModelError when the answer's arguments are longer than any tool could want."""
+        self._room -= len(arguments or "")
+        if self._room < 0:
+            raise failure("bad_response", f"the calls have more than {MAX_ARGUMENTS} characters of arguments")
         call = self._at.get(index) if index is not None else (self._open[-1] if self._open else None)
         other = call is not None and bool(call_id) and bool(call.id) and call_id != call.id
         if call is None or other or (index is None and name):

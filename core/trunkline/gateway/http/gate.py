@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trunkline.errors import ErrorCode
@@ -86,6 +87,8 @@ class Gate:
     async def _guarded(self, scope: Scope, receive: Receive, exit_: "_Exit") -> None:
         try:
             await self._app(scope, receive, exit_.send)
+        except ClientDisconnect:
+            log.info("a request to %s never came whole (%s)", scope["path"], scope[CORRELATION])
         except Exception:
             log.exception("a request to %s failed (%s)", scope["path"], scope[CORRELATION])
             if not exit_.status:

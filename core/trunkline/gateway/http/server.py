@@ -11,6 +11,7 @@ from anyio.abc import TaskStatus
 from starlette.types import ASGIApp
 
 from trunkline.errors import TrunklineError
+from trunkline.runtime.patience import PatientProtocol
 
 GRACE_SECONDS = 3
 """How long requests may take to end when the server stops; streams are told to end at once."""
@@ -21,17 +22,22 @@ BACKLOG = 2048
 class HttpServer:
     """Binds at once, serves later. ``ended`` is set when it has stopped, whatever the reason.
 
+    ``protocol`` says how long a request may take to come.
+
     Raises:
         TrunklineError: the port is in use, or the address is not this machine's.
     """
 
-    def __init__(self, app: ASGIApp, closing: anyio.Event, host: str, port: int) -> None:
+    def __init__(
+        self, app: ASGIApp, closing: anyio.Event, host: str, port: int, protocol: type[PatientProtocol]
+    ) -> None:
         self._socket = _bound(host, port)
         self._closing = closing
         self.address = _address(self._socket)
         self.ended = anyio.Event()
         config = uvicorn.Config(
             app,
+            http=protocol,
             loop="none",
             lifespan="off",
             ws="none",

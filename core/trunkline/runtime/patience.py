@@ -1,0 +1,71 @@
+"""How long an HTTP client may take to send a request: uvicorn by itself waits for ever.
+
+Only what is being received is timed. A request that has come whole may be answered for as long as it takes, so
+streams of events are not touched.
+"""
+
+import asyncio
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEAD_SECONDS, BODY_SECONDS = 10.0, 60.0
+
+_HEAD, _BODY = h11.IDLE, h11.SEND_BODY
+"""What the client is sending, by the state that h11 sees it in; in any other it sends nothing that is waited for."""
+
+
+class PatientProtocol(H11Protocol):
+    """Gives a request's head and its body a time each, from first to last byte however they trickle in.
+
+    What is late is answered with 408, where no answer has begun, and the connection is closed.
+    """
+
+    head_seconds = HEAD_SECONDS
+    body_seconds = BODY_SECONDS
+    _timed: object = None
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A connection: its first head is timed from now."""
+        super().connection_made(transport)
+        self._time()
+
+    def data_received(self, data: bytes) -> None:
+        """Some bytes."""
+        super().data_received(data)
+        self._time()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection is over."""
+        self._stop()
+        super().connection_lost(exc)
+
+    def _time(self) -> None:
+        """Time what the client is sending now; what is timed already goes on."""
+        state = self.conn.their_state
+        if state is self._timed:
+            return
+        self._stop()
+        seconds = {_HEAD: self.head_seconds, _BODY: self.body_seconds}.get(state)
+        if seconds is not None and not self.transport.is_closing():
+            self._timed, self._timer = state, self.loop.call_later(seconds, self._late)
+
+    def _stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timed = self._timer = None
+
+    def _late(self) -> None:
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.cycle.disconnected = True  # or it would answer too
+        if not self.transport.is_closing() and self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            headers = [(b"connection", b"close"), (b"content-length", b"0")]
+            late = h11.Response(status_code=408, reason=b"Request Timeout", headers=headers)
+            self.transport.write(self.conn.send(late) or b"")
+        self.transport.close()
+
+
+def patient(head: float = HEAD_SECONDS, body: float = BODY_SECONDS) -> type[PatientProtocol]:
+    """The protocol with these times, in seconds; for ``uvicorn.Config(http=...)``."""
+    return type("Patient", (PatientProtocol,), {"head_seconds": head, "body_seconds": body})

@@ -1,0 +1,127 @@
+"""Clients that send a request a byte at a time, or never to its end, against the gateway's door."""
+
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+import httpx
+import pytest
+from anyio.abc import SocketStream
+
+import trunkline
+from trunkline.abc.models import ModelAdapter
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+HEAD = b"POST /conversations/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+TIMES = {"gateway.head_timeout": 0.4, "gateway.body_timeout": 0.4}
+
+
+class Thinker:
+    """A plugin whose model takes its time."""
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [ScriptedModel()]
+
+
+@asynccontextmanager
+async def gateway() -> AsyncIterator[Platform]:
+    settings = {**TIMES, "runtime.provider_adapter": "scripted"}
+    async with platform(plugins=[Thinker()], config=settings) as running:
+        yield running
+
+
+async def opened(running: Platform) -> SocketStream:
+    url = httpx.URL(running.url)
+    stream = await anyio.connect_tcp(url.host, url.port or 80)
+    stream.extra(anyio.abc.SocketAttribute.raw_socket).setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return stream
+
+
+async def dripped(stream: SocketStream, first: bytes, drip: bytes) -> bytes:
+    """Send ``first``, then ``drip`` again and again until the other side ends it; returns all that it said."""
+    heard = bytearray()
+    with anyio.fail_after(20):
+        async with stream, anyio.create_task_group() as tasks:
+            tasks.start_soon(_drip, stream, first, drip)
+            try:
+                while True:
+                    heard += await stream.receive()
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                tasks.cancel_scope.cancel()
+    return bytes(heard)
+
+
+async def _drip(stream: SocketStream, first: bytes, drip: bytes) -> None:
+    try:
+        await stream.send(first)
+        while True:
+            await anyio.sleep(0.05)
+            await stream.send(drip)
+    except anyio.BrokenResourceError:
+        return
+
+
+async def test_a_head_that_trickles_in_is_not_waited_for() -> None:
+    """It gets 408 and its connection is closed, however lively it is."""
+    async with gateway() as running:
+        assert (await dripped(await opened(running), b"GET /healthz HTTP/1.1\r\n", b"X: y\r\n")).startswith(
+            b"HTTP/1.1 408"
+        )
+
+
+async def test_a_connection_that_says_nothing_is_closed() -> None:
+    """Silence is a head that does not come."""
+    async with gateway() as running:
+        assert b" 408 " in await dripped(await opened(running), b"", b"")
+
+
+async def test_a_body_that_trickles_in_is_not_waited_for() -> None:
+    """With the right credential too: 408, and the message is nobody's."""
+    async with gateway() as running:
+        head = HEAD + f"Authorization: Bearer {running.token}\r\nContent-Length: 100000\r\n\r\n".encode()
+        said = await dripped(await opened(running), head + b'{"content":"', b"x")
+        assert said.startswith(b"HTTP/1.1 408") and said.count(b"HTTP/1.1") == 1
+
+
+async def test_a_body_behind_a_refusal_is_not_swallowed_for_ever() -> None:
+    """Whoever has no credential is told so, and cannot hold the connection by sending on."""
+    async with gateway() as running:
+        said = await dripped(await opened(running), HEAD + b"Content-Length: 100000\r\n\r\n", b"x")
+        assert said.startswith(b"HTTP/1.1 401") and said.count(b"HTTP/1.1") == 1
+
+
+async def test_a_chunked_body_without_an_end_is_cut_off() -> None:
+    """A body that says no length is timed like any other."""
+    async with gateway() as running:
+        head = HEAD + f"Authorization: Bearer {running.token}\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+        assert b" 408 " in await dripped(await opened(running), head, b"1\r\n \r\n")
+
+
+async def test_others_are_served_beside_many_that_trickle() -> None:
+    """A hundred half requests do not keep anybody out, and all are gone in the end."""
+    async with gateway() as running, AsyncExitStack() as stack:
+        slow = [await stack.enter_async_context(await opened(running)) for _ in range(100)]
+        for stream in slow:
+            await stream.send(b"GET /healthz HTTP/1.1\r\nX: ")
+        async with httpx.AsyncClient(base_url=running.url, timeout=10) as http:
+            assert (await http.get("/healthz")).status_code == 200
+        with anyio.fail_after(20):
+            for stream in slow:
+                with pytest.raises(anyio.EndOfStream):
+                    while True:
+                        await stream.receive()
+
+
+async def test_an_answer_may_take_longer_than_its_request() -> None:
+    """Only requests are timed: a model may think longer, and a second request on the same connection is served."""
+    async with gateway() as running:
+        headers = {"authorization": f"Bearer {running.token}"}
+        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=30) as http:
+            for _ in range(2):
+                said = await http.post("/conversations/messages", json={"content": "wait:1 ;; say:done"})
+                assert said.status_code == 200 and "event: done" in said.text

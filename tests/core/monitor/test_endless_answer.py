@@ -1,0 +1,76 @@
+"""A model that does not stop: its answer is cut at ``monitor.max_answer``, and what came before is kept."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+import trunkline
+from trunkline.abc.models import Call, ModelAdapter, Reasoning, Text
+from trunkline.messages.conversation import ToolCall
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_model import Item, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+LIMIT = 2_000
+
+
+class Brings:
+    """A plugin that brings a model."""
+
+    def __init__(self, model: ModelAdapter) -> None:
+        self.model = model
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [self.model]
+
+
+def endless(item: Item) -> Iterator[Item]:
+    """The same for ever."""
+    while True:
+        yield item
+
+
+@asynccontextmanager
+async def asked(*replies: Iterator[Item] | str) -> AsyncIterator[tuple[Platform, ScriptedModel]]:
+    model = ScriptedModel(replies)
+    settings = {"runtime.provider_adapter": model.name, "monitor.max_answer": LIMIT}
+    async with platform(plugins=[Brings(model)], config=settings) as running:
+        yield running, model
+
+
+async def test_endless_text_ends_at_its_limit_and_is_stored() -> None:
+    """The turn ends as one that reached its length, what was shown is what is stored, the provider is left alone,
+    and the conversation goes on."""
+    async with asked(endless(Text("wörd ")), "on") as (running, model):
+        answer = await running.say("begin")
+        assert answer.ended.reason == "max_tokens" and model.closed == 1
+        assert LIMIT - 4 <= len(answer.text.encode()) <= LIMIT
+        view = await running.gateway.conversation(answer.accepted.conversation)
+        assert view.messages[-1].content == answer.text
+        assert (await running.say("go on", conversation=answer.accepted.conversation)).text == "on"
+
+
+async def test_endless_reasoning_ends_too() -> None:
+    """Reasoning counts, though it is no text of the answer."""
+    async with asked(endless(Reasoning("hm "))) as (running, model):
+        answer = await running.say("begin")
+        assert answer.ended.reason == "max_tokens" and answer.text == "" and model.closed == 1
+
+
+async def test_a_call_too_large_is_not_made() -> None:
+    """A call for which there is no room left is dropped whole, not shortened to another one."""
+    large = Call(ToolCall(id="1", name="write_file", arguments={"path": "a", "content": "x" * LIMIT}))
+    async with asked(iter([Text("look"), large])) as (running, _):
+        answer = await running.say("begin")
+        assert answer.ended.reason == "max_tokens" and answer.text == "look"
+        assert not [event for event in answer.events if type(event).__name__ == "ToolStarted"]
+
+
+async def test_a_limit_that_is_just_reached_cuts_nothing() -> None:
+    """An answer of exactly so many bytes is whole."""
+    async with asked(iter([Text("x" * LIMIT)])) as (running, _):
+        answer = await running.say("begin")
+        assert answer.ended.reason == "stop" and answer.text == "x" * LIMIT
