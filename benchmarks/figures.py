@@ -1,5 +1,6 @@
-"""Percentiles and a table that a terminal can show. No measuring in here."""
+"""Percentiles, tables that a terminal can show, and a line of progress. No measuring in here."""
 
+import sys
 from collections.abc import Iterable, Sequence
 
 
@@ -24,3 +25,12 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
     return "\n".join([drawn[0], rule, *drawn[1:]])
+
+
+def progress(text: str) -> None:
+    """Say on standard error how far it is: on one line where there is a terminal. "" wipes that line."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{text}")
+    elif text:
+        sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks import ways
+from benchmarks import machine, ways
 from benchmarks.figures import table
 from trunkline.config.edit import write_settings
 from trunkline.testing.platform import clean_environ
@@ -31,7 +31,7 @@ def ready_seconds(home: Path) -> tuple[float, float]:
     process = ways.started(home)
     try:
         ways.ready(process)
-        return perf_counter() - began, ways.resident(process.pid)
+        return perf_counter() - began, machine.resident(process.pid)
     finally:
         process.terminate()
         process.wait()

@@ -1,122 +1,106 @@
-"""``python -m benchmarks.turn``: what Trunkline adds to a turn, against a direct client in the same run.
+"""``python -m benchmarks.turn``: what Trunkline adds to a turn, against a direct client of the same model server.
 
-Two loads on the same scripted model server:
-
-* closed: the model answers at once and every client asks again at once. Finds saturation.
-* paced: 200 ms to the first token, then 20 chunks 10 ms apart, so that waiting for a full CPU is not counted as
-  overhead.
-
-Client, model server, NATS and workers share the machine's cores.
+All ways are open at once and take turns, round by round, so that what else the machine does strikes them alike.
+With ``--turns N`` it asks something else: whether memory stays flat over so many turns.
 """
 
 import argparse
 import json
-import platform
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
-from time import perf_counter
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 
 import anyio
+import psutil
 
-from benchmarks import ways
-from benchmarks.figures import milliseconds, percentile, table
+from benchmarks import flat, journal_cost, machine
+from benchmarks.figures import progress
+from benchmarks.rounds import LOADS, Round, talk
+from benchmarks.turn_report import Measured, data, report
+from benchmarks.ways import WAYS, Way
 from trunkline.testing.scripted_provider import provider_process
 
-LOADS = {"closed": "say:ok", "paced": "wait:0.2 ;; slow:20:10"}
-
-WAYS: dict[str, Callable[[str], AbstractAsyncContextManager[ways.Way]]] = {
-    "direct": ways.direct,
-    "one process": ways.one_process,
-    "process per worker": ways.many_processes,
-}
+WARM = 20
 
 
-class Round:
-    """A load of so many clients on one way."""
-
-    def __init__(
-        self, way: str, load: str, clients: int, asked: Sequence[ways.Asked], seconds: float
-    ) -> None:
-        self.way = way
-        self.load = load
-        self.clients = clients
-        self.first = [one.first for one in asked]
-        self.rate = len(asked) / seconds
-
-    def at(self, share: float) -> float:
-        """A percentile of the seconds to the first text."""
-        return percentile(self.first, share)
-
-
-async def measure(name: str, way: ways.Way, load: str, clients: int, turns: int) -> Round:
-    """Let ``clients`` ask one after the other until ``turns`` are done."""
-    asked: list[ways.Asked] = []
-    left = iter(range(turns))
-
-    async def client() -> None:
-        for _ in left:
-            asked.append(await way.ask(LOADS[load]))
-
-    began = perf_counter()
-    async with anyio.create_task_group() as tasks:
-        for _ in range(clients):
-            tasks.start_soon(client)
-    return Round(name, load, clients, asked, perf_counter() - began)
+async def measure(
+    provider: str, clients: Sequence[int], seconds: float, rounds: int, ours: dict[str, int]
+) -> Measured:
+    """All ways, loads and numbers of clients, so many times; each round of a load lasts ``seconds``, about."""
+    async with AsyncExitStack() as stack:
+        ways = {name: await stack.enter_async_context(enter(provider)) for name, enter in WAYS.items()}
+        mine = {
+            **ours,
+            **{f"{name} {kind}": pid for name, way in ways.items() for kind, pid in way.pids.items()},
+        }
+        found: list[Round] = []
+        for name, way in ways.items():
+            await talk(name, way, LOADS["closed"], 2, WARM, mine)
+        cells = [(load, count) for load in LOADS for count in clients]
+        for number in range(rounds):
+            for done, (load, count) in enumerate(cells):
+                progress(
+                    f"round {number + 1} of {rounds}, {load} with {count} clients ({done + 1} of {len(cells)})"
+                )
+                for name, way in ways.items():
+                    turns = _turns(load, count, seconds)
+                    found.append(await talk(name, way, LOADS[load], count, turns, mine))
+        progress("the journal")
+        journal = await journal_cost.measure(ways["process per worker"])
+        progress("")
+        sizes = {name: _sizes(way) for name, way in ways.items() if way.pids}
+    return Measured(machine.described(), found, sizes, journal)
 
 
-async def run(
-    provider: str, clients: Sequence[int], turns: int
-) -> tuple[list[Round], dict[str, dict[str, float]]]:
-    """All ways, loads and numbers of clients; and the memory of each way's processes, in MiB."""
-    rounds: list[Round] = []
-    memory: dict[str, dict[str, float]] = {}
-    for name, enter in WAYS.items():
-        async with enter(provider) as way:
-            await measure(name, way, "closed", 2, 20)
-            for load in LOADS:
-                for count in clients:
-                    wanted = max(count * 3, turns if load == "closed" else turns // 4)
-                    rounds.append(await measure(name, way, load, count, wanted))
-            memory[name] = {kind: ways.resident(pid) for kind, pid in way.pids.items()}
-    return rounds, memory
+def _turns(load: str, clients: int, seconds: float) -> int:
+    """How many turns take about so long: 70 a second when closed, but each client at least three."""
+    rate = 70.0 if load == "closed" else min(70.0, clients / 0.4)
+    return max(3 * clients, round(rate * seconds))
 
 
-def report(rounds: Sequence[Round], memory: dict[str, dict[str, float]]) -> str:
-    """The tables."""
-    base = {(one.load, one.clients): one for one in rounds if one.way == "direct"}
-    rows = []
-    for one in rounds:
-        direct = base[one.load, one.clients]
-        added = [milliseconds(one.at(share) - direct.at(share)) for share in (0.5, 0.95, 0.99)]
-        shown = added if one is not direct else ["-", "-", "-"]
-        rows.append([one.load, one.clients, one.way, milliseconds(one.at(0.5)), *shown, f"{one.rate:.0f}"])
-    rows.sort(key=lambda row: (row[0], row[1]))
-    head = ["load", "clients", "way", "first token p50 ms", "added p50", "added p95", "added p99", "turns/s"]
-    sizes = [[way, kind, f"{size:.0f}"] for way, kinds in memory.items() for kind, size in kinds.items()]
-    machine = (
-        f"{ways.cores()} cores, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+def _sizes(way: Way) -> Mapping[str, float]:
+    return {kind: machine.resident(pid) for kind, pid in way.pids.items()}
+
+
+def _model(before: set[int]) -> int:
+    """The process id of the model server that was started since."""
+    return next(child.pid for child in psutil.Process().children() if child.pid not in before)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.turn",
+        description=__doc__.split("\n")[0],
+        epilog="Examples: python -m benchmarks.turn --rounds 5 | python -m benchmarks.turn --turns 10000",
     )
-    return "\n\n".join([machine, table(head, rows), table(["way", "process", "resident MiB"], sizes)])
+    parser.add_argument("--clients", type=int, nargs="+", default=[1, 20, 100], help="at once (1 20 100)")
+    parser.add_argument("--rounds", type=int, default=3, help="of which the median is taken (3)")
+    parser.add_argument("--seconds", type=float, default=6.0, help="a round of a load lasts, about (6)")
+    parser.add_argument("--quick", action="store_true", help="a few turns of everything, to see that it runs")
+    parser.add_argument("--turns", type=int, help="instead: is memory flat over so many turns?")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON; times in seconds")
+    given = parser.parse_args()
+    if given.quick:
+        given.rounds, given.seconds, given.clients = 1, 0.1, [1, 4]
+    return given
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.turn", description=__doc__.split("\n")[0])
-    parser.add_argument("--clients", type=int, nargs="+", default=[1, 20], help="concurrent turns (1 20)")
-    parser.add_argument("--turns", type=int, default=400, help="turns in each round of the closed load (400)")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    given = parser.parse_args()
+    """Measure and print; what is printed is Markdown, to be pasted into docs/explanation/performance.md."""
+    given = _arguments()
+    before = {child.pid for child in psutil.Process().children()}
     with provider_process() as provider:
-        rounds, memory = anyio.run(run, provider, given.clients, given.turns)
-    if given.json:
-        figures = [
-            {"way": r.way, "load": r.load, "clients": r.clients, "p50": r.at(0.5), "p95": r.at(0.95),
-             "p99": r.at(0.99), "turns_per_second": r.rate}
-            for r in rounds
-        ]  # fmt: skip
-        print(json.dumps({"turns": figures, "resident_mib": memory}))
-    else:
-        print(report(rounds, memory))
+        ours = {"client": os.getpid(), "model": _model(before)}
+        loop = {"use_uvloop": True}
+        if given.turns is not None:
+            grown = anyio.run(flat.measure, provider, given.turns, ours, backend_options=loop)
+            sizes = {str(turns): sizes for turns, sizes in grown.sizes.items()}
+            print(json.dumps({"resident_mib": sizes}) if given.json else flat.report(grown))
+            return
+        run = anyio.run(
+            measure, provider, given.clients, given.seconds, given.rounds, ours, backend_options=loop
+        )
+    print(json.dumps(data(run)) if given.json else report(run))
 
 
 if __name__ == "__main__":

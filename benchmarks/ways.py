@@ -1,15 +1,17 @@
 """The ways to ask the scripted model: directly, and through Trunkline in one process or in one a worker.
 
-Each way gives a client with ``ask(program)``: seconds to the first text, and seconds to the end.
+All are asked by the same client in the same protocol, OpenAI's chat completions as a stream over httpx, so that
+what differs is what stands between. A conversation is continued as each way has it: directly by sending all of it
+again, through Trunkline by naming it.
 """
 
-import os
+import json
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -18,11 +20,18 @@ import anyio
 import httpx
 
 from trunkline.config.edit import write_settings
+from trunkline.messages.workers import WorkerKind
 from trunkline.testing.platform import clean_environ
 from trunkline.testing.processes import process_platform
+from trunkline_bus import Bus
 
 READY = re.compile(r"Trunkline is ready at (\S+)")
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
+TEXT, END = re.compile(rb'"content": ?"[^"]'), b"[DONE]"
+"""The first word of an answer, and its end, in either server's writing."""
+
+NOTHING: Mapping[str, object] = {}
+KINDS: tuple[WorkerKind, ...] = ("gateway", "monitor", "tools", "memory")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,81 +42,97 @@ class Asked:
     whole: float
 
 
+class Conversation:
+    """What a client knows of one conversation: its messages, and its name where there is one."""
+
+    def __init__(self) -> None:
+        self.messages: list[dict[str, str]] = []
+        self.name = ""
+
+
 class Way:
-    """A client of one way. ``pids`` are the processes whose memory belongs to it, by name."""
+    """A client of one way. ``pids`` are the processes that belong to it, by name, ``bus`` a connection to its server."""
 
-    def __init__(
-        self,
-        client: httpx.AsyncClient,
-        path: str,
-        body: Callable[[str], dict[str, object]],
-        mark: bytes,
-        end: bytes,
-    ) -> None:
+    def __init__(self, client: httpx.AsyncClient, model: str) -> None:
         self._client = client
-        self._path = path
-        self._body = body
-        self._mark = mark
-        self._end = end
+        self._model = model
         self.pids: Mapping[str, int] = {}
+        self.bus: Bus | None = None
 
-    async def ask(self, program: str) -> Asked:
+    async def ask(self, program: str, conversation: Conversation) -> Asked:
         """One turn. Raises RuntimeError when it does not come to its end."""
-        began = perf_counter()
-        first = 0.0
-        seen = b""
-        async with self._client.stream("POST", self._path, json=self._body(program)) as response:
+        said = {"role": "user", "content": program}
+        messages = [said] if conversation.name else [*conversation.messages, said]
+        body = {"model": self._model, "stream": True, "messages": messages}
+        headers = {"x-conversation-id": conversation.name} if conversation.name else {}
+        began, first, seen = perf_counter(), 0.0, b""
+        async with self._client.stream("POST", "/chat/completions", json=body, headers=headers) as response:
             response.raise_for_status()
             async for chunk in response.aiter_raw():
-                seen = seen[-4096:] + chunk
-                if not first and self._mark in seen:
+                seen += chunk
+                if not first and TEXT.search(seen):
                     first = perf_counter() - began
-        if self._end not in seen:
+        whole = perf_counter() - began
+        if END not in seen or not first:
             raise RuntimeError(f"no end: {seen[-300:]!r}")
-        return Asked(first, perf_counter() - began)
+        conversation.name = response.headers.get("x-conversation-id", "")
+        conversation.messages += [said, {"role": "assistant", "content": _text(seen)}]
+        return Asked(first, whole)
+
+
+def _text(stream: bytes) -> str:
+    """The words of a streamed answer."""
+    events = (line[6:] for line in stream.split(b"\n") if line.startswith(b"data: {"))
+    choices = (json.loads(event)["choices"] for event in events)
+    return "".join(choice[0]["delta"].get("content") or "" for choice in choices if choice)
 
 
 @asynccontextmanager
 async def direct(provider: str) -> AsyncIterator[Way]:
     """Straight to the model."""
-
-    def body(program: str) -> dict[str, object]:
-        return {"model": "scripted", "stream": True, "messages": [{"role": "user", "content": program}]}
-
     async with httpx.AsyncClient(base_url=provider, timeout=120, limits=LIMITS) as client:
-        yield Way(client, "/chat/completions", body, b'"content"', b"[DONE]")
+        yield Way(client, "scripted")
 
 
 @asynccontextmanager
-async def one_process(provider: str) -> AsyncIterator[Way]:
+async def one_process(provider: str, more: Mapping[str, object] = NOTHING) -> AsyncIterator[Way]:
     """Through ``trunkline up``."""
     async with AsyncExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-bench-")))
-        write_settings(home / "trunkline.toml", settings(provider))
-        process = stack.enter_context(started(home))
+        write_settings(home / "trunkline.toml", {**settings(provider), **more})
+        process = started(home)
+        stack.callback(process.wait)
+        stack.callback(process.terminate)
         address = await anyio.to_thread.run_sync(ready, process)
         way = await stack.enter_async_context(gateway(address, (home / "token").read_text().strip()))
-        way.pids = {"all workers": process.pid}
+        server = int((home / "bus" / "server.pid").read_text())
+        way.pids = {"all workers": process.pid, "nats-server": server}
         yield way
-        process.terminate()
-        await anyio.to_thread.run_sync(process.wait)
 
 
 @asynccontextmanager
-async def many_processes(provider: str) -> AsyncIterator[Way]:
+async def many_processes(provider: str, more: Mapping[str, object] = NOTHING) -> AsyncIterator[Way]:
     """Through one process a worker."""
-    kinds = ("gateway", "monitor", "tools", "memory")
     async with (
-        process_platform(config=settings(provider), workers=kinds) as running,
+        process_platform(config={**settings(provider), **more}, workers=KINDS) as running,
         gateway(running.url, running.token) as way,
     ):
-        pids = {name: process.pid for name, process in running.processes.items()}
-        way.pids = {"nats-server": running.server.pid, **pids}
+        way.pids = {name: process.pid for name, process in running.processes.items()}
+        way.pids = {**way.pids, "nats-server": running.server.pid}
+        way.bus = running.bus
         yield way
 
 
+Enter = Callable[[str], AbstractAsyncContextManager[Way]]
+WAYS: dict[str, Enter] = {
+    "direct": direct,
+    "one process": one_process,
+    "process per worker": many_processes,
+}
+
+
 def settings(provider: str) -> dict[str, object]:
-    """The same for both ways."""
+    """The same for all ways through Trunkline."""
     return {
         "runtime.provider_adapter": "openai",
         "adapters.openai.base_url": provider,
@@ -123,8 +148,8 @@ def started(home: Path) -> "subprocess.Popen[str]":
     """``trunkline up`` on this home, by nobody else's settings."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(home), "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "trunkline.cli.main", "up", "--log", "json"]
-    log = (home / "up.log").open("w")
-    return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=log, text=True)
+    with (home / "up.log").open("w") as log:
+        return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=log, text=True)
 
 
 def ready(process: "subprocess.Popen[str]") -> str:
@@ -138,20 +163,8 @@ def ready(process: "subprocess.Popen[str]") -> str:
 
 @asynccontextmanager
 async def gateway(address: str, token: str) -> AsyncIterator[Way]:
-    """A client of the Gateway API; every question begins a conversation."""
+    """A client of the gateway's OpenAI surface."""
     headers = {"Authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=address, headers=headers, timeout=120, limits=LIMITS) as client:
-        body: Callable[[str], dict[str, object]] = lambda program: {"content": program}  # noqa: E731
-        yield Way(client, "/conversations/messages", body, b"event: text-delta", b"event: done")
-
-
-def resident(pid: int) -> float:
-    """MiB resident in the process."""
-    import psutil
-
-    return float(psutil.Process(pid).memory_info().rss) / 2**20
-
-
-def cores() -> int:
-    """How many cores this run may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    base = f"{address}/v1"
+    async with httpx.AsyncClient(base_url=base, headers=headers, timeout=120, limits=LIMITS) as client:
+        yield Way(client, "main")

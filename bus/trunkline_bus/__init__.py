@@ -34,7 +34,15 @@ from trunkline_bus.pinned import Delivery
 from trunkline_bus.server import EmbeddedServer, ServerSettings
 from trunkline_bus.service import Request, Service, service
 from trunkline_bus.settings import BusSettings
-from trunkline_bus.specs import BucketSpec, ConsumerSpec, ObjectStoreSpec, StreamSpec, Topology, Transform
+from trunkline_bus.specs import (
+    BucketSpec,
+    ConsumerSpec,
+    ObjectStoreSpec,
+    Storage,
+    StreamSpec,
+    Topology,
+    Transform,
+)
 from trunkline_bus.subjects import Subject
 from trunkline_bus.subscription import Subscription
 from trunkline_bus.tasks import background_tasks
@@ -80,6 +88,7 @@ __all__ = [
     "ServerStartError",
     "ServerTooOld",
     "Service",
+    "Storage",
     "StorageFull",
     "Stored",
     "StreamError",

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import IO
+from typing import IO, Literal
 
 import anyio
 import msgspec
@@ -43,6 +43,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``port`` -1 takes the port and the credentials that this store was last served with, or a free port and new ones.
 
+    ``sync`` is ``always``, before an acknowledgement, or the seconds after which what was acknowledged is brought to
+    the disk: a power cut or a crash of the system may then lose that much, a crash of the server alone loses nothing.
+
     ``max_store`` limits what JetStream may put on disk; None means nine tenths of what is free. ``binary`` is by
     default the ``nats-server`` beside this Python, else the one on the PATH. ``door`` lets leaf nodes in, ``way`` makes
     this server one.
@@ -52,6 +55,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = -1
     max_payload: int = 8 * 1024 * 1024
+    sync: Literal["always"] | float = "always"
     max_store: int | None = None
     binary: Path | None = None
     start_timeout: float = 15.0
@@ -63,7 +67,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
 class EmbeddedServer:
     """A nats-server for the length of an ``async with`` block, restarted on the same port when it dies.
 
-    ``sync_interval: always`` is set: what is acknowledged is on disk. ``storage_failed`` is True while the disk is
+    What is acknowledged is on disk, unless ``sync`` says otherwise. ``storage_failed`` is True while the disk is
     full; when there is room again the server is restarted, as it would not recover by itself. ``restarts`` counts.
     Raises ``ServerStartError``.
     """
@@ -207,7 +211,7 @@ logfile_size_limit: 1048576
 authorization {{ users: [ {", ".join(users)} ] }}
 jetstream {{
   store_dir: {json.dumps(str(self._store))}
-  sync_interval: always
+  sync_interval: {_interval(settings.sync)}
   max_file_store: {self._limit}
 {domain}}}
 {door_lines(door) if door else ""}{way_lines(settings.way) if settings.way else ""}"""
@@ -305,6 +309,11 @@ jetstream {{
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _interval(sync: str | float) -> str:
+    """The server's own way to write it: it takes whole milliseconds."""
+    return sync if isinstance(sync, str) else f'"{max(1, round(sync * 1000))}ms"'
 
 
 def _room(store: Path) -> int:

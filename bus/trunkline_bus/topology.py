@@ -1,6 +1,6 @@
 """Bring the server into the shape a ``Topology`` describes. Any number of workers may do so at once."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -26,18 +26,30 @@ class _OnLink(Protocol):
     link: Link
 
 
-async def apply(bus: _OnLink, topology: Topology) -> list[Change]:
+async def apply(bus: _OnLink, topology: Topology, *, remake: Collection[str] = ()) -> list[Change]:
     """Create or update everything in ``topology``; returns what changed, nothing when all was as wanted.
 
-    Raises ``TopologyConflict`` naming the setting, or ``StreamError`` kinds.
+    ``remake`` names streams that are deleted and created again, without what they held, if the server will not change
+    them. Raises ``TopologyConflict`` naming the setting, or ``StreamError`` kinds.
     """
     link = bus.link
     streams = [*topology.streams]
     streams += [bucket.stream() for bucket in topology.buckets]
     streams += [bucket.stream() for bucket in topology.objects]
-    changes = [await apply_one(link, spec) for spec in streams]
+    changes = [await (_made_anew if spec.name in remake else apply_one)(link, spec) for spec in streams]
     changes += [await apply_one(link, spec) for spec in topology.consumers]
     return [change for change in changes if change is not None]
+
+
+async def _made_anew(link: Link, spec: StreamSpec) -> Change | None:
+    """The stream, without what it held if it cannot be had otherwise."""
+    try:
+        return await apply_one(link, spec)
+    except TopologyConflict as conflict:
+        reply = await link.api(f"STREAM.DELETE.{spec.name}")
+        if "error" in reply:
+            raise conflict from error_of(reply["error"], f"stream {spec.name}")
+        return await apply_one(link, spec)
 
 
 async def apply_one(link: Link, spec: StreamSpec | ConsumerSpec) -> Change | None:

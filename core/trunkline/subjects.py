@@ -69,6 +69,7 @@ from trunkline_bus import (
     DeadLetter,
     Endpoint,
     ObjectStoreSpec,
+    Storage,
     StreamSpec,
     Subject,
     Topic,
@@ -346,27 +347,33 @@ STREAMS = (
 """What the server keeps. ``topology`` gives them the replicas and ages that are configured."""
 
 
-def topology(*, replicas: int = 1, journal_days: float = 30.0, feed_hours: float = 1.0) -> Topology:
-    """All that the platform keeps on the server; ``apply()`` brings it there.
+def topology(
+    *, replicas: int = 1, journal_days: float = 30.0, feed_hours: float = 1.0, feed: Storage = "file"
+) -> Topology:
+    """All that the platform keeps on the server; ``apply()`` brings it there. ``feed`` is where the feed is kept.
 
-    What may be asked for again is stored asynchronously, but only without replicas: the server knows no both.
+    What may be asked for again is stored asynchronously, but only in files and without replicas: the server knows no
+    both.
     """
     ages = {
         JOURNAL_STREAM: journal_days * DAY,
         EFFECT_STREAM: journal_days * DAY,
         FEED_STREAM: feed_hours * 3_600.0,
     }
-    streams = (
-        replace(
+    stored: dict[str, Storage] = {FEED_STREAM: feed}
+
+    def kept(stream: StreamSpec) -> StreamSpec:
+        storage = stored.get(stream.name, stream.storage)
+        return replace(
             stream,
             replicas=replicas,
+            storage=storage,
             max_age=ages.get(stream.name, stream.max_age),
-            persist_async=stream.persist_async and replicas == 1,
+            persist_async=stream.persist_async and replicas == 1 and storage == "file",
         )
-        for stream in STREAMS
-    )
+
     return Topology(
-        streams=tuple(streams),
+        streams=tuple(map(kept, STREAMS)),
         consumers=tuple(inbox_consumer(partition) for partition in range(PARTITIONS)),
         buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
         objects=tuple(replace(store, replicas=replicas) for store in (EXPORTS, CLAIMS)),

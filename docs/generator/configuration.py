@@ -49,6 +49,9 @@ MEANING = {
     "bus.inbox_prefix": "the first part of reply subjects; `{user}` at its end stands for `bus.user`",
     "bus.prepare": "whether workers make the streams they need. `false`: `trunkline run streams` does",
     "bus.replicas": "on how many servers of a cluster each stream is kept",
+    "bus.sync": "when the embedded server brings what it acknowledges to the disk: `always` before, else after so many "
+    "seconds at most; see [durability](../explanation/durability.md)",
+    "bus.feed": "where the feed is kept: `file` (a crash may lose its end) or `memory` (a restart loses it)",
     "bus.journal_days": "how long journals of turns and the effect ledger are kept, in days",
     "bus.feed_hours": "how long the feed can be read again, in hours",
     "gateway.host": "the address to listen on; anything but 127.0.0.1 opens the gateway to the network",
@@ -71,6 +74,7 @@ MEANING = {
     "tools.drain": "how long running calls may take to end when the worker stops",
     "tools.concurrency": "how many tools run at once",
     "memory.group_window": "how long writes are gathered into one commit, at most",
+    "memory.sync": "whether a commit is on disk before it is acknowledged; `false` risks the history in a power cut",
     "memory.store": "the plugin whose store keeps memory. Nothing: the built-in one",
     "channels.enabled": "the channels that are run; a channel at a terminal is run by `trunkline chat`",
     "telemetry.log_level": "how much is logged",

@@ -32,6 +32,9 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
 
     ``inbox_prefix`` is the first part of reply subjects, with the user for ``{user}``. Without ``prepare`` workers
     make no streams and stand on those that ``trunkline run streams`` keeps.
+
+    ``sync`` is when the embedded server brings what it acknowledges to the disk: before (``always``), or after so many
+    seconds at most. ``feed`` is where the feed of turns is kept.
     """
 
     url: str | None = None
@@ -41,6 +44,8 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
     inbox_prefix: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+(\{user\})?$")] = "_INBOX"
     prepare: bool = True
     replicas: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
+    sync: Literal["always"] | Seconds = "always"
+    feed: Literal["file", "memory"] = "file"
     journal_days: Annotated[float, msgspec.Meta(gt=0)] = 30.0
     feed_hours: Annotated[float, msgspec.Meta(gt=0)] = 1.0
 
@@ -89,12 +94,14 @@ class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[memory]``: ``group_window`` is how long writes are gathered into one commit at most.
+    """``[memory]``: ``group_window`` is how long writes are gathered into one commit at most; with ``sync`` a commit is
+    on the disk before it is acknowledged.
 
     ``store`` names the plugin (its distribution) whose store keeps memory; without it the built-in one does.
     """
 
     group_window: Delay = 0.004
+    sync: bool = True
     store: str | None = None
 
 

@@ -8,9 +8,11 @@ WORKERS = 16
 
 
 class Syncer:
-    """Syncs files and folders in parallel threads. Close it when done."""
+    """Syncs files and folders in parallel threads, or leaves it to the system when not ``enabled``. Close it when
+    done."""
 
-    def __init__(self) -> None:
+    def __init__(self, enabled: bool = True) -> None:
+        self._enabled = enabled
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="memory-sync")
 
     def sync(self, paths: Iterable[str]) -> None:
@@ -19,6 +21,8 @@ class Syncer:
         Raises:
             OSError: the disk refused.
         """
+        if not self._enabled:
+            return
         wanted = list(paths)
         if len(wanted) == 1:
             _sync(wanted[0])

@@ -34,9 +34,10 @@ class HeadMoved(Exception):
 
 
 class Repository:
-    """The git repository of a memory root."""
+    """The git repository of a memory root. With ``sync`` the branch is on disk when it has moved."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, sync: bool = True) -> None:
+        self._sync = sync
         self.folder = root / ".git"
         self._git = pygit2.Repository(str(root), RepositoryOpenFlag.NO_SEARCH)
         self._written: dict[pygit2.Oid, None] = {}
@@ -139,13 +140,13 @@ class Repository:
         return f"{self.folder}/objects/{name[:2]}/{name[2:]}"
 
     def advance(self, old: pygit2.Oid | None, new: pygit2.Oid) -> None:
-        """Move the branch from ``old`` to ``new``; it is on disk when this returns.
+        """Move the branch from ``old`` to ``new``; it is on disk when this returns (with ``sync``).
 
         Raises:
             HeadMoved: the branch is not at ``old`` any more, or somebody else is moving it right now.
         """
         name = self.branch()
-        pygit2.settings.enable_fsync_gitdir(True)
+        pygit2.settings.enable_fsync_gitdir(self._sync)
         try:
             if old is None:
                 self._git.references.create(name, new)

@@ -65,10 +65,12 @@ PLATFORM = "trunkline"
 
 
 class GitMemoryStore(MemoryStore):
-    """Memory as a git repository. ``window`` is how long writes wait for others, in seconds."""
+    """Memory as a git repository. ``window`` is how long writes wait for others, in seconds; without ``sync`` they are
+    not brought to the disk before they are acknowledged."""
 
-    def __init__(self, *, window: float = 0.004) -> None:
+    def __init__(self, *, window: float = 0.004, sync: bool = True) -> None:
         self._window = window
+        self._sync = sync
         self._held = ExitStack()
         self._writing = anyio.CapacityLimiter(1)
         self._indexing = anyio.CapacityLimiter(1)
@@ -96,11 +98,11 @@ class GitMemoryStore(MemoryStore):
         places, lock = take_root(root)
         self._held.callback(lock.release)
         self._places: Places = places
-        self._syncer = Syncer()
+        self._syncer = Syncer(self._sync)
         self._held.callback(self._syncer.close)
         self._worktree = Worktree(places.root, places.stage, self._syncer)
         self._held.callback(self._worktree.close)
-        self._repository = Repository(places.root)
+        self._repository = Repository(places.root, sync=self._sync)
         self._held.callback(self._repository.close)
         self._packer = Packer(places.root, self._syncer)
         self._stamps = Stamps(cache / "memory-files.msgpack")

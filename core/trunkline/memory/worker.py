@@ -97,7 +97,7 @@ class MemoryWorker(Worker):
     def _choose_store(self) -> MemoryStore:
         settings = self.context.config.settings.memory
         if settings.store is None:
-            return GitMemoryStore(window=settings.group_window)
+            return GitMemoryStore(window=settings.group_window, sync=settings.sync)
         for owned in self.context.plugins.memory_stores():
             if owned.owner == settings.store:
                 return owned.item

@@ -76,13 +76,13 @@ class TurnFeed:
 
         What it lost may lie before what it has: new items are sent as soon as the connection is back.
         """
-        sent, kept = tuple(self._items), set[int]()
+        kept = set[int]()
         async for stored in self._bus.history(FEED, after=0, **self._keys):
             if stored.data.epoch > self._epoch:
                 return
             if stored.data.epoch == self._epoch:
                 kept.add(stored.data.index)
-        for item in sent:
+        for item in tuple(self._items):
             if item.index not in kept:
                 await self._send(item)
 

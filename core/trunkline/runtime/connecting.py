@@ -1,13 +1,24 @@
-"""How a process reaches the server: settings from the configuration. Nothing is opened here."""
+"""How a process reaches the server, and how it runs one: settings from the configuration. Nothing is opened here."""
+
+from pathlib import Path
 
 import msgspec
 
 from trunkline.config import Config
 from trunkline.subjects import CLAIMS, DEAD_LETTERS
-from trunkline_bus import BusSettings
+from trunkline_bus import BusSettings, LeafDoor, ServerSettings
 
 USUAL_URL = "nats://127.0.0.1:4222"
 USUAL_INBOX = "_INBOX"
+
+MAX_STORE = 1 << 40
+"""Bytes that the embedded server may store, above any disk: the disk is the limit. Left to itself the server refuses
+streams whose own limits add up to more than three quarters of what is free now, so it would not start on 1 GB."""
+
+
+def server_settings(config: Config, store: Path, door: LeafDoor | None = None) -> ServerSettings:
+    """The settings of the embedded server; ``door`` lets other hosts in."""
+    return ServerSettings(store_dir=store, max_store=MAX_STORE, sync=config.settings.bus.sync, door=door)
 
 
 def bus_settings(

@@ -3,7 +3,7 @@
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -100,16 +100,20 @@ async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[Wo
         )  # fmt: skip
 
 
-async def keep_topology(bus: Bus, config: Config) -> Callable[[], None]:
+async def keep_topology(bus: Bus, config: Config, *, remake: Collection[str] = ()) -> Callable[[], None]:
     """Bring streams, consumers and buckets to the server, now and after each reconnect (a server that restarted
-    has lost what it kept in memory). Returns the undo."""
+    has lost what it kept in memory). Returns the undo.
+
+    ``remake`` names the streams that may be made anew now, without what they hold, if the server will not change them.
+    """
     kept = config.settings.bus
-    return await keep(
-        bus, topology(replicas=kept.replicas, journal_days=kept.journal_days, feed_hours=kept.feed_hours)
+    wanted = topology(
+        replicas=kept.replicas, journal_days=kept.journal_days, feed_hours=kept.feed_hours, feed=kept.feed
     )
+    return await keep(bus, wanted, remake=remake)
 
 
-async def keep(bus: Bus, wanted: Topology) -> Callable[[], None]:
+async def keep(bus: Bus, wanted: Topology, *, remake: Collection[str] = ()) -> Callable[[], None]:
     """``keep_topology`` for any topology."""
 
     async def again() -> None:
@@ -118,7 +122,7 @@ async def keep(bus: Bus, wanted: Topology) -> Callable[[], None]:
         except BusError as error:
             log.warning("streams could not be brought to the server after a reconnect: %s", error)
 
-    await apply(bus, wanted)
+    await apply(bus, wanted, remake=remake)
     return bus.on_reconnect(again)
 
 

@@ -19,13 +19,14 @@ from trunkline.remotes.certificates import DOOR, DOOR_KEY, door_certificate
 from trunkline.remotes.guests import guests
 from trunkline.remotes.registry import Registry, Remote
 from trunkline.runtime.adapters import check_adapters
-from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.connecting import bus_settings, server_settings
 from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, WorkerLoader, enter_tracing, host, keep_topology
 from trunkline.runtime.preferences import check_preferences
 from trunkline.runtime.runfile import AlreadyRunning, RunFile, instance_lock, remove_run_file, write_run_file
 from trunkline.runtime.worker import Worker
-from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafDoor, ServerSettings, connect
+from trunkline.subjects import FEED_STREAM
+from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafDoor, connect
 from trunkline_bus.tasks import background_tasks
 
 log = logging.getLogger(__name__)
@@ -39,9 +40,9 @@ BOOT: tuple[tuple[str, tuple[WorkerKind, ...]], ...] = (
 )
 """PA-F44's phases after the runtime configuration, and the workers that open in each."""
 
-MAX_STORE = 1 << 40
-"""Bytes that the embedded server may store, above any disk: the disk is the limit. Left to itself the server refuses
-streams whose own limits add up to more than three quarters of what is free now, so it would not start on 1 GB."""
+REMADE = (FEED_STREAM,)
+"""Streams that are made anew when the server will not change them to what is configured now, while no turn runs yet:
+the journal tells what they told."""
 
 DRAIN_ORDER: tuple[WorkerKind, ...] = ("channels", "monitor", "tools", "gateway", "memory")
 """Whoever asks goes before whoever answers."""
@@ -116,9 +117,8 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
     if config.settings.bus.url is None:
         registry = Registry(home.remotes)
         door = _door(config, registry)
-        server = await stack.enter_async_context(
-            EmbeddedServer(ServerSettings(store_dir=home.bus, max_store=MAX_STORE, door=door))
-        )
+        settings = server_settings(config, home.bus, door)
+        server = await stack.enter_async_context(EmbeddedServer(settings))
         instance.server = server
         if door is not None:
             doorkeeper = await stack.enter_async_context(background_tasks())
@@ -126,7 +126,8 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
     bus = await stack.enter_async_context(connect(instance.bus))
     if instance.server is not None or config.settings.bus.prepare:
-        stack.callback(await keep_topology(bus, config))
+        nobody_else = instance.server is not None  # it has only just started, and with credentials of its own
+        stack.callback(await keep_topology(bus, config, remake=REMADE if nobody_else else ()))
     await enter_tracing(stack, bus, config, "trunkline")
 
 

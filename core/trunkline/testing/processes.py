@@ -21,11 +21,11 @@ import msgspec
 from trunkline.config import load_config
 from trunkline.config.edit import write_settings
 from trunkline.messages.workers import WorkerKind
-from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.connecting import bus_settings, server_settings
 from trunkline.runtime.home import Home
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline.workers import KINDS
-from trunkline_bus import Bus, EmbeddedServer, ServerSettings, connect
+from trunkline_bus import Bus, EmbeddedServer, connect
 
 READY = re.compile(r"^The (\w+) worker is ready(?: at (\S+))?$", re.MULTILINE)
 
@@ -186,15 +186,16 @@ async def process_platform(
     async with AsyncExitStack() as stack:
         if home is None:
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-")))
-        server = await stack.enter_async_context(EmbeddedServer(ServerSettings(store_dir=home / "bus")))
+        write_settings(home / "trunkline.toml", _settings(home, config, plugins))
+        theirs = {**clean_environ(), "PYTHONUNBUFFERED": "1", "TRUNKLINE_HOME": str(home), **(environ or {})}
+        embedded = server_settings(load_config(home, environ=theirs), home / "bus")
+        server = await stack.enter_async_context(EmbeddedServer(embedded))
         bus_environ = {
-            "TRUNKLINE_HOME": str(home),
             "TRUNKLINE_BUS__URL": server.url,
             "TRUNKLINE_BUS__USER": server.user,
             "TRUNKLINE_BUS__PASSWORD": server.password,
         }
-        everything = {**clean_environ(), "PYTHONUNBUFFERED": "1", **bus_environ, **(environ or {})}
-        write_settings(home / "trunkline.toml", _settings(home, config, plugins))
+        everything = {**bus_environ, **theirs}
         read = load_config(home, environ=everything)
         places = Home.of(read)
         places.prepare()

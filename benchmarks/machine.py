@@ -1,0 +1,62 @@
+"""The machine that a figure was measured on, what our processes took of it, and what others did meanwhile."""
+
+import os
+import platform
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from time import perf_counter
+
+import psutil
+
+
+def cores() -> int:
+    """How many cores this run may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def described() -> str:
+    """The machine, in a line."""
+    memory = psutil.virtual_memory().total / 2**30
+    return (
+        f"{cores()} cores, {memory:.0f} GiB, {platform.system()} {platform.machine()}, "
+        f"Python {platform.python_version()}, {datetime.now(UTC):%Y-%m-%d}"
+    )
+
+
+def resident(pid: int) -> float:
+    """MiB resident in the process."""
+    return float(psutil.Process(pid).memory_info().rss) / 2**20
+
+
+def taken(pid: int) -> float:
+    """Seconds of CPU that the process has used, its ended children's excluded."""
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
+
+
+class Usage:
+    """What processes, by name, used of the CPU between two moments, and what everybody else did."""
+
+    def __init__(self, ours: Mapping[str, int], others_of_ours: Mapping[str, int]) -> None:
+        self._ours = ours
+        self._all = {**{str(pid): pid for pid in others_of_ours.values()}, **ours}
+        self._before = {name: taken(pid) for name, pid in self._all.items()}
+        self._busy = _busy()
+        self._began = perf_counter()
+
+    def seconds(self) -> dict[str, float]:
+        """Seconds of CPU by process, since the beginning."""
+        return {name: taken(pid) - self._before[name] for name, pid in self._ours.items()}
+
+    def others(self) -> float:
+        """How many cores were busy with what is none of ours, on average since the beginning."""
+        own = sum(taken(pid) - self._before[name] for name, pid in self._all.items())
+        return max(0.0, _busy() - self._busy - own) / (perf_counter() - self._began)
+
+
+def _busy() -> float:
+    """Seconds of CPU that this machine has used since it started."""
+    times = psutil.cpu_times()
+    return float(
+        times.user + times.nice + times.system + getattr(times, "irq", 0) + getattr(times, "softirq", 0)
+    )

@@ -1,0 +1,144 @@
+"""The durability knobs: they reach the server, and what they give up is only what the docs say.
+
+A crash of a process loses nothing whatever is set; that is what is struck here. Power cannot be cut in a test.
+"""
+
+import json
+import socket
+import subprocess
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline.messages.turn import TextReset, TurnEnded
+from trunkline.runtime.supervisor import BootError
+from trunkline.testing.platform import Answer, Platform, clean_environ, platform
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict
+from trunkline_bus.server import _find_binary
+
+pytestmark = pytest.mark.anyio
+
+EASY = {"bus.sync": 60, "bus.feed": "memory", "memory.sync": False}
+"""Everything given up that can be."""
+
+
+def with_model(provider: str, **more: Any) -> dict[str, Any]:
+    return {
+        "runtime.provider_adapter": "openai",
+        "adapters.openai.base_url": provider,
+        "adapters.openai.model": "scripted",
+        **more,
+    }
+
+
+async def kept(running: Platform | ProcessPlatform, stream: str) -> dict[str, Any]:
+    config: dict[str, Any] = (await running.bus.link.api(f"STREAM.INFO.{stream}"))["config"]
+    return config
+
+
+async def told_again(running: Platform | ProcessPlatform, answer: Answer) -> str:
+    """The text that somebody who comes later is shown."""
+    return (await running.answer(answer.accepted)).text
+
+
+def server_says(store: Path) -> dict[str, Any]:
+    """What nats-server itself makes of the configuration that was written for it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [_find_binary(None), "-c", str(store / "server.conf"), "-m", str(port)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        try:
+            for _ in range(200):
+                try:
+                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/jsz?config=1", timeout=5) as said:
+                        config: dict[str, Any] = json.load(said)["config"]
+                        return config
+                except OSError:
+                    anyio.run(anyio.sleep, 0.05)
+            raise AssertionError("the server did not answer")
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(("sync", "always", "seconds"), [("always", True, None), (2.5, False, 2.5)])
+def test_the_sync_interval_reaches_the_server(tmp_path: Path, sync: Any, always: bool, seconds: Any) -> None:
+    """``bus.sync`` is what the server believes to be its own setting; ``always`` unless somebody chose otherwise."""
+
+    async def once() -> None:
+        async with platform(tmp_path, config={} if always else {"bus.sync": sync}, workers=()):
+            return
+
+    anyio.run(once)
+    said = server_says(tmp_path / "bus")
+    assert bool(said.get("sync_always")) is always
+    assert always or said["sync_interval"] == seconds * 1e9
+
+
+async def test_what_is_kept_where_reaches_the_streams(tmp_path: Path) -> None:
+    """The feed alone moves to memory; inbox, journal and ledger stay in files whatever is set."""
+    async with platform(tmp_path, config=EASY, workers=()) as running:
+        assert (await kept(running, "FEED"))["storage"] == "memory"
+        assert "persist_mode" not in await kept(running, "FEED")
+        for stream in ("INBOX", "JOURNAL", "EFFECT"):
+            config = await kept(running, stream)
+            assert config["storage"] == "file" and config.get("persist_mode", "") != "async"
+
+
+async def test_the_feed_moves_between_file_and_memory(tmp_path: Path) -> None:
+    """On the embedded server it is made anew at the start, and turns from before are told from their journals."""
+    async with platform(tmp_path) as running:
+        answer = await running.say("hello")
+        assert (await kept(running, "FEED"))["storage"] == "file"
+    for feed in ("memory", "file"):
+        async with platform(tmp_path, config={"bus.feed": feed}) as running:
+            assert (await kept(running, "FEED"))["storage"] == feed
+            assert await told_again(running, answer) == answer.text != ""
+            again = await running.say("and now?", conversation=answer.accepted.conversation)
+            view = await running.gateway.conversation(answer.accepted.conversation)
+            assert view.messages[-1].content == again.text
+
+
+async def test_a_server_of_ones_own_keeps_its_feed(tmp_path: Path) -> None:
+    """Others may be using it, so the start is refused, names the stream and the setting, and takes nothing away."""
+    async with EmbeddedServer(ServerSettings(store_dir=tmp_path / "own")) as server:
+        environ = {**clean_environ(), "NATS_PASSWORD": server.password}
+        own = {"bus.url": server.url, "bus.user": server.user, "bus.password": {"env": "NATS_PASSWORD"}}
+        async with platform(tmp_path / "home", config=own, environ=environ) as running:
+            answer = await running.say("hello")
+        with pytest.raises(BootError, match=r"stream FEED exists with another storage") as refused:
+            async with platform(tmp_path / "home", config={**own, "bus.feed": "memory"}, environ=environ):
+                pass
+        assert isinstance(refused.value.cause, TopologyConflict)
+        async with platform(tmp_path / "home", config=own, environ=environ) as running:
+            assert await told_again(running, answer) == answer.text
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize("victims", [("nats",), ("nats", "monitor"), ("nats", "gateway"), ("nats", "memory")])
+async def test_a_crash_takes_nothing_that_was_given_up(provider: str, victims: tuple[str, ...]) -> None:
+    """With every knob turned down, killing the server (and a worker) in mid-stream leaves each message answered
+    once, what was shown joined, and the turn told again to whoever comes later, though its feed is gone."""
+    async with process_platform(config=with_model(provider, **EASY)) as running:
+        accepted = await running.send("slow:40:40")
+        events = []
+        with anyio.fail_after(60):
+            async for event in running.gateway.watch(accepted.conversation, accepted.turn):
+                events.append(event)
+                if len(events) == 4:
+                    for victim in victims:
+                        running.kill(victim)
+                    for victim in victims[1:]:
+                        await running.restart(victim)
+        assert isinstance(events[-1], TurnEnded) and events[-1].reason == "stop", running.logs()
+        answer = Answer(accepted, tuple(events), events[-1])
+        words = " ".join(f"word-{number}" for number in range(1, 41))
+        assert answer.text == words
+        assert len(victims) > 1 or not any(isinstance(event, TextReset) for event in events)
+        view = await running.gateway.conversation(accepted.conversation)
+        assert [message.content for message in view.messages] == ["slow:40:40", words]
+        running.kill("nats")
+        assert await told_again(running, answer) == words
