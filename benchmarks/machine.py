@@ -23,6 +23,11 @@ def described() -> str:
     )
 
 
+def children() -> list[int]:
+    """The processes that this one has started, the first one first."""
+    return [child.pid for child in psutil.Process().children()]
+
+
 def resident(pid: int) -> float:
     """MiB resident in the process."""
     return float(psutil.Process(pid).memory_info().rss) / 2**20

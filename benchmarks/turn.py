@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
 import anyio
-import psutil
 
 from benchmarks import flat, journal_cost, machine
 from benchmarks.figures import progress
@@ -62,11 +61,6 @@ def _sizes(way: Way) -> Mapping[str, float]:
     return {kind: machine.resident(pid) for kind, pid in way.pids.items()}
 
 
-def _model(before: set[int]) -> int:
-    """The process id of the model server that was started since."""
-    return next(child.pid for child in psutil.Process().children() if child.pid not in before)
-
-
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.turn",
@@ -88,9 +82,8 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Measure and print; what is printed is Markdown, to be pasted into docs/explanation/performance.md."""
     given = _arguments()
-    before = {child.pid for child in psutil.Process().children()}
     with provider_process() as provider:
-        ours = {"client": os.getpid(), "model": _model(before)}
+        ours = {"client": os.getpid(), "model": machine.children()[0]}
         loop = {"use_uvloop": True}
         if given.turns is not None:
             grown = anyio.run(flat.measure, provider, given.turns, ours, backend_options=loop)

@@ -51,7 +51,7 @@ class Conversation:
 
 
 class Way:
-    """A client of one way. ``pids`` are the processes that belong to it, by name, ``bus`` a connection to its server."""
+    """A client of one way. ``pids`` are the processes that belong to it, ``bus`` a connection to its server."""
 
     def __init__(self, client: httpx.AsyncClient, model: str) -> None:
         self._client = client

@@ -1,0 +1,72 @@
+"""The measuring commands in short form: each runs, and prints every figure that the long form prints.
+
+Nothing is said here about how good the figures are: speed is measured, not tested.
+"""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+THROUGH = {"one process", "process per worker"}
+
+
+def printed(*command: str) -> str:
+    """What ``python -m benchmarks.X`` prints."""
+    ran = subprocess.run(
+        [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def figures(*command: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(printed(*command, "--json"))
+    return found
+
+
+@pytest.mark.timeout(250)
+def test_a_turn_is_measured_in_every_way() -> None:
+    """Both loads, every number of clients, all ways: latency, saturation, CPU and memory of each process, and the
+    journal's cost."""
+    run = figures("benchmarks.turn", "--quick")
+    cells = {(cell["load"], cell["clients"], cell["way"]) for cell in run["cells"]}
+    assert cells == {
+        (load, n, way) for load in ("closed", "paced") for n in (1, 4) for way in {"direct", *THROUGH}
+    }
+    for cell in run["cells"]:
+        assert cell["turns_per_second"] > 0 and set(cell["added"]) == {"p50", "p95", "p99"}
+        assert cell["first_token"]["p50"] > (0.2 if cell["load"] == "paced" else 0)
+        assert cell["way"] != "direct" or set(cell["added"].values()) == {0}
+    assert set(run["saturation"]) == set(run["resident_mib"]) == THROUGH
+    workers = {"gateway", "monitor", "tools", "memory", "nats-server"}
+    assert set(run["resident_mib"]["process per worker"]) == workers
+    assert set(run["cpu_seconds_per_turn"]["process per worker"]) == {*workers, "client", "model"}
+    assert run["journal"]["records"] >= run["journal"]["before"] >= 1 and run["journal"]["waited"] > 0
+
+
+@pytest.mark.timeout(250)
+def test_memory_is_watched_over_many_turns() -> None:
+    """The size of each process at each tenth, and a verdict for each over the second half."""
+    lines = printed("benchmarks.turn", "--turns", "40").splitlines()
+    assert [line.split("|")[1].strip() for line in lines if line.startswith("| ")] == [
+        "turns", *map(str, range(0, 41, 4)), "second half",
+    ]  # fmt: skip
+    verdicts = [cell.strip() for cell in lines[-1].split("|")[2:-1]]
+    assert len(verdicts) == 5 and all(one == "flat" or one.startswith("+") for one in verdicts)
+
+
+@pytest.mark.timeout(250)
+def test_what_durability_costs_is_measured() -> None:
+    """Writes synced and not, in file and memory, on one server and three; and turns with a knob beside its default."""
+    run = figures("benchmarks.durability", "--quick", "--knob", "bus.feed")
+    assert len(run["writes"]) == 8 and all(0 < write["p50"] <= write["p99"] for write in run["writes"])
+    assert {"3 servers, sync always, 3 replicas", "1 server, sync always, file"} <= {
+        w["name"] for w in run["writes"]
+    }
+    assert [(turn["knob"], turn["choice"]) for turn in run["turns"]] == [("bus.feed", "memory")]
+    assert run["turns"][0]["rate_ratio"] > 0 and run["turns"][0]["cpu_ratio"] > 0
