@@ -6,7 +6,7 @@ import msgspec
 
 from trunkline.config import Config
 from trunkline.subjects import CLAIMS, DEAD_LETTERS
-from trunkline_bus import BusSettings, LeafDoor, ServerSettings
+from trunkline_bus import BusSettings, LeafDoor, LeafWay, ServerSettings
 
 USUAL_URL = "nats://127.0.0.1:4222"
 USUAL_INBOX = "_INBOX"
@@ -16,9 +16,12 @@ MAX_STORE = 1 << 40
 streams whose own limits add up to more than three quarters of what is free now, so it would not start on 1 GB."""
 
 
-def server_settings(config: Config, store: Path, door: LeafDoor | None = None) -> ServerSettings:
-    """The settings of the embedded server; ``door`` lets other hosts in."""
-    return ServerSettings(store_dir=store, max_store=MAX_STORE, sync=config.settings.bus.sync, door=door)
+def server_settings(
+    config: Config, store: Path, *, door: LeafDoor | None = None, way: LeafWay | None = None
+) -> ServerSettings:
+    """The settings of the embedded server; ``door`` lets other hosts in, ``way`` leads to another one's."""
+    sync = config.settings.bus.sync
+    return ServerSettings(store_dir=store, max_store=MAX_STORE, sync=sync, door=door, way=way)
 
 
 def bus_settings(

@@ -10,18 +10,16 @@ from anyio.abc import TaskStatus
 
 from trunkline.config import Config
 from trunkline.remotes.join import way_of
-from trunkline.runtime.connecting import bus_settings
+from trunkline.runtime.connecting import bus_settings, server_settings
 from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, host, keep
 from trunkline.runtime.runfile import instance_lock
 from trunkline.runtime.worker import Worker
 from trunkline.subjects import remote_topology
-from trunkline_bus import BusSettings, EmbeddedServer, ServerSettings, connect
+from trunkline_bus import BusSettings, EmbeddedServer, connect
 
 LARGEST_MESSAGE = 7 * 1024 * 1024
 """Bytes. Nothing goes through the object bucket: ours and the hub's are not the same."""
-
-MAX_STORE = 1 << 40
 
 
 async def serve_remote(
@@ -42,7 +40,7 @@ async def serve_remote(
     way = way_of(home.hub)
     home.prepare()
     with instance_lock(home):
-        async with EmbeddedServer(ServerSettings(store_dir=home.bus, max_store=MAX_STORE, way=way)) as server:
+        async with EmbeddedServer(server_settings(config, home.bus, way=way)) as server:
             reach = _own(config, server, way.domain)
             async with connect(reach) as bus:
                 undo = await keep(bus, remote_topology())

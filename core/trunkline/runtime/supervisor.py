@@ -117,7 +117,7 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
     if config.settings.bus.url is None:
         registry = Registry(home.remotes)
         door = _door(config, registry)
-        settings = server_settings(config, home.bus, door)
+        settings = server_settings(config, home.bus, door=door)
         server = await stack.enter_async_context(EmbeddedServer(settings))
         instance.server = server
         if door is not None:
