@@ -13,6 +13,7 @@ import msgspec
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError
 from trunkline.messages.tools import Effect, ToolSpec
+from trunkline.strand import Strand
 
 BlockPath = Annotated[
     str,
@@ -62,9 +63,12 @@ class FunctionTool(Tool):
             given[self._context] = context
         if self._is_async:
             return _as_text(await self.function(**given))
-        return _as_text(
-            await anyio.to_thread.run_sync(partial(_contained, self.function, given), abandon_on_cancel=True)
-        )
+        strand = Strand()
+        contained = partial(strand.run, partial(_contained, self.function, given))
+        try:
+            return _as_text(await anyio.to_thread.run_sync(contained, abandon_on_cancel=True))
+        finally:
+            strand.interrupt()  # one that is given up must not go on and take time from everybody
 
 
 def tool(

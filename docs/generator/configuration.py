@@ -84,6 +84,11 @@ MEANING = {
     "remotes.patience": "for how long the result of a call is waited for while its host is out of reach",
     "plugins.disabled": "plugins that are not loaded, by distribution or entry point",
     "plugins.required": "plugins without which no worker starts",
+    "plugins.import_seconds": "how long the import of a plugin may take before it is left out, in seconds",
+    "plugins.stall": "seconds for which a process may stand still before it ends itself and says which code held it; "
+    "0: for ever",
+    "plugins.crashes": "how many crashes within an hour, with the same plugin at work, put it into quarantine; "
+    "0: no plugin ever",
 }
 """What each key means. One that is missing here, or is no key any more, stops the generator."""
 

@@ -29,13 +29,16 @@ class ChannelsWorker(Worker):
         super().__init__(context)
         self._first_pause = first_pause
         self._channels: tuple[Channel, ...] = ()
+        self._owners: dict[str, str] = {}
         self._running = anyio.CancelScope()
         self._ended = anyio.Event()
 
     async def open(self) -> None:
         """Pick the channels that are enabled, and say which cannot be run."""
         enabled = self.context.config.settings.channels.enabled
-        found = {owned.item.name: owned.item for owned in self.context.plugins.channels()}
+        offered = self.context.plugins.channels()
+        found = {owned.item.name: owned.item for owned in offered}
+        self._owners = {owned.item.name: owned.owner for owned in offered}
         for name in enabled:
             if name not in found:
                 log.warning(
@@ -68,8 +71,11 @@ class ChannelsWorker(Worker):
         while True:
             born = anyio.current_time()
             try:
-                await channel.run(gateway)
-            except Exception as error:
+                with self.context.plugins.at_work(self._owners[channel.name], "channel"):
+                    await channel.run(gateway)
+            except BaseException as error:
+                if isinstance(error, anyio.get_cancelled_exc_class()):
+                    raise
                 pause = self._first_pause if anyio.current_time() - born > CALM else pause
                 _log_crash(channel.name, error, pause)
             else:
@@ -79,7 +85,7 @@ class ChannelsWorker(Worker):
             pause = min(pause * 2, LONGEST_PAUSE)
 
 
-def _log_crash(name: str, error: Exception, pause: float) -> None:
+def _log_crash(name: str, error: BaseException, pause: float) -> None:
     if isinstance(error, TrunklineError):
         log.error(
             "channel %s stopped: %s %s It starts again in %g s", name, error.sentence, error.hint, pause

@@ -16,6 +16,7 @@ trunkline plugins list
 trunkline plugins install trunkline-weather
 trunkline plugins disable weather
 trunkline plugins new tool weather
+trunkline plugins release weather
 """
 
 NEW = """
@@ -34,7 +35,7 @@ THEN = {
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """List the plugins, bring them in and out, or begin a new one."""
+    """List the plugins, bring them in and out, let one out of quarantine, or begin a new one."""
 
 
 for _one in (installing.install, installing.remove, installing.disable, installing.enable):
@@ -73,6 +74,20 @@ def _print_table(report: "LoadReport") -> None:
         click.echo(f"\n{trouble.owner}: {trouble.hook}: {trouble.reason}")
     for name in report.missing:
         click.echo(f"\n{name} is required and not loaded.")
+
+
+@command.command("release", examples="trunkline plugins release weather")
+@click.argument("name")
+def release_plugin(name: str) -> None:
+    """Let the plugin NAME out of quarantine; it is loaded at the next start."""
+    from trunkline.cli.output import done
+    from trunkline.config import load_config
+    from trunkline.errors import PluginError
+    from trunkline.plugins.quarantine import release
+
+    if not release(load_config(), name):
+        raise PluginError(f"{name!r} is not in quarantine.", hint='See "trunkline plugins list" for what is.')
+    done(f"{name} is out of quarantine. Restart Trunkline to load it.")
 
 
 def _hooks(names: tuple[str, ...]) -> str:

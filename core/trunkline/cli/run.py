@@ -48,6 +48,7 @@ async def _run(kind: str, url: str | None, log_format: str) -> None:
     from trunkline.runtime.host import HostSettings, host
     from trunkline.runtime.signals import patience_of, stop_on_signals
     from trunkline.runtime.streams import keep_streams
+    from trunkline.runtime.watchdog import watched
     from trunkline.workers import load_worker
 
     hosted = keep_streams if kind == "streams" else partial(host, load_worker(kind))
@@ -60,7 +61,8 @@ async def _run(kind: str, url: str | None, log_format: str) -> None:
             await tasks.start(
                 partial(stop_on_signals, patience=patience_of(config)), stop, tasks.cancel_scope
             )
-            await hosted(settings, stop, task_status=_Ready())
+            async with watched(config):
+                await hosted(settings, stop, task_status=_Ready())
             tasks.cancel_scope.cancel()
 
 

@@ -37,6 +37,7 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
     from trunkline.config import load_config
     from trunkline.runtime.signals import patience_of, stop_on_signals
     from trunkline.runtime.supervisor import supervised
+    from trunkline.runtime.watchdog import watched
     from trunkline.workers import KINDS, load_worker
 
     config = load_config(flags=flags)
@@ -46,7 +47,7 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
             await tasks.start(
                 partial(stop_on_signals, patience=patience_of(config)), stop, tasks.cancel_scope
             )
-            async with supervised(config, load_worker, kinds=KINDS) as instance:
+            async with watched(config), supervised(config, load_worker, kinds=KINDS) as instance:
                 garbage.settle()
                 _say_ready(instance.gateway, str(instance.home.token_file))
                 await stop.wait()

@@ -130,10 +130,18 @@ class RemotesSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[plugins]``: plugins never to load, and plugins without which a worker refuses to start."""
+    """``[plugins]``: plugins never to load, and plugins without which a worker refuses to start.
+
+    ``import_seconds`` is how long the import of one may take, ``stall`` how long a process may be held up before it
+    ends itself (0: for ever), ``crashes`` how many times within an hour one may be at work when its process dies
+    (0: as often as it likes).
+    """
 
     disabled: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
+    import_seconds: Seconds = 10.0
+    stall: Delay = 30.0
+    crashes: Annotated[int, msgspec.Meta(ge=0)] = 3
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):

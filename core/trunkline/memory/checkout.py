@@ -45,7 +45,11 @@ class Checkout:
         self._intent: Staged | None = None
 
     def stage(
-        self, version: pygit2.Oid, view: GitView, contents: dict[pygit2.Oid, bytes], growths: dict[str, Growth]
+        self,
+        version: pygit2.Oid,
+        view: GitView,
+        contents: dict[pygit2.Oid, bytes],
+        growths: dict[str, Growth],
     ) -> list[str]:
         """Write all new files and the note aside; returns their paths, for syncing. Raises OSError."""
         noted: dict[str, tuple[str | None, str | None]] = {}

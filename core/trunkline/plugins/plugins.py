@@ -1,6 +1,7 @@
 """The plugins of one worker, with a typed question for each hook. Made by the worker, never a global."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from trunkline.config import Config, InvalidConfig, Problem
@@ -8,6 +9,7 @@ from trunkline.config.problems import did_you_mean
 from trunkline.errors import PluginError
 from trunkline.messages.workers import WorkerKind
 from trunkline.plugins import finding, sources
+from trunkline.plugins.crumbs import Crumbs, Doing
 from trunkline.plugins.items import RULES
 from trunkline.plugins.owned import Owned
 from trunkline.plugins.relay import Relay
@@ -49,13 +51,22 @@ class Plugins:
         """
         folders = config.settings.runtime.tool_sources
         version = sources.version_of(folders)
-        relay = Relay(config)
+        relay = Relay(config, worker or "command")
         relay.load_all(extra, folders)
         if worker is not None and relay.report.missing:
             raise PluginError(
                 _missing(relay.report), hint="Install or mend it, or take it out of [plugins] required."
             )
         return cls(relay, version)
+
+    @property
+    def crumbs(self) -> Crumbs:
+        """Where to note that a plugin is at work, for the case that it ends the process."""
+        return self._relay.crumbs
+
+    def at_work(self, owner: str, doing: Doing) -> AbstractContextManager[None]:
+        """A context for the time in which a plugin's code runs."""
+        return self._relay.crumbs.at(owner, doing)
 
     @property
     def report(self) -> LoadReport:

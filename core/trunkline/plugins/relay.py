@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import redirect_stdout
 from itertools import islice
@@ -15,14 +16,20 @@ from trunkline.abc.platform import ConfigSection
 from trunkline.config import Config
 from trunkline.errors import PluginError, TrunklineError
 from trunkline.plugins import asks, door, finding, sources
+from trunkline.plugins.crumbs import Crumbs, folder_of
+from trunkline.plugins.importing import ImportFailed, TooSlow, load_within
 from trunkline.plugins.items import RULES, Rule, answer_complaint
 from trunkline.plugins.owned import Owned
 from trunkline.plugins.pins import Pin, read_pins
+from trunkline.plugins.quarantine import Quarantine, Register
 from trunkline.plugins.report import GUARDS, LoadReport, PluginState
 from trunkline.plugins.settings import OwnSettings
 from trunkline.plugins.standins import stand_in
 
 log = logging.getLogger(__name__)
+
+SLOW_IMPORT = 1.0
+"""Seconds from which on an import is spoken of."""
 
 MOST_ITEMS = 10_000
 """No hook yields more than this; one that does is taken for endless."""
@@ -31,9 +38,11 @@ MOST_ITEMS = 10_000
 class Relay:
     """The hooks of one worker, untyped. ``Plugins`` puts the typed face on it."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, worker: str) -> None:
         self.config = config
         self.report = LoadReport()
+        self._quarantine = Quarantine(config.home, config.settings.plugins.crashes)
+        self.crumbs = Crumbs(folder_of(config.home), worker)
         self._manager = pluggy.PluginManager(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._order: dict[str, int] = {}
@@ -48,27 +57,44 @@ class Relay:
         """Load every plugin that is not disabled; what goes wrong goes into the report."""
         disabled = self.config.settings.plugins.disabled
         self._pins = read_pins(self.config.home)
-        for candidate in finding.candidates(extra, folders):
+        found = finding.candidates(extra, folders)
+        register = self._quarantine.judged({one.owner: one.version for one in found})
+        for candidate in found:
             if candidate.called(disabled):
                 self._state(candidate, "disabled", "It is named in [plugins] disabled.")
-            else:
+            elif not self._kept_away(candidate, register):
                 self._load(candidate)
         required = self.config.settings.plugins.required
         there = {finding.normal(name) for state in self.report.loaded for name in (state.owner, state.name)}
         self.report.missing = tuple(name for name in required if finding.normal(name) not in there)
 
+    def _kept_away(self, candidate: finding.Candidate, register: Register) -> bool:
+        held = register.holds(candidate.owner, candidate.version)
+        if held is not None:
+            cure = f'Mend it, then: "trunkline plugins release {candidate.name}". Or remove or disable it.'
+            self._unusable(candidate, "quarantined", held.reason, cure)
+        return held is not None
+
     def _load(self, candidate: finding.Candidate) -> None:
+        seconds = self.config.settings.plugins.import_seconds
+        began = time.monotonic()
         try:
             self._refuse_writable(candidate)
             self._allow(candidate)
-            with redirect_stdout(sys.stderr):  # what a plugin prints must not get into a command's output
-                plugin = candidate.load()
+            # what a plugin prints must not get into a command's output
+            with redirect_stdout(sys.stderr), self.crumbs.at(candidate.owner, "import"):
+                plugin = load_within(seconds, candidate.load)
+        except TooSlow as error:
+            self._unusable(candidate, "failed", error.sentence, error.hint)
+            self._quarantine.put_away(candidate.owner, candidate.version, error.sentence)
         except TrunklineError as error:
             self._unusable(candidate, "failed", error.sentence, error.hint)
-        except (Exception, SystemExit) as error:
+        except ImportFailed as failed:
             log.debug("plugin %s could not be imported", candidate.owner, exc_info=True)
-            self._unusable(candidate, "failed", f"Its import failed: {_said(error)}", "Mend or remove it.")
+            reason = f"Its import failed: {_said(failed.error)}"
+            self._unusable(candidate, "failed", reason, "Mend or remove it.")
         else:
+            self._tell_slow(candidate, time.monotonic() - began)
             self._register(candidate, plugin)
 
     def _register(self, candidate: finding.Candidate, plugin: object) -> None:
@@ -90,6 +116,12 @@ class Relay:
         self._allowed[candidate.owner] = asks.allowed(
             candidate.owner, candidate.manifest, pin.agreed if pin else None
         )
+
+    def _tell_slow(self, candidate: finding.Candidate, seconds: float) -> None:
+        if seconds > SLOW_IMPORT:
+            log.warning(
+                "the import of plugin %s took %.1f s, which every start waits for", candidate.owner, seconds
+            )
 
     def _refuse_writable(self, candidate: finding.Candidate) -> None:
         settings = self.config.settings
@@ -210,8 +242,10 @@ class Relay:
         return kept
 
     def _call(self, implementation: Any, given: dict[str, Any]) -> Any:
-        known = {"settings": self.settings_of(implementation.plugin_name)} | given
-        return implementation.function(*(known[name] for name in implementation.argnames))
+        owner = implementation.plugin_name
+        known = {"settings": self.settings_of(owner)} | given
+        with self.crumbs.at(owner, "hook"):
+            return implementation.function(*(known[name] for name in implementation.argnames))
 
     def settings_of(self, owner: str) -> OwnSettings:
         """What the owner's hooks are given."""

@@ -21,14 +21,15 @@ class PluginState:
 
     ``owner`` is its distribution (or ``file:name``), ``name`` its entry point, ``where`` the module or file.
     ``failed``: it could not be imported. ``refused``: it breaks the rules of hooks. ``disabled``: by configuration,
-    so it was not imported. ``hooks`` are those it implements; of one that failed, those it is seen to guard with.
+    so it was not imported. ``quarantined``: it crashed its worker again and again, so neither. ``isolated``: it runs in
+    a process of its own. ``hooks`` are those it implements; of one that failed, those it is seen to guard with.
     """
 
     owner: str
     name: str
     version: str
     where: str
-    status: Literal["loaded", "failed", "refused", "disabled"]
+    status: Literal["loaded", "failed", "refused", "disabled", "quarantined", "isolated"]
     reason: str = ""
     hint: str = ""
     hooks: tuple[str, ...] = ()
@@ -70,8 +71,8 @@ class LoadReport:
 
     @property
     def unusable(self) -> tuple[PluginState, ...]:
-        """The plugins that failed or were refused."""
-        return tuple(state for state in self.plugins if state.status in ("failed", "refused"))
+        """The plugins that failed, were refused, or are in quarantine."""
+        return tuple(state for state in self.plugins if state.status in ("failed", "refused", "quarantined"))
 
     @property
     def broken_guards(self) -> tuple[BrokenGuard, ...]:

@@ -73,9 +73,11 @@ async def _own(
     extra: tuple[object, ...],
 ) -> BusSettings:
     from trunkline.runtime.supervisor import supervised
+    from trunkline.runtime.watchdog import watched
 
     config = _on_any_port(config)
     try:
+        await stack.enter_async_context(watched(config))
         instance = await stack.enter_async_context(supervised(config, load, kinds=kinds, extra=extra))
     except AlreadyRunning:  # another command was quicker
         settings = await _running(config)

@@ -85,6 +85,7 @@ async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[Wo
     plugins = Plugins.load(config, worker=kind, extra=settings.extra)
     bus_settings = msgspec.structs.replace(own_inbox(settings.bus, kind), name=worker_id)
     async with AsyncExitStack() as stack:
+        stack.callback(plugins.crumbs.close)
         bus = await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
         if settings.prepare_bus:
             if config.settings.bus.prepare:
@@ -138,6 +139,7 @@ async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: Worker
     for owned in plugins.lifespans(kind):
         try:
             await stack.enter_async_context(owned.item(kind, bus))
+            stack.enter_context(plugins.at_work(owned.owner, "lifespan"))
         except Exception:
             log.exception("the lifespan of plugin %s failed; the worker goes on without it", owned.owner)
 
@@ -148,6 +150,7 @@ async def _serve(worker: Worker, beat: "_Beat", stop: anyio.Event) -> None:
         async def leave() -> None:
             await stop.wait()
             beat.draining = True
+            worker.context.plugins.crumbs.leave()
             # At once: whoever takes over what is given back must know that the rest is being finished.
             await beat.tell()
             await _drain(worker)

@@ -27,6 +27,9 @@ from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline.workers import KINDS
 from trunkline_bus import Bus, EmbeddedServer, connect
 
+KILLED = {"plugins.crashes": 0}
+"""Who kills workers for a test must not put away the plugins that they were at work in."""
+
 READY = re.compile(r"^The (\w+) worker is ready(?: at (\S+))?$", re.MULTILINE)
 
 
@@ -210,7 +213,7 @@ async def process_platform(
 def _settings(
     home: Path, config: Mapping[str, Any] | None, plugins: Mapping[str, str] | None
 ) -> dict[str, Any]:
-    settings: dict[str, Any] = {**DEFAULTS, **(config or {})}
+    settings: dict[str, Any] = {**DEFAULTS, **KILLED, **(config or {})}
     if plugins:
         folder = home / "test-plugins"
         folder.mkdir()

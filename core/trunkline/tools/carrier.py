@@ -17,7 +17,7 @@ from trunkline.tools import faults
 from trunkline.tools.arguments import RAW
 from trunkline.tools.calls import Run
 from trunkline.tools.catalogue import Catalogue, Listed
-from trunkline.tools.dispatch import call_hash
+from trunkline.tools.dispatch import AtWork, call_hash
 from trunkline.tools.execute import execute
 from trunkline.tools.ledger import Abandoned, Done, Fresh, Ledger, Taken, repeated
 from trunkline.tools.resources import Resources
@@ -33,7 +33,7 @@ ContextOf = Callable[[Run], ToolContext]
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a carrier works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that set
-    none, ``tasks`` is where tools run."""
+    none, ``tasks`` is where tools run, ``at_work`` notes whose tool it is."""
 
     ledger: Ledger
     shelf: Shelf
@@ -42,6 +42,7 @@ class Parts:
     slots: AbstractAsyncContextManager[object]
     timeout: float
     tasks: TaskGroup
+    at_work: AtWork
 
 
 @dataclass(slots=True)
@@ -172,7 +173,8 @@ class Carrier:
                     return faults.incident(run.call.call, _NO_LEDGER.format(spec.name), error)
             attempt.started = attempt.record = True
             timeout = parts.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
-            return await execute(listed.tool, invocation, timeout=timeout, tasks=parts.tasks)
+            noted = parts.at_work(listed.owner, "tool")
+            return await execute(listed.tool, invocation, timeout=timeout, tasks=parts.tasks, noted=noted)
 
 
 _NO_LEDGER = "{} was not run, because it cannot be recorded now that it runs."

@@ -4,7 +4,8 @@ Guards fail closed: whatever goes wrong in one refuses the call. Knows guards, n
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,11 +14,20 @@ import msgspec
 
 from trunkline.abc.tools import STAGES, Proceed, ToolInvocation, ToolMiddleware
 from trunkline.messages.tools import ToolOutcome
+from trunkline.plugins.crumbs import Doing
 from trunkline.tools.faults import being_cancelled, incident, refused, tool_error_in
 from trunkline_bus import key_of
 
 MAY_CHANGE_ARGUMENTS = ("schema", "policy")
 """The stages whose guards may hand on other arguments; what the path and gate stages saw is what runs."""
+
+
+AtWork = Callable[[str, Doing], AbstractContextManager[None]]
+"""Notes that a plugin is at work."""
+
+
+def _unnoted(owner: str, doing: Doing) -> AbstractContextManager[None]:
+    return nullcontext()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +48,7 @@ class _Trip:
 class Dispatch:
     """All guards in order. Those of one stage stand in the order given, so the built-in ones come first."""
 
-    def __init__(self, guards: Sequence[Guard]) -> None:
+    def __init__(self, guards: Sequence[Guard], at_work: AtWork = _unnoted) -> None:
         """Raises ValueError for a guard of an unknown stage."""
         for guard in guards:
             if guard.middleware.stage not in STAGES:
@@ -46,6 +56,7 @@ class Dispatch:
                     f"the tool middleware of {guard.owner} names the stage {guard.middleware.stage!r}; "
                     f"use one of {', '.join(STAGES)}"
                 )
+        self._at_work = at_work
         self.guards = tuple(sorted(guards, key=lambda guard: STAGES.index(guard.middleware.stage)))
 
     async def __call__(self, invocation: ToolInvocation, perform: Proceed) -> ToolOutcome:
@@ -63,7 +74,8 @@ class Dispatch:
             return await self._pass(index + 1, _checked(guard, invocation, following), perform, trip)
 
         try:
-            outcome = await guard.middleware(invocation, proceed)
+            with self._at_work(guard.owner, "guard"):
+                outcome = await guard.middleware(invocation, proceed)
         except BaseException as error:
             if isinstance(error, anyio.get_cancelled_exc_class()) and being_cancelled():
                 raise

@@ -1,6 +1,7 @@
 """Runs one tool: time limit, cancellation, and nothing that it raises gets any further. Knows no ledger or guard."""
 
 import logging
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 import anyio
@@ -18,10 +19,18 @@ GRACE = 1.0
 LARGEST_OUTPUT = 16 * 1024 * 1024
 
 
-async def execute(tool: Tool, invocation: ToolInvocation, *, timeout: float, tasks: TaskGroup) -> ToolOutcome:
+async def execute(
+    tool: Tool,
+    invocation: ToolInvocation,
+    *,
+    timeout: float,
+    tasks: TaskGroup,
+    noted: AbstractContextManager[None],
+) -> ToolOutcome:
     """Run the tool for at most ``timeout`` seconds, in a task of its own in ``tasks``, so that one which ignores
-    being cancelled can be left behind. Raises nothing but the cancellation of the caller."""
-    job = _Job(tool, invocation)
+    being cancelled can be left behind. ``noted`` is entered while it runs. Raises nothing but the
+    cancellation of the caller."""
+    job = _Job(tool, invocation, noted)
     tasks.start_soon(job.run)
     try:
         with anyio.move_on_after(timeout):
@@ -35,13 +44,14 @@ async def execute(tool: Tool, invocation: ToolInvocation, *, timeout: float, tas
 class _Job:
     tool: Tool
     invocation: ToolInvocation
+    noted: AbstractContextManager[None]
     outcome: ToolOutcome | None = None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     ended: anyio.Event = field(default_factory=anyio.Event)
 
     async def run(self) -> None:
         try:
-            with self.scope:
+            with self.scope, self.noted:
                 self.outcome = await self._guarded()
         finally:
             self.ended.set()

@@ -87,7 +87,8 @@ class Shelf:
         fixed, files = self._supplies.plugins, self._files
         guards = _merged(fixed.tool_middleware(), files.tool_middleware())
         tools = _merged(fixed.tools(), files.tools())
-        dispatch = Dispatch((*self._supplies.built_in, *(Guard(one.owner, one.item) for one in guards)))
+        owned = (Guard(one.owner, one.item) for one in guards)
+        dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.at_work)
         return Catalogue((*tools, *self._programs(), *self._remotes.tools()), dispatch)
 
     def _programs(self) -> Iterator[Owned[Tool]]:

@@ -70,6 +70,7 @@ class ToolsWorker(Worker):
                 slots=anyio.CapacityLimiter(settings.concurrency),
                 timeout=settings.timeout,
                 tasks=tasks,
+                at_work=context.plugins.at_work,
             )
         )
         capture = context.config.settings.telemetry.capture_content

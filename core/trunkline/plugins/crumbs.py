@@ -1,0 +1,198 @@
+"""Breadcrumbs: which plugins a process is at work in, readable by the next process when this one died at once.
+
+One small file a worker, mapped into memory: a few bytes are written before a plugin's code runs and cleared behind it.
+They cost no system call, and outlive a segmentation fault, ``os._exit`` and a kill. ``quarantine.py`` judges by them.
+"""
+
+import contextlib
+import fcntl
+import mmap
+import os
+import struct
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Literal
+
+import msgspec
+
+from trunkline_bus import new_id
+
+Doing = Literal["import", "hook", "tool", "guard", "model", "context", "channel", "lifespan"]
+DOINGS: tuple[Doing, ...] = ("import", "hook", "tool", "guard", "model", "context", "channel", "lifespan")
+
+STANDING: frozenset[Doing] = frozenset({"channel", "lifespan"})
+"""What goes on for as long as a worker lives: such a plugin is suspected only when no other is."""
+
+HEAD, SLOTS = 65_536, 1_024
+_SLOT = struct.Struct("<HHI")
+_SIZE = HEAD + SLOTS * _SLOT.size
+_EMPTY = bytes(_SLOT.size)
+
+
+class Head(msgspec.Struct, frozen=True, kw_only=True):
+    """Who left the crumbs. ``boot`` names the system's run, ``memory_kills`` is what its memory killer had done when
+    the process began. A process that is ``leaving`` was asked to, so that its end tells nothing."""
+
+    worker: str
+    pid: int
+    boot: str
+    memory_kills: int
+    leaving: bool = False
+    owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Crumb:
+    """A plugin at work: ``at`` counts up, so the highest began last."""
+
+    owner: str
+    doing: Doing
+    at: int
+
+
+class Crumbs:
+    """The crumbs of one worker. Without a ``run`` folder in the home they lie in memory only and help nobody."""
+
+    def __init__(self, folder: Path, worker: str) -> None:
+        self._head = Head(worker=worker, pid=os.getpid(), boot=boot(), memory_kills=memory_kills())
+        self._indexes: dict[str, int] = {}
+        self._free = list(range(SLOTS))
+        self._count = 0
+        file = _made(folder, worker)
+        self._map = mmap.mmap(-1 if file is None else file.fileno(), _SIZE)
+        self._write_head()
+        self.close = weakref.finalize(self, _removed, file, os.getpid())
+        """Forget the crumbs: the worker came to its end in order."""
+
+    def at(self, owner: str, doing: Doing) -> "_At":
+        """A context in which the plugin is at work."""
+        index = self._indexes.get(owner)
+        return _At(self, self._known(owner) if index is None else index, DOINGS.index(doing))
+
+    def leave(self) -> None:
+        """The process was asked to end; whatever ends it now is nobody's fault."""
+        self._head = msgspec.structs.replace(self._head, leaving=True)
+        self._write_head()
+
+    def put(self, index: int, doing: int) -> int:
+        """Lay a crumb; returns its slot, or -1 when too many lie there already."""
+        if not self._free:
+            return -1
+        slot = self._free.pop()
+        self._count = (self._count + 1) & 0xFFFFFFFF
+        _SLOT.pack_into(self._map, HEAD + slot * _SLOT.size, index + 1, doing, self._count)
+        return slot
+
+    def take(self, slot: int) -> None:
+        """Take the crumb away again."""
+        if slot >= 0:
+            at = HEAD + slot * _SLOT.size
+            self._map[at : at + _SLOT.size] = _EMPTY
+            self._free.append(slot)
+
+    def _known(self, owner: str) -> int:
+        index = self._indexes[owner] = len(self._indexes)
+        self._head = msgspec.structs.replace(self._head, owners=(*self._head.owners, owner))
+        self._write_head()
+        return index
+
+    def _write_head(self) -> None:
+        text = msgspec.json.encode(self._head)
+        if len(text) < HEAD:
+            self._map[: len(text) + 1] = text + b"\0"
+
+
+class _At:
+    __slots__ = ("_crumbs", "_doing", "_index", "_slot")
+
+    def __init__(self, crumbs: Crumbs, index: int, doing: int) -> None:
+        self._crumbs, self._index, self._doing = crumbs, index, doing
+
+    def __enter__(self) -> None:
+        self._slot = self._crumbs.put(self._index, self._doing)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._crumbs.take(self._slot)
+
+
+def folder_of(home: Path) -> Path:
+    """Where the crumbs of a home lie."""
+    return home / "run" / "crumbs"
+
+
+def dead(folder: Path) -> Iterator[tuple[Head, tuple[Crumb, ...]]]:
+    """The crumbs of processes that died without taking them away. Each is told once: the file is removed."""
+    for path in sorted(folder.glob("*.crumbs")):
+        with contextlib.suppress(OSError, msgspec.DecodeError, struct.error), path.open("rb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            path.unlink()
+            yield _read(file.read())
+
+
+def _read(data: bytes) -> tuple[Head, tuple[Crumb, ...]]:
+    head = msgspec.json.decode(data[:HEAD].partition(b"\0")[0], type=Head)
+    slots = _SLOT.iter_unpack(data[HEAD:_SIZE])
+    crumbs = [
+        Crumb(head.owners[index - 1], DOINGS[doing], at)
+        for index, doing, at in slots
+        if 0 < index <= len(head.owners) and doing < len(DOINGS)
+    ]
+    return head, tuple(crumbs)
+
+
+def boot() -> str:
+    """What names the system's run since it was switched on; "" where nothing does."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return ""
+
+
+def memory_kills() -> int:
+    """How many processes the system has killed for want of memory since it was switched on; 0 where nobody counts."""
+    try:
+        lines = Path("/proc/vmstat").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def _made(folder: Path, worker: str) -> "_File | None":
+    """The file, held by a lock for as long as the process lives; None where none can be made."""
+    if not folder.parent.is_dir():
+        return None
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / f"{worker}-{new_id()}.crumbs"
+        return _File(path)
+    except OSError:
+        return None
+
+
+class _File:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = path.open("x+b")
+        path.chmod(0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._file.truncate(_SIZE)
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+    def remove(self) -> None:
+        self.path.unlink(missing_ok=True)
+        self._file.close()
+
+
+def _removed(file: _File | None, pid: int) -> None:
+    if file is not None and os.getpid() == pid:
+        file.remove()

@@ -1,0 +1,241 @@
+"""Quarantine: which plugin ended its worker again and again, and is therefore not loaded until somebody lets it out.
+
+Judged from what dead processes left behind: their crumbs (``crumbs.py``) and, where Python or the watchdog could still
+write it, the last words of the process (``runtime/watchdog.py``). Kept in ``quarantine.json`` in the home.
+"""
+
+import fcntl
+import logging
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+
+from trunkline.config import Config
+from trunkline.plugins import crumbs
+from trunkline.plugins.crumbs import STANDING, Crumb, Head
+from trunkline.plugins.finding import candidates, normal
+
+log = logging.getLogger(__name__)
+
+WINDOW = timedelta(hours=1)
+"""Crashes further apart than this are not counted together."""
+
+FILE = "quarantine.json"
+OWN = "trunkline-"
+"""Distributions of the platform: nobody but a fault that names them puts them away."""
+
+WITHOUT_A_WORD = "the process ended at once without a word (os._exit, a stack overflow, or a kill)"
+
+
+class Suspect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A plugin at work when a process died; ``named`` when the last words of the process name its code."""
+
+    owner: str
+    doing: str
+    at: int
+    named: bool = False
+
+
+class Crash(msgspec.Struct, frozen=True, kw_only=True):
+    """A process that died at work in plugins; ``how`` ends the sentence "crashed: ..."."""
+
+    time: datetime
+    worker: str
+    how: str
+    told: bool
+    suspects: tuple[Suspect, ...]
+
+
+class Quarantined(msgspec.Struct, frozen=True, kw_only=True):
+    """A plugin that is not loaded. A new version of it is another plugin, and gets its chance."""
+
+    owner: str
+    version: str
+    reason: str
+    since: datetime
+
+
+class Register(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The content of the file."""
+
+    crashes: tuple[Crash, ...] = ()
+    quarantined: tuple[Quarantined, ...] = ()
+
+    def holds(self, owner: str, version: str) -> Quarantined | None:
+        """The entry of a plugin in this version, if it is in quarantine."""
+        return next((q for q in self.quarantined if (q.owner, q.version) == (owner, version)), None)
+
+
+class Quarantine:
+    """The register of a home. ``limit`` is how many crashes put a plugin away; 0 judges nobody."""
+
+    def __init__(self, home: Path, limit: int) -> None:
+        self._file = home / FILE
+        self._crumbs = crumbs.folder_of(home)
+        self._limit = limit
+
+    def judged(self, versions: dict[str, str]) -> Register:
+        """The register after the dead were heard. ``versions`` are those of the installed plugins, by owner."""
+        if not self._crumbs.is_dir():
+            return self.read()
+        with self._held() as register:
+            fresh = tuple(self._crashes())
+            if not fresh:
+                return register
+            since = datetime.now(UTC) - WINDOW
+            known = tuple(crash for crash in register.crashes if crash.time > since)
+            register = msgspec.structs.replace(register, crashes=(*known, *fresh))
+            for crash in fresh:
+                log.error("the %s worker crashed: %s; at work: %s", crash.worker, crash.how, _named(crash))
+                register = self._verdict(register, crash, versions)
+            self._write(register)
+            return register
+
+    def put_away(self, owner: str, version: str, reason: str) -> None:
+        """Put a plugin into quarantine at once. Silent where nothing can be written."""
+        if self._limit and self._crumbs.parent.is_dir():
+            with self._held() as register:
+                self._write(_with(register, owner, version, reason))
+
+    def release(self, owners: Iterable[str]) -> tuple[str, ...]:
+        """Let plugins out and forget their crashes; returns those that were in quarantine."""
+        given = set(owners)
+        with self._held() as register:
+            out = tuple(q.owner for q in register.quarantined if q.owner in given)
+            kept = tuple(q for q in register.quarantined if q.owner not in given)
+            crashes = tuple(c for c in register.crashes if not given & {s.owner for s in c.suspects})
+            self._write(Register(crashes=crashes, quarantined=kept))
+        return out
+
+    # Judging ---------------------------------------------------------------------------------------------------
+
+    def _crashes(self) -> Iterator[Crash]:
+        """One crash for each process that died, whatever number of workers it had."""
+        dead: dict[tuple[int, str], list[tuple[Head, tuple[Crumb, ...]]]] = {}
+        for head, found in crumbs.dead(self._crumbs):
+            dead.setdefault((head.pid, head.boot), []).append((head, found))
+        for (pid, boot), left in dead.items():
+            words = self._last_words(pid)
+            together = tuple(crumb for _, some in left for crumb in some)
+            asked = any(head.leaving for head, _ in left)
+            if boot == crumbs.boot() and together and not asked and self._limit:
+                yield _crash(left[0][0], len(left), together, words)
+
+    def _last_words(self, pid: int) -> str:
+        path = last_words(self._crumbs, pid)
+        try:
+            words = path.read_text(errors="replace")
+            path.unlink()
+        except OSError:
+            return ""
+        return words
+
+    def _verdict(self, register: Register, last: Crash, versions: dict[str, str]) -> Register:
+        """Put away the one plugin that explains the crashes best, once it was there often enough."""
+        rows = []
+        for suspect in last.suspects:
+            seen = [s for c in register.crashes for s in c.suspects if s.owner == suspect.owner]
+            guilty = suspect.named or (not suspect.owner.startswith(OWN))
+            if guilty and len(seen) >= self._limit and suspect.owner in versions:
+                rows.append((suspect.named, len(seen), suspect.at, suspect))
+        if not rows:
+            return register
+        *_, worst = max(rows, key=lambda row: row[:3])
+        count = sum(s.owner == worst.owner for c in register.crashes for s in c.suspects)
+        reason = f"It was at work ({worst.doing}) when its worker crashed, {count} times; the last time {last.how}."
+        crashes = tuple(c for c in register.crashes if worst.owner not in {s.owner for s in c.suspects})
+        register = msgspec.structs.replace(register, crashes=crashes)
+        log.error("plugin %s is put into quarantine. %s", worst.owner, reason)
+        return _with(register, worst.owner, versions[worst.owner], reason)
+
+    # The file --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _held(self) -> Iterator[Register]:
+        """The register, for one process at a time. Without a place to write, an empty one."""
+        try:
+            lock = os.open(
+                self._crumbs.parent / "quarantine.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
+        except OSError:
+            yield self.read()
+            return
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield self.read()
+        finally:
+            os.close(lock)
+
+    def read(self) -> Register:
+        """The register as it is."""
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=Register)
+        except FileNotFoundError:
+            return Register()
+        except (OSError, msgspec.DecodeError) as error:
+            log.error("%s cannot be read, so no plugin is in quarantine: %s", self._file, error)
+            return Register()
+
+    def _write(self, register: Register) -> None:
+        draft = self._file.with_suffix(f".{os.getpid()}")
+        try:
+            draft.write_bytes(msgspec.json.format(msgspec.json.encode(register), indent=2))
+            draft.replace(self._file)
+        except OSError as error:
+            log.error("%s cannot be written: %s", self._file, error)
+
+
+def release(config: Config, name: str) -> tuple[str, ...]:
+    """Let the plugin called ``name`` (entry point or distribution) out; returns the owners that were in quarantine."""
+    wanted = {normal(name)}
+    known = [one.owner for one in candidates((), config.settings.runtime.tool_sources) if one.called([name])]
+    quarantine = Quarantine(config.home, config.settings.plugins.crashes)
+    gone = [q.owner for q in quarantine.read().quarantined if normal(q.owner) in wanted]
+    return quarantine.release([*known, *gone])
+
+
+def last_words(folder: Path, pid: int) -> Path:
+    """Where a process writes what killed it, if it still can."""
+    return folder / f"{pid}.fault"
+
+
+def _crash(head: Head, workers: int, found: Sequence[Crumb], words: str) -> Crash:
+    passing = [crumb for crumb in found if crumb.doing not in STANDING] or found
+    latest = {crumb.owner: crumb for crumb in sorted(passing, key=lambda crumb: crumb.at)}
+    suspects = tuple(
+        Suspect(owner=crumb.owner, doing=crumb.doing, at=crumb.at, named=_speaks_of(words, crumb.owner))
+        for crumb in latest.values()
+    )
+    how, told = _how(head, words)
+    worker = head.worker if workers == 1 else "whole platform, in place of one"
+    return Crash(time=datetime.now(UTC), worker=worker, how=how, told=told, suspects=suspects)
+
+
+def _speaks_of(words: str, owner: str) -> bool:
+    module = owner.rpartition(":")[2].replace("-", "_")
+    return f"/{module}/" in words or f"/{module}.py" in words
+
+
+def _how(head: Head, words: str) -> tuple[str, bool]:
+    first = words.strip().partition("\n")[0]
+    if first.startswith("Timeout"):
+        return f"it held the whole worker up for longer than the watchdog allows {first[8:].strip('!')}", True
+    if first:
+        return first.removeprefix("Fatal Python error: ").lower(), True
+    if crumbs.memory_kills() > head.memory_kills:
+        return "the system killed a process for want of memory", True
+    return WITHOUT_A_WORD, False
+
+
+def _named(crash: Crash) -> str:
+    return ", ".join(f"{suspect.owner} ({suspect.doing})" for suspect in crash.suspects)
+
+
+def _with(register: Register, owner: str, version: str, reason: str) -> Register:
+    entry = Quarantined(owner=owner, version=version, reason=reason, since=datetime.now(UTC))
+    others = tuple(q for q in register.quarantined if q.owner != owner)
+    return msgspec.structs.replace(register, quarantined=(*others, entry))

@@ -1,0 +1,55 @@
+"""The last words of a process: what a fatal signal or a stall looked like, written where the next start reads it.
+
+Python's ``faulthandler`` does both in C, so neither a held interpreter lock nor a broken stack keeps it from writing.
+One a process: commands that run workers enter it, tests and programs that embed a platform need not.
+"""
+
+import contextlib
+import faulthandler
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from trunkline.config import Config
+from trunkline.plugins.crumbs import folder_of
+from trunkline.plugins.quarantine import last_words
+
+FEEDING = 1.0
+"""Seconds between two signs that the event loop turns."""
+
+
+@asynccontextmanager
+async def watched(config: Config) -> AsyncIterator[None]:
+    """Write last words while the block lasts, and end the process when its event loop stands still for
+    ``[plugins] stall`` seconds: its workers have lost all that they held by then, and others cannot tell why."""
+    path = last_words(folder_of(config.home), os.getpid())
+    if faulthandler.is_enabled():  # somebody else (PYTHONFAULTHANDLER, pytest) has an eye on this process
+        yield
+        return
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = path.open("w")
+    except OSError:
+        yield
+        return
+    with file:
+        faulthandler.enable(file)
+        try:
+            async with anyio.create_task_group() as tasks:
+                if stall := config.settings.plugins.stall:
+                    tasks.start_soon(_feed, stall, file.fileno())
+                yield
+                tasks.cancel_scope.cancel()
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+            faulthandler.disable()
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+async def _feed(stall: float, file: int) -> None:
+    while True:
+        faulthandler.dump_traceback_later(stall, exit=True, file=file)
+        await anyio.sleep(FEEDING)

@@ -1,0 +1,173 @@
+"""A plugin that ends its worker again and again is found out and put away; its neighbours go on."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline.messages.tools import CallTool, ListTools, ToolOutcome
+from trunkline.subjects import CALL_TOOL, LIST_TOOLS
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline_bus import BusError, new_id
+
+from .corpus import BAD, GOOD, install
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+CONFIG = {"plugins.crashes": 2, "plugins.stall": 2.0, "plugins.import_seconds": 1.0}
+
+
+@asynccontextmanager
+async def tools_with(folder: Path, *dists: str, **config: Any) -> AsyncIterator[ProcessPlatform]:
+    """A tools worker, as a process, with these bad plugins and a good one."""
+    site = folder / "site"
+    install(site, "a-good", GOOD)
+    for dist in dists:
+        install(site, dist, BAD[dist].source)
+    async with process_platform(
+        folder / "home",
+        config=CONFIG | config,
+        environ={"PYTHONPATH": str(site)},
+        workers=("memory", "tools"),
+    ) as running:
+        yield running
+
+
+async def called(running: ProcessPlatform, name: str) -> ToolOutcome | None:
+    """The outcome of one call; None when its worker died over it."""
+    call = CallTool(
+        call=new_id("call"),
+        name=name,
+        arguments={},
+        block="main",
+        conversation="conv_1",
+        turn="turn_1",
+        actor="owner",
+    )
+    try:
+        async with running.bus.call_streaming(CALL_TOOL, call, idle_timeout=4.0) as replies:
+            async for reply in replies:
+                if isinstance(reply, ToolOutcome):
+                    return reply
+    except BusError:
+        return None
+    return None
+
+
+async def names(running: ProcessPlatform) -> set[str]:
+    catalogue = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
+    return {spec.name for spec in catalogue.tools or ()}
+
+
+def plugins(running: ProcessPlatform, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "trunkline.cli.main", *arguments]
+    return subprocess.run(
+        command, env=dict(running.environ), capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def state(running: ProcessPlatform, dist: str) -> dict[str, Any]:
+    """What ``trunkline plugins list`` says of a distribution."""
+    done = plugins(running, "plugins", "list", "--json")
+    assert done.returncode == 0, done.stderr
+    return next(one for one in json.loads(done.stdout)["plugins"] if one["owner"] == dist)
+
+
+async def died(running: ProcessPlatform, *calls: str) -> None:
+    """Call tools at the same time until the worker has died of it, and start it again."""
+    async with anyio.create_task_group() as tasks:
+        for name in calls:
+            tasks.start_soon(called, running, name)
+            await anyio.sleep(0.2)
+        await running.processes["tools"].gone()
+        tasks.cancel_scope.cancel()
+    await running.restart("tools")
+
+
+@pytest.mark.parametrize(
+    ("dist", "says"),
+    [
+        ("bad-segfault", "segmentation fault"),
+        ("bad-stack", "without a word"),
+        ("bad-abort", "aborted"),
+        ("bad-stall", "held the whole worker up"),
+    ],
+)
+async def test_who_ends_its_worker_twice_is_left_out_of_the_third(
+    tmp_path: Path, dist: str, says: str
+) -> None:
+    """Killed by a tool, the worker comes back with the plugin once, and then without it, and says how it ended."""
+    async with tools_with(tmp_path, dist) as running:
+        await died(running, BAD[dist].call)
+        assert BAD[dist].call in await names(running)
+        await died(running, BAD[dist].call)
+        assert await names(running) >= {"good"} - {BAD[dist].call}
+        log = running.processes["tools"].text()
+        assert f"plugin {dist} is put into quarantine" in log and says in log
+
+
+async def test_quarantine_is_told_and_lifted(tmp_path: Path) -> None:
+    """The good plugin answers all the time. ``plugins list`` and ``doctor`` name the plugin put away, how the worker
+    ended, and the cure; the cure works, once."""
+    dist = "bad-osexit"
+    async with tools_with(tmp_path, dist) as running:
+        for _ in range(2):
+            await died(running, "osexit")
+            good = await called(running, "good")
+            assert good is not None and good.output == "a good answer"
+        assert "osexit" not in await names(running)
+        told = state(running, dist)
+        assert told["status"] == "quarantined" and "without a word" in told["reason"]
+        assert f"trunkline plugins release {dist}" in told["hint"]
+        assert dist in plugins(running, "doctor").stdout
+        assert plugins(running, "plugins", "release", dist).returncode == 0
+        assert state(running, dist)["status"] == "loaded"
+        again = plugins(running, "plugins", "release", dist)
+        assert again.returncode == 1 and "is not in quarantine" in again.stderr
+
+
+async def test_who_only_stood_by_is_not_blamed(tmp_path: Path) -> None:
+    """Two tools are at work when the process dies at the hands of one: that one goes, its neighbour stays."""
+    async with tools_with(tmp_path, "bad-segfault", "bad-swallow") as running:
+        for _ in range(2):
+            await died(running, "swallow", "segfault")
+        assert state(running, "bad-segfault")["status"] == "quarantined"
+        assert state(running, "bad-swallow")["status"] == "loaded"
+
+
+async def test_a_stop_that_was_asked_for_blames_nobody(tmp_path: Path) -> None:
+    """Told to stop and then killed while a tool runs, as a service manager does: no plugin's fault."""
+    async with tools_with(tmp_path, "bad-swallow") as running:
+        for _ in range(2):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(called, running, "swallow")
+                await anyio.sleep(0.3)
+                running.kill("tools", signal.SIGTERM)
+                await until(lambda: "draining" in running.processes["tools"].text())
+                await anyio.sleep(0.3)
+                running.kill("tools")
+                tasks.cancel_scope.cancel()
+            await running.restart("tools")
+        assert state(running, "bad-swallow")["status"] == "loaded"
+
+
+async def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+    with anyio.fail_after(seconds):
+        while not holds():  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("dist", ["bad-hang", "bad-busy"])
+async def test_an_import_that_never_ends_costs_one_start_its_deadline(tmp_path: Path, dist: str) -> None:
+    """The worker gets ready without it, and the next one does not wait for it again."""
+    async with tools_with(tmp_path, dist) as running:
+        assert "Its import took longer than 1 s" in running.processes["tools"].text()
+        assert "good" in await names(running)
+        assert state(running, dist)["status"] == "quarantined"
