@@ -31,7 +31,7 @@ from trunkline_bus.messages import Ack, DeadLetter, Received, Stored
 from trunkline_bus.middleware import BusMessage, BusMiddleware
 from trunkline_bus.objects import ObjectInfo, ObjectStore
 from trunkline_bus.pinned import Delivery
-from trunkline_bus.server import EmbeddedServer, ServerSettings
+from trunkline_bus.server import EmbeddedServer, ServerSettings, ServerUser
 from trunkline_bus.service import Request, Service, service
 from trunkline_bus.settings import BusSettings
 from trunkline_bus.specs import (
@@ -87,6 +87,7 @@ __all__ = [
     "ServerSettings",
     "ServerStartError",
     "ServerTooOld",
+    "ServerUser",
     "Service",
     "Storage",
     "StorageFull",

@@ -38,6 +38,17 @@ _ROOM_TO_RESUME = 8 * 1024 * 1024
 _WATCHER = 'exec 3<&0; "$@" 3<&- </dev/null & c=$!; (read _ <&3; kill -9 $c) & wait $c'
 
 
+class ServerUser(msgspec.Struct, frozen=True, kw_only=True):
+    """A further user, who may publish and subscribe to these subjects and nothing else; besides it may answer what it
+    was asked, for as long as ``answer_within`` says ("1h")."""
+
+    user: str
+    password: str
+    publish: tuple[str, ...] = ()
+    subscribe: tuple[str, ...] = ()
+    answer_within: str = "2m"
+
+
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the embedded server. Times in seconds, sizes in bytes.
 
@@ -46,9 +57,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``sync`` is ``always``, before an acknowledgement, or the seconds after which what was acknowledged is brought to
     the disk: a power cut or a crash of the system may then lose that much, a crash of the server alone loses nothing.
 
-    ``max_store`` limits what JetStream may put on disk; None means nine tenths of what is free. ``binary`` is by
-    default the ``nats-server`` beside this Python, else the one on the PATH. ``door`` lets leaf nodes in, ``way`` makes
-    this server one.
+    ``max_store`` limits what JetStream may put on disk; None means nine tenths of what is free. ``users`` are
+    those besides the one who may do everything. ``binary`` is by default the ``nats-server`` beside this Python, else
+    the one on the PATH. ``door`` lets leaf nodes in, ``way`` makes this server one.
     """
 
     store_dir: Path
@@ -62,6 +73,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     lock_timeout: float = 3.0
     door: LeafDoor | None = None
     way: LeafWay | None = None
+    users: tuple[ServerUser, ...] = ()
 
 
 class EmbeddedServer:
@@ -195,7 +207,7 @@ class EmbeddedServer:
         self._limit = self._limit or settings.max_store or _room(self._store)
         users = [f"{{ user: {self.user}, password: {json.dumps(self.password)} }}"]
         guests = door.guests() if door is not None else ()
-        users += guest_users(guests)
+        users += [*map(_limited, settings.users), *guest_users(guests)]
         self._let_in = {*guests, *_versions(door)}
         domain = "" if settings.way is None else f"  domain: {settings.way.domain}\n"
         config = f"""\
@@ -333,6 +345,16 @@ def _versions(door: LeafDoor | None) -> tuple[object, ...]:
 
 def _free(store: Path) -> int:
     return shutil.disk_usage(store).free
+
+
+def _limited(user: ServerUser) -> str:
+    """A user with its permissions, as the server's configuration has it."""
+    permissions = {
+        "publish": {"allow": user.publish} if user.publish else {"deny": [">"]},
+        "subscribe": {"allow": user.subscribe} if user.subscribe else {"deny": [">"]},
+        "allow_responses": {"max": -1, "expires": user.answer_within},
+    }
+    return json.dumps({"user": user.user, "password": user.password, "permissions": permissions})
 
 
 def _find_binary(configured: Path | None) -> str:

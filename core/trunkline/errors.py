@@ -18,7 +18,12 @@ from typing import Literal
 
 
 class TrunklineError(Exception):
-    """Something a person can mend: one sentence that says what and where, and a hint that says what to do."""
+    """Something a person can mend: one sentence that says what and where, and a hint that says what to do.
+
+    ``exit_status`` is what a command leaves with that ends by it.
+    """
+
+    exit_status = 1
 
     def __init__(self, sentence: str, *, hint: str = "") -> None:
         super().__init__(sentence)

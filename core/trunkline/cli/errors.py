@@ -38,6 +38,8 @@ def _leaf(error: BaseException) -> BaseException:
 
 
 def _show(error: BaseException) -> int:
+    from trunkline.errors import TrunklineError
+
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, click.ClickException):
@@ -47,7 +49,7 @@ def _show(error: BaseException) -> int:
     click.echo(f"Error: {sentence}", err=True)
     if hint:
         click.echo(f"Hint: {hint}", err=True)
-    return FAILED
+    return error.exit_status if isinstance(error, TrunklineError) else FAILED
 
 
 def explained(error: BaseException) -> tuple[str, str]:

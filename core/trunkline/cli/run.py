@@ -15,29 +15,36 @@ if TYPE_CHECKING:
 EXAMPLES = """
 trunkline run monitor --bus nats://10.0.0.5:4222
 trunkline run tools
+trunkline run plugin weather --bus nats://10.0.0.5:4222
 TRUNKLINE_BUS__URL=nats://bus:4222 trunkline run memory --log json
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("worker")
+@click.argument("name", required=False)
 @click.option(
     "--bus", "url", help="Address of the NATS server; else bus.url, else the instance on this home."
 )
 @click.option("--log", "log_format", type=click.Choice(["auto", "json", "text"]), default="auto",
               show_default=True, help="How to log; auto is text on a terminal and JSON lines elsewhere.")  # fmt: skip
-def command(worker: str, url: str | None, log_format: str) -> None:
+def command(worker: str, name: str | None, url: str | None, log_format: str) -> None:
     """Run one WORKER: gateway, monitor, tools, memory or channels.
 
     Any number of workers of a kind may run, on any machine that reaches the bus. SIGTERM drains. The WORKER streams
-    makes the streams and keeps them, for workers that run with bus.prepare = false.
+    makes the streams and keeps them, for workers that run with bus.prepare = false. The WORKER plugin runs the plugin
+    NAME in a process of its own, with a NATS user of its own.
     """
     from trunkline.cli.aio import run
 
-    run(_run, worker, url, log_format)
+    if (worker == "plugin") != (name is not None):
+        raise click.UsageError(
+            "Only the WORKER plugin has a NAME, and it needs one: trunkline run plugin NAME"
+        )
+    run(_run, worker, name, url, log_format)
 
 
-async def _run(kind: str, url: str | None, log_format: str) -> None:
+async def _run(kind: str, name: str | None, url: str | None, log_format: str) -> None:
     from functools import partial
 
     import anyio
@@ -51,8 +58,10 @@ async def _run(kind: str, url: str | None, log_format: str) -> None:
     from trunkline.runtime.watchdog import watched
     from trunkline.workers import load_worker
 
-    hosted = keep_streams if kind == "streams" else partial(host, load_worker(kind))
     config = load_config(flags={"bus.url": url})
+    if name is not None:
+        return await _run_plugin(config, name, log_format)
+    hosted = keep_streams if kind == "streams" else partial(host, load_worker(kind))
     settings = HostSettings(config, _bus(config))
     Home.of(config).prepare()
     stop = anyio.Event()
@@ -63,6 +72,35 @@ async def _run(kind: str, url: str | None, log_format: str) -> None:
             )
             async with watched(config):
                 await hosted(settings, stop, task_status=_Ready())
+            tasks.cancel_scope.cancel()
+
+
+async def _run_plugin(config: "Config", name: str, log_format: str) -> None:
+    from functools import partial
+
+    import anyio
+
+    from trunkline.cli.logs import set_up_logs
+    from trunkline.errors import Unavailable
+    from trunkline.isolated.limits import die_with_parent
+    from trunkline.isolated.process import serve_plugin
+    from trunkline.runtime.connecting import bus_settings
+    from trunkline.runtime.signals import CLOSING, stop_on_signals
+    from trunkline.runtime.watchdog import watched
+
+    if config.settings.bus.url is None or config.settings.bus.user is None:
+        raise Unavailable(
+            "A plugin that runs apart needs a NATS user of its own.",
+            hint="Set bus.url, bus.user and bus.password to what "
+            '"python -m trunkline.permissions --plugin NAME" gave it. "trunkline up" does it by itself.',
+        )
+    die_with_parent()
+    stop = anyio.Event()
+    with set_up_logs(config, log_format):
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(partial(stop_on_signals, patience=CLOSING), stop, tasks.cancel_scope)
+            async with watched(config):
+                await serve_plugin(config, name, bus_settings(config), stop)
             tasks.cancel_scope.cancel()
 
 

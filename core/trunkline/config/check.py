@@ -3,6 +3,7 @@
 import re
 import types
 import typing
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -23,7 +24,7 @@ _KINDS = {
     "object": "a table",
     "null": "nothing",
 }
-_REFERENCE = re.compile(r"^\$([A-Za-z_][A-Za-z0-9_]*)$")
+REFERENCE = re.compile(r"^\$([A-Za-z_][A-Za-z0-9_]*)$")
 
 
 class Checker:
@@ -33,10 +34,13 @@ class Checker:
         self.sources = sources
         self.problems: list[Problem] = []
 
-    def section(self, key: Key, kind: type[S], *, passing: bool = False) -> S | None:
+    def section(
+        self, key: Key, kind: type[S], *, passing: bool = False, ignored: Callable[[str], bool] | None = None
+    ) -> S | None:
         """The table at ``key`` as a struct, or None after noting why not.
 
-        ``passing`` lets sub-tables pass that the struct does not know: they belong to plugins.
+        ``passing`` lets sub-tables pass that the struct does not know: they belong to plugins. ``ignored`` tells which
+        keys that it does not know are somebody else's.
         """
         table = self.sources.get(key)
         if table is not None and not isinstance(table, dict):
@@ -48,7 +52,7 @@ class Checker:
         for name, raw in (table or {}).items():
             if name in known:
                 values[known[name].name] = self._value((*key, name), known[name].type, raw)
-            elif not (passing and isinstance(raw, dict)):
+            elif not (passing and isinstance(raw, dict)) and not (ignored and ignored(name)):
                 self._unknown((*key, name), known)
         self._missing(key, known, table or {})
         return self._build(key, kind, values) if len(self.problems) == before else None
@@ -88,7 +92,7 @@ class Checker:
         origin = self.sources.origin(key)
         if origin.kind == "env" and isinstance(raw, str):
             return Secret(origin.where)
-        if isinstance(raw, str) and (reference := _REFERENCE.match(raw)):
+        if isinstance(raw, str) and (reference := REFERENCE.match(raw)):
             return Secret(reference.group(1))
         if isinstance(raw, dict) and "env" in raw:
             return self.section(key, Secret)

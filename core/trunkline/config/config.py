@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from trunkline.config.check import Checker, anchored
+from trunkline.config.check import REFERENCE, Checker, anchored
+from trunkline.config.hosting import KEYS, Hosting
 from trunkline.config.origins import Key, Origin, Sources
 from trunkline.config.problems import InvalidConfig, Problem, did_you_mean
 from trunkline.config.secret import Secret
@@ -50,10 +51,24 @@ class Config:
             InvalidConfig: with everything that is wrong with the section.
         """
         checker = Checker(self.sources)
-        section = checker.section((table, self._written(table, name)), kind)
+        ignored = KEYS.__contains__ if table == "plugins" else None
+        section = checker.section((table, self._written(table, name)), kind, ignored=ignored)
         if section is None:
             raise InvalidConfig(checker.problems)
         return anchored(section, self.home)
+
+    def hosting(self, *names: str) -> Hosting:
+        """How the plugin of these names (its entry point, its distribution) is hosted."""
+        for name in names:
+            if self.has_section("plugins", name):
+                key = ("plugins", self._written("plugins", name))
+                return Checker(self.sources).section(key, Hosting, ignored=lambda _: True) or Hosting()
+        return Hosting()
+
+    def secrets_of(self, *names: str) -> frozenset[str]:
+        """The variables that the sections of these names refer to as secrets."""
+        tables = [self.sources.get((table, self._written(table, n))) for table in FREE_TABLES for n in names]
+        return frozenset(variable for table in tables for variable in _references(table))
 
     def has_section(self, table: str, name: str) -> bool:
         """Whether anything is written for ``[<table>.<name>]``."""
@@ -114,6 +129,16 @@ class Config:
         """The section's name as the sources have it: a variable's name has no room for ``-``."""
         written = self.sources.get((table,)) or {}
         return next((other for other in written if other.replace("-", "_") == name.replace("-", "_")), name)
+
+
+def _references(value: Any) -> Iterator[str]:
+    if isinstance(value, str) and (found := REFERENCE.match(value)):
+        yield found.group(1)
+    elif isinstance(value, dict) and set(value) == {"env"}:
+        yield str(value["env"])
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _references(inner)
 
 
 def _fields(struct: msgspec.Struct) -> Iterator[tuple[str, Any]]:

@@ -10,6 +10,7 @@ import msgspec
 
 from trunkline.config.check import Checker, anchored
 from trunkline.config.config import Config
+from trunkline.config.hosting import Hosting
 from trunkline.config.origins import Key, Origin, Sources
 from trunkline.config.problems import InvalidConfig, did_you_mean
 from trunkline.config.settings import FREE_TABLES, Settings
@@ -113,6 +114,9 @@ def _check_free(checker: Checker, sections: Mapping[str, Any]) -> None:
                     "is not a setting",
                     f"Settings stand in a table of their own: [{table}.name].",
                 )
+    for name, inner in (checker.sources.get(("plugins",)) or {}).items():
+        if isinstance(inner, dict):
+            checker.section(("plugins", name), Hosting, ignored=lambda _: True)
 
 
 def _origins(sources: Sources) -> dict[str, Origin]:

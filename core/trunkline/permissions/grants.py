@@ -17,10 +17,12 @@ DISCOVERY = ("$SRV.PING", "$SRV.INFO", "$SRV.STATS")
 
 @dataclass(frozen=True)
 class Grants:
-    """Sorted subjects, wildcards included."""
+    """Sorted subjects, wildcards included. ``answers`` lets it reply to what it was asked, wherever the asker says:
+    that is narrower than the askers' inboxes as long as only workers may ask it."""
 
     publish: tuple[str, ...]
     subscribe: tuple[str, ...]
+    answers: bool = False
 
 
 def inbox(user: str) -> str:
@@ -31,7 +33,8 @@ def inbox(user: str) -> str:
 def grants(role: Role, everybody: tuple[Role, ...]) -> Grants:
     """What ``role`` may do among ``everybody``."""
     subscribe = {f"{inbox(role.name)}.>", *_served(role), *(topic.subject.filter() for topic in role.hears)}
-    return Grants(tuple(sorted(set(_published(role, everybody)))), tuple(sorted(subscribe)))
+    publish = set(_published(role, everybody))
+    return Grants(tuple(sorted(publish)), tuple(sorted(subscribe)), answers=role.answers)
 
 
 def _served(role: Role) -> Iterator[str]:
@@ -44,7 +47,8 @@ def _served(role: Role) -> Iterator[str]:
 
 def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     yield from _called(role)
-    yield from _answered(role, everybody)
+    if not role.answers:
+        yield from _answered(role, everybody)
     yield from (topic.subject.filter() for topic in role.says)
     yield from _stored(role)
     for consumer in role.consumes:
@@ -61,6 +65,8 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     elif not role.away:
         yield s.DEAD_LETTERS
         yield from _claims()
+    elif role.channels:  # what the gateway shows may be large
+        yield from _readable(s.CLAIMS.stream_name)
     if role.discovers:
         for verb in DISCOVERY:
             yield from (verb, f"{verb}.>")

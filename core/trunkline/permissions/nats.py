@@ -8,6 +8,9 @@ from trunkline.permissions.grants import grants
 from trunkline.permissions.roles import Role, remote, roles
 
 ACCOUNT = "TRUNKLINE"
+ANSWER_WITHIN = "1h"
+"""How long after a request a plugin may answer it."""
+
 _CHANNEL = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 HEAD = """\
@@ -16,13 +19,19 @@ HEAD = """\
 """
 
 
-def accounts(channels: tuple[str, ...], remotes: Mapping[str, str] = MappingProxyType({})) -> str:
-    """The configuration for an installation with these channels and remotes (public keys by their names).
+def accounts(
+    channels: tuple[str, ...],
+    remotes: Mapping[str, str] = MappingProxyType({}),
+    plugins: tuple[str, ...] = (),
+) -> str:
+    """The configuration for an installation with these channels and remotes (public keys by their names), and with
+    these plugins in processes of their own.
 
     Raises:
-        ValueError: a channel's name is none, stands there twice, or is one that the operator speaks under.
+        ValueError: a channel's name is none, stands there twice, or is one that the operator speaks under; or a
+            plugin's name is none or stands there twice.
     """
-    everybody = roles(_checked(channels), tuple(remotes))
+    everybody = roles(_checked(channels), tuple(remotes), _checked(plugins))
     keys = {remote(name).name: key for name, key in remotes.items()}
     users = "\n".join(_user(role, everybody, keys.get(role.name)) for role in everybody)
     return (
@@ -52,8 +61,9 @@ def _user(role: Role, everybody: tuple[Role, ...], key: str | None) -> str:
     who = f"nkey: {key}" if key else f"user: {role.name}, password: ${password_variable(role.name)}"
     lines = (
         f"      {{ {who}, permissions: {{",
-        *_list("publish", given.publish),
+        *(_list("publish", given.publish) if given.publish else ('        publish: { deny: ">" }',)),
         *_list("subscribe", given.subscribe),
+        *([f'        allow_responses: {{ max: -1, expires: "{ANSWER_WITHIN}" }}'] if given.answers else ()),
         "      } }",
     )
     return "\n".join(lines)

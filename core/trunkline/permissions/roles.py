@@ -3,7 +3,7 @@
 A new endpoint, topic or bucket is denied to everybody until it stands here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trunkline import subjects as s
@@ -30,6 +30,9 @@ MEMORY_SERVICE: Endpoints = (
     s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS, s.MEMORY_FIND_CONVERSATION,
 )  # fmt: skip
 
+PLUGIN_DOORS: Endpoints = (s.PLUGIN_TOOLS, s.PLUGIN_RUN, s.PLUGIN_MEMORY)
+"""What a plugin in a process of its own answers."""
+
 FEED_READER: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM)
 """The streams that ``runtime/feed.py`` reads to show a turn without a gap."""
 
@@ -45,7 +48,8 @@ class Role:
     under which it speaks to the gateway. ``keys`` are parts of what it serves that it serves under one value alone.
     ``discovers`` lets it ask services who they are, ``watches`` lets it see the
     settings and sizes of every stream. ``prepares`` lets it make and change streams and nothing else. ``away``: it runs
-    on a leaf node with streams of its own, so it has nothing of ours but what stands in the fields above.
+    on a leaf node with streams of its own, or apart, so it has nothing of ours but what stands in the fields above.
+    ``answers`` lets it reply to whatever it is asked.
     """
 
     name: str
@@ -67,6 +71,7 @@ class Role:
     watches: bool = False
     prepares: bool = False
     away: bool = False
+    answers: bool = False
 
 
 GATEWAY = Role(
@@ -100,7 +105,7 @@ MONITOR = Role(
 TOOLS = Role(
     name="tools",
     serves=(s.LIST_TOOLS, s.CALL_TOOL),
-    calls=(*BLOCK_MEMORY, s.MEMORY_EXPORT, s.REMOTE_LIST, s.REMOTE_CALL),
+    calls=(*BLOCK_MEMORY, s.MEMORY_EXPORT, s.REMOTE_LIST, s.REMOTE_CALL, *PLUGIN_DOORS),
     says=(s.EFFECT,),
     hears=(s.EFFECT, s.CANCEL_CALL, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
@@ -154,7 +159,24 @@ def remote(name: str) -> Role:
     )
 
 
-def roles(channels: tuple[str, ...], remotes: tuple[str, ...] = ()) -> tuple[Role, ...]:
-    """Every role of an installation with these channels and remotes."""
-    parts = (GATEWAY, MONITOR, TOOLS, MEMORY, *map(channel, channels), *map(remote, remotes))
-    return (*parts, OPERATOR, STREAMS)
+def plugin(name: str, channels: tuple[str, ...] = ()) -> Role:
+    """The plugin ``name`` in a process of its own, and the channels that it speaks for."""
+    served = Role(
+        name=f"plugin-{name}",
+        serves=PLUGIN_DOORS,
+        keys=(("plugin", name),),
+        worker=False,
+        away=True,
+        answers=True,
+    )
+    if not channels:
+        return served
+    return replace(served, calls=GATEWAY_DOORS, hears=(s.FEED,), reads=FEED_READER, channels=channels)
+
+
+def roles(
+    channels: tuple[str, ...], remotes: tuple[str, ...] = (), plugins: tuple[str, ...] = ()
+) -> tuple[Role, ...]:
+    """Every role of an installation with these channels and remotes, and these plugins in processes of their own."""
+    extra = (*map(channel, channels), *map(remote, remotes), *map(plugin, plugins))
+    return (GATEWAY, MONITOR, TOOLS, MEMORY, *extra, OPERATOR, STREAMS)

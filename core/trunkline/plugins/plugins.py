@@ -13,7 +13,7 @@ from trunkline.plugins.crumbs import Crumbs, Doing
 from trunkline.plugins.items import RULES
 from trunkline.plugins.owned import Owned
 from trunkline.plugins.relay import Relay
-from trunkline.plugins.report import BrokenGuard, LoadReport
+from trunkline.plugins.report import BrokenGuard, LoadReport, PluginState
 
 if TYPE_CHECKING:
     import click
@@ -40,10 +40,18 @@ class Plugins:
         self._version = version
 
     @classmethod
-    def load(cls, config: Config, *, worker: WorkerKind | None = None, extra: Iterable[object] = ()) -> Self:
+    def load(
+        cls,
+        config: Config,
+        *,
+        worker: WorkerKind | None = None,
+        extra: Iterable[object] = (),
+        only: str | None = None,
+    ) -> Self:
         """Find and load: entry points of the group ``trunkline`` by distribution, ``extra`` objects, then files.
 
-        A plugin that cannot be loaded is in the report and hurts nobody else.
+        A plugin that cannot be loaded is in the report and hurts nobody else. With ``only`` that plugin and no other is
+        looked at, in the process that is its own.
 
         Raises:
             PluginError: ``worker`` is given and a plugin of ``[plugins] required`` is not there. Without a worker
@@ -51,8 +59,8 @@ class Plugins:
         """
         folders = config.settings.runtime.tool_sources
         version = sources.version_of(folders)
-        relay = Relay(config, worker or "command")
-        relay.load_all(extra, folders)
+        relay = Relay(config, "plugin" if only else worker or "command")
+        relay.load_all(extra, folders, only)
         if worker is not None and relay.report.missing:
             raise PluginError(
                 _missing(relay.report), hint="Install or mend it, or take it out of [plugins] required."
@@ -243,6 +251,16 @@ class Plugins:
         """What a search found, in the order that a plugin decides; as given when none does."""
         answer: Sequence[MemoryHit] | None = self.first("trunkline_rank", query=query, hits=hits)
         return hits if answer is None else answer
+
+
+def isolated_plugins(config: Config, extra: Iterable[object] = ()) -> tuple[PluginState, ...]:
+    """The plugins that run in processes of their own. Nothing is imported."""
+    relay = Relay(config, "command")
+    try:
+        relay.load_all(extra, config.settings.runtime.tool_sources, imports=False)
+    finally:
+        relay.crumbs.close()
+    return tuple(state for state in relay.report.plugins if state.status == "isolated")
 
 
 def _missing(report: LoadReport) -> str:

@@ -15,7 +15,7 @@ from trunkline import hookspecs
 from trunkline.abc.platform import ConfigSection
 from trunkline.config import Config
 from trunkline.errors import PluginError, TrunklineError
-from trunkline.plugins import asks, door, finding, sources
+from trunkline.plugins import asks, door, finding, isolation, sources
 from trunkline.plugins.crumbs import Crumbs, folder_of
 from trunkline.plugins.importing import ImportFailed, TooSlow, load_within
 from trunkline.plugins.items import RULES, Rule, answer_complaint
@@ -53,16 +53,28 @@ class Relay:
 
     # Loading ---------------------------------------------------------------------------------------------------
 
-    def load_all(self, extra: Iterable[object], folders: Sequence[Path]) -> None:
-        """Load every plugin that is not disabled; what goes wrong goes into the report."""
+    def load_all(
+        self,
+        extra: Iterable[object],
+        folders: Sequence[Path],
+        only: str | None = None,
+        *,
+        imports: bool = True,
+    ) -> None:
+        """Load every plugin that is not disabled and belongs here; what goes wrong goes into the report.
+
+        Without ``imports`` it is only found out where each belongs.
+        """
         disabled = self.config.settings.plugins.disabled
         self._pins = read_pins(self.config.home)
         found = finding.candidates(extra, folders)
         register = self._quarantine.judged({one.owner: one.version for one in found})
-        for candidate in found:
+        for candidate in found if only is None else [one for one in found if one.called([only])]:
             if candidate.called(disabled):
                 self._state(candidate, "disabled", "It is named in [plugins] disabled.")
-            elif not self._kept_away(candidate, register):
+            elif (
+                not self._kept_away(candidate, register) and not self._sent_away(candidate, only) and imports
+            ):
                 self._load(candidate)
         required = self.config.settings.plugins.required
         there = {finding.normal(name) for state in self.report.loaded for name in (state.owner, state.name)}
@@ -74,6 +86,20 @@ class Relay:
             cure = f'Mend it, then: "trunkline plugins release {candidate.name}". Or remove or disable it.'
             self._unusable(candidate, "quarantined", held.reason, cure)
         return held is not None
+
+    def _sent_away(self, candidate: finding.Candidate, only: str | None) -> bool:
+        """Whether the plugin runs in a process of its own, or would have to and cannot."""
+        try:
+            apart = isolation.is_apart(candidate, self.config, self._pins)
+            bound = isolation.bound(candidate) if apart else ()
+        except PluginError as error:
+            self._unusable(candidate, "refused", error.sentence, error.hint)
+            return True
+        if bound:
+            self._unusable(candidate, "refused", *isolation.why_not(bound))
+        elif apart and only is None:
+            self._state(candidate, "isolated", "It runs in a process of its own.")
+        return bool(bound) or (apart and only is None)
 
     def _load(self, candidate: finding.Candidate) -> None:
         seconds = self.config.settings.plugins.import_seconds

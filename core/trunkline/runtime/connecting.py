@@ -6,7 +6,7 @@ import msgspec
 
 from trunkline.config import Config
 from trunkline.subjects import CLAIMS, DEAD_LETTERS
-from trunkline_bus import BusSettings, LeafDoor, LeafWay, ServerSettings
+from trunkline_bus import BusSettings, LeafDoor, LeafWay, ServerSettings, ServerUser
 
 USUAL_URL = "nats://127.0.0.1:4222"
 USUAL_INBOX = "_INBOX"
@@ -17,11 +17,17 @@ streams whose own limits add up to more than three quarters of what is free now,
 
 
 def server_settings(
-    config: Config, store: Path, *, door: LeafDoor | None = None, way: LeafWay | None = None
+    config: Config,
+    store: Path,
+    *,
+    door: LeafDoor | None = None,
+    way: LeafWay | None = None,
+    users: tuple[ServerUser, ...] = (),
 ) -> ServerSettings:
-    """The settings of the embedded server; ``door`` lets other hosts in, ``way`` leads to another one's."""
+    """The settings of the embedded server; ``door`` lets other hosts in, ``way`` leads to another one's, ``users`` are
+    those of plugins in processes of their own."""
     sync = config.settings.bus.sync
-    return ServerSettings(store_dir=store, max_store=MAX_STORE, sync=sync, door=door, way=way)
+    return ServerSettings(store_dir=store, max_store=MAX_STORE, sync=sync, door=door, way=way, users=users)
 
 
 def bus_settings(

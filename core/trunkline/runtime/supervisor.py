@@ -15,10 +15,12 @@ import trunkline
 from trunkline.config import Config
 from trunkline.errors import ConfigError, TrunklineError
 from trunkline.messages.workers import WorkerKind
+from trunkline.plugins.plugins import isolated_plugins
 from trunkline.remotes.certificates import DOOR, DOOR_KEY, door_certificate
 from trunkline.remotes.guests import guests
 from trunkline.remotes.registry import Registry, Remote
 from trunkline.runtime.adapters import check_adapters
+from trunkline.runtime.children import Child, children, keep_child
 from trunkline.runtime.connecting import bus_settings, server_settings
 from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, WorkerLoader, enter_tracing, host, keep_topology
@@ -101,23 +103,34 @@ async def supervised(
             home.prepare()
             stack.enter_context(instance_lock(home))
         instance = Instance(config, bus_settings(config), home)
+        apart = _apart(config, extra, kinds)
         with _phase("bus"):
-            await _enter_bus(stack, instance)
+            await _enter_bus(stack, instance, apart)
         crew = _Crew(instance, load, extra)
         tasks = await stack.enter_async_context(background_tasks())
         stack.push_async_callback(crew.drain)
+        if (server := instance.server) is not None:
+            for child in apart:
+                tasks.start_soon(keep_child, child, config, server.url)
         await _boot(crew, kinds, tasks)
         write_run_file(home, _run_file(instance))
         stack.callback(remove_run_file, home)
         yield instance
 
 
-async def _enter_bus(stack: AsyncExitStack, instance: Instance) -> None:
+def _apart(config: Config, extra: tuple[object, ...], kinds: tuple[WorkerKind, ...]) -> tuple[Child, ...]:
+    """The plugins that are given a process of their own here, beside the workers that ask them."""
+    if "tools" not in kinds and "channels" not in kinds:
+        return ()
+    return children(config, isolated_plugins(config, extra))
+
+
+async def _enter_bus(stack: AsyncExitStack, instance: Instance, apart: tuple[Child, ...]) -> None:
     config, home = instance.config, instance.home
     if config.settings.bus.url is None:
         registry = Registry(home.remotes)
         door = _door(config, registry)
-        settings = server_settings(config, home.bus, door=door)
+        settings = server_settings(config, home.bus, door=door, users=tuple(child.user for child in apart))
         server = await stack.enter_async_context(EmbeddedServer(settings))
         instance.server = server
         if door is not None:

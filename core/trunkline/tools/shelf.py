@@ -23,6 +23,7 @@ from trunkline.errors import PluginError
 from trunkline.plugins import Owned, Plugins
 from trunkline.tools.catalogue import Catalogue
 from trunkline.tools.dispatch import Dispatch, Guard
+from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.manifest import manifest_tool
 from trunkline.tools.remotes import Remotes
 from trunkline.tools.sandboxes import Sandboxes
@@ -41,12 +42,13 @@ Mark = tuple[Path, int, int, int]
 @dataclass(frozen=True, slots=True)
 class Supplies:
     """Where tools come from: the worker's plugins, its configuration (for ``tool_sources``), the guards that are
-    built in, and where programs run."""
+    built in, where programs run, and the tools of plugins in processes of their own."""
 
     plugins: Plugins
     config: Config
     built_in: tuple[Guard, ...]
     sandboxes: Sandboxes
+    isolated: IsolatedTools
 
 
 class Shelf:
@@ -60,10 +62,14 @@ class Shelf:
         self._files = supplies.plugins
         self._marks = tuple(_marks(self._places))
         self._lock = anyio.Lock()
+        self._apart = supplies.isolated.version
         self._catalogue = self._made()
 
     async def catalogue(self) -> Catalogue:
         """The tools and guards that are there now."""
+        if self._apart != self._supplies.isolated.version:
+            self._apart = self._supplies.isolated.version
+            self._catalogue = self._made()
         if self._changed():
             async with self._lock:
                 if self._changed():
@@ -73,9 +79,7 @@ class Shelf:
     def _changed(self) -> bool:
         if self._remotes.version != self._seen:
             return True
-        return bool(self._places) and (
-            self._files.outdated() or tuple(_marks(self._places)) != self._marks
-        )
+        return bool(self._places) and (self._files.outdated() or tuple(_marks(self._places)) != self._marks)
 
     def _renew(self) -> None:
         self._marks, self._seen = tuple(_marks(self._places)), self._remotes.version
@@ -89,7 +93,8 @@ class Shelf:
         tools = _merged(fixed.tools(), files.tools())
         owned = (Guard(one.owner, one.item) for one in guards)
         dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.at_work)
-        return Catalogue((*tools, *self._programs(), *self._remotes.tools()), dispatch)
+        apart = self._supplies.isolated.tools()
+        return Catalogue((*tools, *apart, *self._programs(), *self._remotes.tools()), dispatch)
 
     def _programs(self) -> Iterator[Owned[Tool]]:
         for file, *_ in self._marks:

@@ -18,6 +18,7 @@ from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS
 from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
 from trunkline.tools.dispatch import Guard
+from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.ledger import Ledger, scope_of
 from trunkline.tools.limits import BlockLimits, BrokenLimits, Limits
 from trunkline.tools.liveness import Liveness
@@ -60,7 +61,9 @@ class ToolsWorker(Worker):
         await self._limits.open()
         self._remotes = self._known_remotes()
         tasks.start_soon(self._remotes.watch)
-        self._shelf = Shelf(self._supplies(), self._remotes)
+        supplies = self._supplies()
+        tasks.start_soon(supplies.isolated.keep_looking)
+        self._shelf = Shelf(supplies, self._remotes)
         carrier = Carrier(
             Parts(
                 ledger=Ledger(context.bus, context.id, liveness),
@@ -107,7 +110,10 @@ class ToolsWorker(Worker):
             GateStage(),
         )
         built_in = tuple(Guard(OURS, stage) for stage in stages)
-        return Supplies(plugins, self.context.config, built_in, sandboxes)
+        apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")
+        return Supplies(
+            plugins, self.context.config, built_in, sandboxes, IsolatedTools(self.context.bus, apart)
+        )
 
     async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
         block = _block(request.data.block)

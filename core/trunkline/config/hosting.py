@@ -1,0 +1,35 @@
+"""How a plugin is hosted: the keys of ``[plugins.NAME]`` that belong to the platform and not to the plugin."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from trunkline.config.settings import Count
+
+
+class Hosting(msgspec.Struct, frozen=True, kw_only=True):
+    """``isolation = "process"`` gives the plugin a process and NATS credentials of its own.
+
+    ``isolation_memory`` is how much memory that process may take, in MiB, ``isolation_nice`` how far it stands back
+    for others (0 to 19). ``isolation_environ`` names variables that it is given besides those its own sections name
+    as secrets. ``isolation_channels`` are the channels it speaks for: without it, one of the plugin's own name.
+    """
+
+    isolation: Literal["none", "process"] = "none"
+    isolation_memory: Count = 1024
+    isolation_nice: Annotated[int, msgspec.Meta(ge=0, le=19)] = 5
+    isolation_environ: tuple[str, ...] = ()
+    isolation_channels: tuple[str, ...] | None = None
+
+    @property
+    def apart(self) -> bool:
+        """Whether the plugin runs in a process of its own."""
+        return self.isolation == "process"
+
+    def speaks_for(self, name: str) -> tuple[str, ...]:
+        """The channels of the plugin ``name``."""
+        return (name,) if self.isolation_channels is None else self.isolation_channels
+
+
+KEYS = frozenset(Hosting.__struct_fields__)
+"""Keys that no plugin is given as its own, unless it declares them."""

@@ -1,0 +1,93 @@
+"""The ``Memory`` of a tool that runs apart: each wish travels with the call's replies, and comes back answered.
+
+So the process needs no right to ask memory for anything: it reaches the block of a call while that call runs.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import msgspec
+
+from trunkline.errors import ToolError
+from trunkline.messages.isolated import MemoryAnswer, MemoryVerb, MemoryWish
+from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit
+
+T = TypeVar("T")
+
+PATIENCE = 60.0
+"""Seconds to wait for an answer."""
+
+
+class DistantMemory:
+    """Sends wishes by ``send``, and is handed their answers."""
+
+    def __init__(self, send: Callable[[MemoryWish], Awaitable[None]]) -> None:
+        self._send = send
+        self._count = 0
+        self._waiting: dict[int, _Question] = {}
+
+    async def read(self, path: str, version: str | None = None) -> MemoryFile:
+        """A file's text, now or at a version."""
+        return await self._ask("read", MemoryFile, path=path, version=version)
+
+    async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
+        """Write a whole file; returns the version."""
+        return await self._ask("write", str, path=path, content=content, expected=expected)
+
+    async def edit(self, path: str, old: str, new: str) -> str:
+        """Replace the first occurrence of ``old``; returns the version."""
+        return await self._ask("edit", str, path=path, old=old, new=new)
+
+    async def delete(self, path: str) -> str:
+        """Delete a file or folder; returns the version."""
+        return await self._ask("delete", str, path=path)
+
+    async def search(
+        self, query: str, *, path: str = "", kind: str = "content", limit: int = 10
+    ) -> Sequence[MemoryHit]:
+        """Search text or names under a path, best first."""
+        return await self._ask("search", list[MemoryHit], query=query, path=path, kind=kind, limit=limit)
+
+    async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]:
+        """Names under a folder, sorted."""
+        return await self._ask("list", list[MemoryEntry], path=path, recursive=recursive)
+
+    async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]:
+        """The changes of a path, newest first."""
+        return await self._ask("history", list[MemoryChange], path=path, limit=limit)
+
+    async def export(self, target: Path) -> int:
+        """Refused: an archive of everything is no business of a plugin that is kept apart."""
+        raise ToolError("Memory cannot be exported by a plugin that runs in a process of its own.")
+
+    def answered(self, answer: MemoryAnswer) -> None:
+        """Hand an answer to whoever waits for it."""
+        question = self._waiting.get(answer.number)
+        if question is not None:
+            question.answer = answer
+            question.come.set()
+
+    async def _ask(self, verb: MemoryVerb, result: type[T], /, **arguments: Any) -> T:
+        self._count += 1
+        number, question = self._count, _Question()
+        self._waiting[number] = question
+        try:
+            await self._send(MemoryWish(number=number, verb=verb, arguments=arguments))
+            with anyio.move_on_after(PATIENCE):
+                await question.come.wait()
+        finally:
+            del self._waiting[number]
+        answer = question.answer
+        if answer is None:
+            raise ToolError("Memory did not answer in time. Whether it did the work is unknown: look.")
+        if answer.error is not None:
+            raise ToolError(answer.error)
+        return msgspec.json.decode(answer.result, type=result)
+
+
+class _Question:
+    def __init__(self) -> None:
+        self.come = anyio.Event()
+        self.answer: MemoryAnswer | None = None

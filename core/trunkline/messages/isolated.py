@@ -1,0 +1,72 @@
+"""What the tools worker and a plugin in a process of its own say to each other."""
+
+from typing import Any, Literal
+
+import msgspec
+
+from trunkline.messages.tools import ToolProgress, ToolSpec
+from trunkline_bus import Payload
+
+
+class ListOwnTools(Payload, frozen=True, kw_only=True, tag="plugin.tools.v1"):
+    """Ask a plugin for its tools."""
+
+
+class OwnTools(Payload, frozen=True, kw_only=True, tag="plugin.tools-told.v1"):
+    """The tools of a plugin. ``life`` names the process, so that a new one is seen."""
+
+    life: str
+    tools: tuple[ToolSpec, ...] = ()
+
+
+class RunTool(Payload, frozen=True, kw_only=True, tag="plugin.run.v1"):
+    """Run a tool of the plugin. Everything was checked; ``workspace`` is the block's folder."""
+
+    call: str
+    name: str
+    arguments: dict[str, Any]
+    block: str
+    conversation: str
+    turn: str
+    actor: str
+    workspace: str
+
+
+class RunText(Payload, frozen=True, kw_only=True, tag="plugin.run-text.v1"):
+    """A piece of the result."""
+
+    text: str
+
+
+MemoryVerb = Literal["read", "write", "edit", "delete", "search", "list", "history"]
+
+
+class MemoryWish(Payload, frozen=True, kw_only=True, tag="plugin.memory-wish.v1"):
+    """What the tool wants of the memory of the block that the call belongs to, and of no other."""
+
+    number: int
+    verb: MemoryVerb
+    arguments: dict[str, Any]
+
+
+class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
+    """How the tool ended: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence."""
+
+    status: Literal["ok", "error", "failed"]
+    text: str = ""
+
+
+RunReply = ToolProgress | RunText | MemoryWish | RunEnded
+
+
+class MemoryAnswer(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer.v1"):
+    """The answer to a wish: ``result`` as JSON, or the text of an error."""
+
+    call: str
+    number: int
+    result: msgspec.Raw = msgspec.Raw(b"null")
+    error: str | None = None
+
+
+class Heard(Payload, frozen=True, kw_only=True, tag="plugin.heard.v1"):
+    """The answer has reached its tool."""

@@ -1,0 +1,54 @@
+"""Which plugins run in a process of their own, and which cannot. Seen in settings and files; nothing is imported."""
+
+from collections.abc import Mapping
+
+from trunkline.config import Config
+from trunkline.hookspecs import PROJECT
+from trunkline.plugins import asks
+from trunkline.plugins.finding import Candidate
+from trunkline.plugins.items import RULES
+from trunkline.plugins.pins import Pin
+
+APART = frozenset({"trunkline_tools", "trunkline_channels", "trunkline_config", "trunkline_messages"})
+"""The hooks that work from another process."""
+
+DECIDING = (
+    "trunkline_stop_turn",
+    "trunkline_select_model",
+    "trunkline_route",
+    "trunkline_render",
+    "trunkline_rank",
+)
+
+
+def is_apart(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> bool:
+    """Whether it runs apart: the owner says so, or agreed to it when a plugin was installed that asks for it.
+
+    Raises:
+        PluginError: what it asks for cannot be understood.
+    """
+    names = (candidate.name, candidate.owner)
+    written = any("isolation" in (config.sources.get(("plugins", name)) or {}) for name in names)
+    if written:
+        return config.hosting(*names).apart
+    pin = pins.get(candidate.owner)
+    return pin is not None and pin.agreed is not None and pin.agreed.isolation == "process"
+
+
+def bound(candidate: Candidate) -> tuple[str, ...]:
+    """The hooks in the plugin's manifest, or else its source, that work only inside a worker."""
+    text = candidate.manifest()
+    if text is not None:
+        declared = {f"{PROJECT}_{hook}" for hook in asks.read(text, candidate.owner).hooks}
+        return tuple(sorted(declared - APART))
+    source = candidate.text()
+    return tuple(sorted(hook for hook in (*RULES, *DECIDING) if hook not in APART and hook in source))
+
+
+def why_not(hooks: tuple[str, ...]) -> tuple[str, str]:
+    """The reason and the cure for a plugin that cannot run apart."""
+    return (
+        f"It is to run in a process of its own, but {', '.join(hooks)} works only inside a worker: what it yields "
+        "stands in the way of turns or requests there.",
+        'Take isolation = "process" away, or split the plugin: tools and channels can run apart.',
+    )

@@ -1,0 +1,181 @@
+"""Tools of plugins in processes of their own, as the catalogue sees them: only execution is there."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import msgspec
+
+from trunkline.abc.memory import Memory
+from trunkline.abc.tools import Tool, ToolContext
+from trunkline.errors import OutcomeUnknown, ToolError
+from trunkline.messages.isolated import (
+    ListOwnTools,
+    MemoryAnswer,
+    MemoryWish,
+    OwnTools,
+    RunEnded,
+    RunText,
+    RunTool,
+)
+from trunkline.messages.tools import ToolProgress, ToolSpec
+from trunkline.plugins import Owned, PluginState
+from trunkline.subjects import PLUGIN_MEMORY, PLUGIN_RUN, PLUGIN_TOOLS
+from trunkline.tools.execute import LARGEST_OUTPUT
+from trunkline.tools.faults import VERIFY
+from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault
+
+log = logging.getLogger(__name__)
+
+LOOK = 2.0
+"""Seconds between two looks at which tools a plugin has."""
+
+MISSED = 3
+"""Looks without an answer after which its tools are taken out of the catalogue."""
+
+SILENCE = 5.0
+"""Seconds after which a process that says nothing while it runs a tool counts as dead."""
+
+LARGEST_QUESTION = 100_000
+"""Bytes that may go to a plugin in one message: the bucket for larger ones is closed to it."""
+
+MOST_TOOLS = 200
+
+
+class IsolatedTool(Tool):
+    """A tool that runs in the process of its plugin."""
+
+    def __init__(self, spec: ToolSpec, plugin: str, bus: Bus) -> None:
+        self.spec = spec
+        self._plugin = plugin
+        self._bus = bus
+
+    async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Have it run there.
+
+        Raises:
+            ToolError: the tool's own, or the process is not there.
+            OutcomeUnknown: the process died over it, and the tool may have had its effect.
+        """
+        request = RunTool(
+            call=context.call, name=self.spec.name, arguments=arguments, block=context.block,
+            conversation=context.conversation, turn=context.turn, actor=context.actor, workspace=str(context.workspace),
+        )  # fmt: skip
+        if len(msgspec.json.encode(request)) > LARGEST_QUESTION:
+            raise ToolError(
+                f"The arguments of {self.spec.name} are too large for a plugin in its own process."
+            )
+        try:
+            return await self._run(request, context)
+        except (NoResponders, RemoteFault) as error:
+            raise ToolError(
+                f"{self.spec.name} was not run: the process of the plugin {self._plugin} does not answer."
+            ) from error
+        except (CallTimeout, BusError) as error:
+            raise self._lost() from error
+
+    async def _run(self, request: RunTool, context: ToolContext) -> str:
+        parts: list[str] = []
+        size = 0
+        async with self._bus.call_streaming(
+            PLUGIN_RUN, request, idle_timeout=SILENCE, plugin=self._plugin
+        ) as replies:
+            async for reply in replies:
+                match reply:
+                    case RunText(text=text):
+                        size += len(text)
+                        if size > LARGEST_OUTPUT:
+                            raise ToolError(f"{self.spec.name} ran, but its output is too large.")
+                        parts.append(text)
+                    case ToolProgress(note=note):
+                        context.report(note)
+                    case MemoryWish():
+                        await self._remember(reply, context)
+                    case RunEnded(status="ok"):
+                        return "".join(parts)
+                    case RunEnded(status=status, text=text):
+                        raise ToolError(text if status == "error" else f"{text}{self._caution()}")
+        raise self._lost()
+
+    async def _remember(self, wish: MemoryWish, context: ToolContext) -> None:
+        answer = await _answer(wish, context)
+        if len(answer.result) > LARGEST_QUESTION:
+            said = "That is too large for a plugin in a process of its own."
+            answer = MemoryAnswer(call=context.call, number=wish.number, error=said)
+        await self._bus.call(PLUGIN_MEMORY, answer, plugin=self._plugin)
+
+    def _caution(self) -> str:
+        return "" if self.spec.repeatable else f" {VERIFY}"
+
+    def _lost(self) -> ToolError:
+        said = f"The process of the plugin {self._plugin} ended while it ran {self.spec.name}."
+        if self.spec.repeatable:
+            return ToolError(f"{said} It changed nothing that matters, so it may be called again.")
+        return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown. {said} {VERIFY}")
+
+
+async def _answer(wish: MemoryWish, context: ToolContext) -> MemoryAnswer:
+    """Do what the tool wants of memory, as if it ran here: its block, its actor, its turn."""
+    memory: Memory = context.memory
+    verbs: dict[str, Callable[..., Awaitable[Any]]] = {
+        "read": memory.read, "write": memory.write, "edit": memory.edit, "delete": memory.delete,
+        "search": memory.search, "list": memory.list, "history": memory.history,
+    }  # fmt: skip
+    try:
+        result = await verbs[wish.verb](**wish.arguments)
+    except ToolError as error:
+        return MemoryAnswer(call=context.call, number=wish.number, error=str(error))
+    except TypeError:
+        return MemoryAnswer(call=context.call, number=wish.number, error="These are no arguments for memory.")
+    return MemoryAnswer(
+        call=context.call, number=wish.number, result=msgspec.Raw(msgspec.json.encode(result))
+    )
+
+
+class IsolatedTools:
+    """Which tools the plugins in processes of their own have now. ``version`` counts how often that changed."""
+
+    def __init__(self, bus: Bus, plugins: tuple[PluginState, ...]) -> None:
+        self.version = 0
+        self._bus = bus
+        self._plugins = plugins
+        self._told: dict[str, OwnTools] = {}
+
+    def tools(self) -> tuple[Owned[Tool], ...]:
+        """The tools of those that answer, in the order of the plugins."""
+        return tuple(
+            Owned(
+                state.owner,
+                IsolatedTool(msgspec.structs.replace(spec, source="native:unknown"), state.name, self._bus),
+            )
+            for state in self._plugins
+            if state.name in self._told
+            for spec in self._told[state.name].tools[:MOST_TOOLS]
+        )
+
+    async def keep_looking(self) -> None:
+        """Ask each plugin every few seconds, each by itself. Runs until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for state in self._plugins:
+                tasks.start_soon(self._keep_looking_at, state.name)
+
+    async def _keep_looking_at(self, name: str) -> None:
+        missed = 0
+        while True:
+            told = await self._look(name)
+            missed = 0 if told is not None else missed + 1
+            if told is not None and told != self._told.get(name):
+                self._told[name] = told
+                self.version += 1
+                log.info("plugin %s offers %d tools from its own process", name, len(told.tools))
+            elif missed == MISSED and self._told.pop(name, None) is not None:
+                self.version += 1
+                log.warning("plugin %s does not answer; its tools are out of the catalogue", name)
+            await anyio.sleep(LOOK if missed == 0 else LOOK / 10)
+
+    async def _look(self, name: str) -> OwnTools | None:
+        try:
+            return await self._bus.call(PLUGIN_TOOLS, ListOwnTools(), plugin=name, timeout=LOOK)
+        except BusError:
+            return None

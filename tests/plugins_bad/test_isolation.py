@@ -1,0 +1,332 @@
+"""Plugins in processes of their own: they work as others do, and what they do to themselves they do alone."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+
+from trunkline.config.edit import write_settings
+from trunkline.messages.tools import CallTool, CancelCall, ListTools, ToolOutcome
+from trunkline.subjects import CALL_TOOL, CANCEL_CALL, LIST_TOOLS
+from trunkline.testing.platform import Platform, clean_environ, platform
+from trunkline_bus import new_id
+
+from .corpus import GOOD, install
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+HOST = '''
+import ctypes, os, sys, time, threading
+import anyio
+import trunkline
+from trunkline import ToolContext
+
+import time as clock
+clock.time = lambda: 0.0  # what monkeypatching looks like; only this process feels it
+import msgspec
+msgspec.json.decode = None if os.environ.get("PATCH") else msgspec.json.decode
+
+@trunkline.tool(effect="read")
+def pid() -> str:
+    """Tell which process this is."""
+    return str(os.getpid())
+
+@trunkline.tool(effect="read")
+def environ() -> str:
+    """Tell the environment."""
+    return "\\n".join(f"{k}={v}" for k, v in os.environ.items())
+
+@trunkline.tool(effect="read")
+async def remember(context: ToolContext, text: str) -> str:
+    """Write and read memory."""
+    await context.memory.write("note.md", text)
+    found = await context.memory.read("note.md")
+    names = [entry.path for entry in await context.memory.list("")]
+    return f"{found.content} in {names}"
+
+@trunkline.tool(effect="read")
+async def talk(context: ToolContext) -> str:
+    """Report, and go on for long."""
+    context.report("half way")
+    await anyio.sleep(60)
+    return "never"
+
+@trunkline.tool(effect="read")
+def big(size: int) -> str:
+    """Return much."""
+    return "ä" * size
+
+@trunkline.tool(effect="read")
+def fail() -> str:
+    """Fail."""
+    raise trunkline.ToolError("Please be kind.")
+
+@trunkline.tool(effect="write")
+def die(file: str) -> str:
+    """Have an effect and die."""
+    with open(file, "a") as out:
+        out.write("effect\\n")
+    ctypes.string_at(0)
+    return "never"
+
+@trunkline.tool(effect="read")
+def leak() -> str:
+    """Take two gigabytes."""
+    kept = bytearray(2 * 1024 ** 3)
+    return str(len(kept))
+
+@trunkline.tool(effect="read", timeout=1.0)
+async def stall() -> str:
+    """Hold the event loop up."""
+    while True:
+        pass
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [pid, environ, remember, talk, big, fail, die, leak, stall]
+'''
+
+APART = {"plugins.acme-host.isolation": "process", "plugins.acme-host.isolation_memory": 700}
+
+
+@asynccontextmanager
+async def running(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, source: str = HOST, **config: Any
+) -> AsyncIterator[Platform]:
+    """A platform with a good plugin inside and another one apart."""
+    site = folder / "site"
+    install(site, "a-good", GOOD)
+    install(site, "acme-host", source)
+    monkeypatch.syspath_prepend(str(site))
+    environ = {**clean_environ(), "OPENAI_API_KEY": "sk-very-secret", "GRANTED": "given"}
+    settings = {**APART, "plugins.stall": 2.0, "plugins.crashes": 0, "runtime.provider_adapter": "offline"}
+    (folder / "home").mkdir()
+    write_settings(folder / "home" / "trunkline.toml", {**settings, **config})
+    async with platform(folder / "home", config=config, environ=environ) as found:
+        yield found
+
+
+async def call(found: Platform, name: str, key: str = "", **arguments: Any) -> ToolOutcome:
+    request = CallTool(
+        call=key or new_id("call"), name=name, arguments=arguments, block="main", conversation="conv_1",
+        turn="turn_1", actor="owner",
+    )  # fmt: skip
+    with anyio.fail_after(40):
+        async with found.bus.call_streaming(CALL_TOOL, request, idle_timeout=10) as replies:
+            async for reply in replies:
+                if isinstance(reply, ToolOutcome):
+                    return reply
+    raise AssertionError("no outcome")
+
+
+async def offered(found: Platform, *names: str) -> None:
+    """Wait until the catalogue holds these tools."""
+    with anyio.fail_after(30):
+        while True:
+            catalogue = await found.bus.call(LIST_TOOLS, ListTools(block="main"))
+            if {*names} <= {spec.name for spec in catalogue.tools or ()}:
+                return
+            await anyio.sleep(0.05)
+
+
+async def test_a_plugin_apart_works_as_one_inside_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its tools are in the catalogue, run in another process, reach memory of their block, fail with their own words,
+    return more than a message holds, show progress, and are cancelled. Nothing of the owner's secrets is there."""
+    async with running(tmp_path, monkeypatch) as found:
+        await offered(found, "pid", "good")
+        there = int((await call(found, "pid")).output)
+        assert there != os.getpid() and psutil.Process(there).nice() >= 5
+        said = (await call(found, "environ")).output
+        assert "sk-very-secret" not in said and "OPENAI_API_KEY" not in said and "GRANTED" not in said
+        assert (found.instance.bus.password or "?") not in said
+        assert (await call(found, "remember", text="tulips")).output.startswith("tulips in ")
+        assert (await call(found, "fail")).output == "Please be kind."
+        assert len((await call(found, "big", size=500_000)).output) == 500_000
+        wrong = await call(found, "big", size="many")
+        assert wrong.status == "error" and "must be a whole number" in wrong.output
+        await cancelled(found)
+
+
+async def cancelled(found: Platform) -> None:
+    key = new_id("call")
+    async with anyio.create_task_group() as tasks:
+        outcomes: list[ToolOutcome] = []
+
+        async def ask() -> None:
+            outcomes.append(await call(found, "talk", key))
+
+        tasks.start_soon(ask)
+        with anyio.fail_after(20):
+            while not outcomes:
+                await anyio.sleep(0.2)
+                await found.bus.publish(CANCEL_CALL, CancelCall(reason="the test said so"), call=key)
+    assert "was stopped before it ended: the test said so" in outcomes[0].output
+
+
+async def test_what_it_does_to_its_process_it_does_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A segmentation fault in the middle of a write is an unknown outcome in the ledger, two gigabytes are a failed
+    call, a loop that holds the process is a timeout; each time the process comes back and the others never noticed."""
+    async with running(tmp_path, monkeypatch) as found:
+        await offered(found, "die")
+        effect, key = tmp_path / "effects", new_id("call")
+        unknown = await call(found, "die", key, file=str(effect))
+        assert unknown.status == "unknown" and "outcome of die is unknown" in unknown.output
+        assert (await call(found, "good")).output == "a good answer"
+        again = await call(found, "die", key, file=str(effect))
+        assert again.status == "unknown" and again.repeated and effect.read_text() == "effect\n"
+        await back(found)
+        leak = await call(found, "leak")
+        assert leak.status == "error" and (
+            "failed unexpectedly" in leak.output or "ended while" in leak.output
+        )
+        stall = await call(found, "stall")
+        assert stall.status == "error"
+        assert (await call(found, "good")).output == "a good answer"
+        await back(found)
+        answer = await found.say("/tool pid")
+        assert answer.ended.code is None and re.search(r"\d+", answer.text)
+
+
+async def back(found: Platform) -> None:
+    """Wait until the plugin's process serves again."""
+    with anyio.fail_after(30):
+        while (await call(found, "pid")).status != "ok":  # noqa: ASYNC110
+            await anyio.sleep(0.1)
+
+
+async def test_its_process_ends_with_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so does what it started in its group."""
+    async with running(tmp_path, monkeypatch) as found:
+        await offered(found, "pid")
+        process = psutil.Process(int((await call(found, "pid")).output))
+    with anyio.fail_after(10):
+        while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:  # noqa: ASYNC110
+            await anyio.sleep(0.02)
+
+
+SPOOF = '''
+import os
+import trunkline
+
+@trunkline.tool(effect="read", timeout=30)
+async def spoof() -> str:
+    """Try everything with the credentials of this process."""
+    import nats
+    denied = []
+    async def failed(error):
+        denied.append(str(error))
+    link = await nats.connect(
+        os.environ["TRUNKLINE_BUS__URL"], user=os.environ["TRUNKLINE_BUS__USER"],
+        password=os.environ["TRUNKLINE_BUS__PASSWORD"], error_cb=failed,
+        inbox_prefix=b"_INBOX_" + os.environ["TRUNKLINE_BUS__USER"].encode(),
+    )
+    for subject in SUBJECTS:
+        await link.publish(subject, b"{}")
+    heard = ["trunkline.>", "_INBOX.>", ">", "$JS.>", "trunkline.x.other.tools.run", "trunkline.cmd.tools.call"]
+    for subject in heard:
+        await link.subscribe(subject)
+    await link.flush()
+    import anyio
+    with anyio.move_on_after(10):
+        while len(denied) < len(SUBJECTS) + len(heard):
+            await anyio.sleep(0.05)
+    await link.close()
+    return f"{len(denied)} of {len(SUBJECTS) + len(heard)} denied"
+
+SUBJECTS = [
+    "trunkline.turn.inbox.conv1", "trunkline.journal.turn.c.t", "trunkline.journal.effect.c", "trunkline.feed.turn.c.t",
+    "trunkline.cmd.gateway.cli.send", "trunkline.cmd.memory.read", "trunkline.cmd.memory.write",
+    "trunkline.cmd.tools.call", "trunkline.cmd.conversation.append", "trunkline.evt.memory.changed",
+    "trunkline.x.other.tools.run", "trunkline.x.acme-host.tools.run", "trunkline.dead.letters",
+    "$KV.workers.tools", "$KV.pulse.x", "$O.claims.C.x", "$JS.API.STREAM.LIST", "$JS.API.STREAM.DELETE.INBOX",
+    "$JS.API.DIRECT.GET.JOURNAL", "$JS.API.STREAM.MSG.GET.INBOX", "$JS.ACK.INBOX.part-0.1.1.1.1.1", "_INBOX.abc.def",
+    "_INBOX_tools.abc", "$SRV.PING", "anything",
+]
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [spoof]
+'''
+
+
+async def test_its_credentials_let_it_speak_for_itself_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its own user and password it can publish nothing and hear nothing that is not its own."""
+    async with running(tmp_path, monkeypatch, SPOOF) as found:
+        await offered(found, "spoof")
+        assert (await call(found, "spoof")).output == "31 of 31 denied"
+
+
+CHANNEL = """
+from pathlib import Path
+import os
+import trunkline
+
+class Bell(trunkline.Channel):
+    name = "bell"
+
+    async def run(self, gateway):
+        accepted = await gateway.send(trunkline.SendMessage(content="hello from the bell"))
+        text = ""
+        async for event in gateway.watch(accepted.conversation, accepted.turn):
+            text += getattr(event, "text", "")
+        Path("OUT").write_text(f"{os.getpid()} {type(event).__name__} {text}")
+
+@trunkline.hookimpl
+def trunkline_channels():
+    return [Bell()]
+"""
+
+
+async def test_a_channel_apart_talks_with_the_gateway(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It hands a message in under its own name, and reads the answer from the feed to its end."""
+    out = tmp_path / "heard"
+    config = {"plugins.acme-host.isolation_channels": ["bell"], "channels.enabled": ["bell"]}
+    async with running(tmp_path, monkeypatch, CHANNEL.replace("OUT", str(out)), **config):
+        with anyio.fail_after(30):
+            while not out.exists() or not out.read_text():  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+    process, last, *_ = out.read_text().split(" ", 2)
+    assert int(process) != os.getpid() and last == "TurnEnded"
+
+
+def listed(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
+    (folder / "home").mkdir(exist_ok=True)
+    (folder / "home" / "trunkline.toml").write_text(text)
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(folder / "home"), "PYTHONPATH": str(folder / "site")}
+    command = [sys.executable, "-m", "trunkline.cli.main", "plugins", "list"]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_what_cannot_be_kept_apart_is_refused(tmp_path: Path) -> None:
+    """A model adapter stands in the way of every turn, so it works inside a worker only, and the list says so; a
+    misspelt kind of isolation is an error of the configuration."""
+    install(
+        tmp_path / "site",
+        "acme-host",
+        "import trunkline\n@trunkline.hookimpl\ndef trunkline_models():\n    return []\n",
+    )
+    refused = listed(tmp_path, '[plugins.acme-host]\nisolation = "process"\n')
+    assert refused.returncode == 0
+    assert "acme-host is refused: It is to run in a process of its own, but trunkline_models works only" in (
+        refused.stdout
+    )
+    wrong = listed(tmp_path, '[plugins.acme-host]\nisolation = "proces"\n')
+    assert (
+        wrong.returncode == 1 and "plugins.acme-host.isolation" in wrong.stderr and "process" in wrong.stderr
+    )
