@@ -174,18 +174,16 @@ BAD: dict[str, Bad] = {
         gives="failed",
     ),
     "bad-stdout": Bad(
-        tool("for _ in range(20_000):\n    print('flood')\nreturn 'dry'", name="flood_out"),
+        tool("for _ in range(3_000):\n    print('flood')\nreturn 'dry'", name="flood_out"),
         call="flood_out",
-        gives="dry",
     ),
     "bad-log": Bad(
         tool(
-            "for n in range(20_000):\n    logging.getLogger('flood').warning('flood %d', n)\nreturn 'dry'",
+            "for n in range(3_000):\n    logging.getLogger('flood').warning('flood %d', n)\nreturn 'dry'",
             name="flood_log",
             head="import logging",
         ),
         call="flood_log",
-        gives="dry",
     ),
     "bad-threads": Bad(
         tool(
@@ -213,6 +211,48 @@ BAD: dict[str, Bad] = {
         ),
         call="child",
         gives="left running",
+    ),
+    "bad-leak": Bad(
+        tool("kept.append(bytearray(2 * 1024**3))\nreturn 'taken'", name="leak", head="kept = []"),
+        call="leak",
+        gives="",
+    ),
+    "bad-json": Bad(
+        tool(
+            "x = '['\nreturn x * 200_000",
+            name="nested",
+        ),
+        call="nested",
+        gives="[[[[",
+    ),
+    "bad-bytes": Bad(tool("return b'\\xff\\xfe'", name="rawbytes"), call="rawbytes", gives="//4="),
+    "bad-spoof": Bad(
+        """
+        import contextlib
+        import trunkline
+
+        async def spoof(bus):
+            for subject in ("trunkline.cmd.tools.call", "trunkline.turn.inbox.c", "trunkline.evt.memory.changed"):
+                await bus.link.publish(subject, b"\\xff\\xfe not a message")
+
+        @contextlib.asynccontextmanager
+        async def life(worker, bus):
+            await spoof(bus)
+            yield
+
+        @trunkline.hookimpl
+        def trunkline_lifespan(worker):
+            return [life]
+        """
+    ),
+    "bad-place": Bad(
+        "import os\nos.chdir('/')\nos.umask(0)\nos.environ['HOME'] = '/nowhere'\n"
+        + tool("return 'moved'", name="moved"),
+        call="moved",
+        gives="moved",
+    ),
+    "bad-version": Bad(
+        tool("return 'future'", name="future"), "failed", "needs trunkline>=99", needs="trunkline>=99"
     ),
     # In a guard, a channel, a life
     "bad-life": Bad(
@@ -260,12 +300,48 @@ BAD: dict[str, Bad] = {
 }
 
 
-def install(site: Path, dist: str, source: str, *, extras: str = "") -> None:
+def install_bad(site: Path, dist: str) -> None:
+    """Install one of the corpus."""
+    install(site, dist, BAD[dist].source, needs=BAD[dist].needs)
+
+
+GUARDS = {
+    "bad-mute": """
+        import trunkline
+
+        class Mute:
+            stage = "policy"
+            async def __call__(self, invocation, proceed):
+                return None
+
+        @trunkline.hookimpl
+        def trunkline_tool_middleware():
+            return [Mute()]
+        """,
+    "bad-twice": """
+        import trunkline
+
+        class Twice:
+            stage = "policy"
+            async def __call__(self, invocation, proceed):
+                await proceed(invocation)
+                raise KeyboardInterrupt
+
+        @trunkline.hookimpl
+        def trunkline_tool_middleware():
+            return [Twice()]
+        """,
+}
+"""Guards that do not do their work: what they guard is refused, and nothing else happens."""
+
+
+def install(site: Path, dist: str, source: str, *, needs: str = "") -> None:
     """A distribution with a ``dist-info``, as an installer leaves it."""
     module = dist.replace("-", "_")
     site.mkdir(exist_ok=True)
     (site / f"{module}.py").write_text(dedent(source))
     info = site / f"{module}-1.0.dist-info"
     info.mkdir(exist_ok=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[trunkline]\n{dist} = {module}{extras}\n")
+    required = f"Requires-Dist: {needs}\n" if needs else ""
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.0\n{required}")
+    (info / "entry_points.txt").write_text(f"[trunkline]\n{dist} = {module}\n")

@@ -17,7 +17,7 @@ from trunkline.subjects import CALL_TOOL, LIST_TOOLS
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import BusError, new_id
 
-from .corpus import BAD, GOOD, install
+from .corpus import BAD, GOOD, install, install_bad
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -30,7 +30,7 @@ async def tools_with(folder: Path, *dists: str, **config: Any) -> AsyncIterator[
     site = folder / "site"
     install(site, "a-good", GOOD)
     for dist in dists:
-        install(site, dist, BAD[dist].source)
+        install_bad(site, dist)
     async with process_platform(
         folder / "home",
         config=CONFIG | config,

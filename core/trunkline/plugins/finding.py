@@ -8,10 +8,12 @@ from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
 
+import trunkline
 from trunkline.errors import PluginError
 from trunkline.hookspecs import PROJECT
 from trunkline.plugins import sources
 from trunkline.plugins.asks import MANIFEST
+from trunkline.plugins.needs import insist_on_version
 
 OWN_PREFIX = f"{PROJECT}-"
 """How the platform's own distributions are called; the prefix is reserved for them."""
@@ -76,15 +78,33 @@ def _of_distribution(dist: Distribution) -> Iterator[Candidate]:
     """The plugins of one distribution. One whose metadata is damaged becomes a candidate that fails."""
     try:
         points = dist.entry_points.select(group=PROJECT)
-        owner, version = (normal(dist.name), dist.version) if points else ("", "")
+        if not points:
+            return
+        about = dist.metadata  # parsed anew whenever it is asked for
+        owner, version = normal(about["Name"]), about["Version"]
+        needs = tuple(about.get_all("Requires-Dist") or ())
     except Exception as error:
         if f"[{PROJECT}]" in (text := dist.read_text("entry_points.txt") or ""):
             yield _damaged(str(getattr(dist, "_path", "a distribution")), error, text)
         return
     for point in points:
         yield Candidate(
-            owner, point.name, version, point.value, point.load, _text_of(point), _manifest_of(point)
+            owner,
+            point.name,
+            version,
+            point.value,
+            _load_of(point, needs),
+            _text_of(point),
+            _manifest_of(point),
         )
+
+
+def _load_of(point: EntryPoint, needs: tuple[str, ...]) -> Callable[[], object]:
+    def load() -> object:
+        insist_on_version(needs, trunkline.__version__)
+        return point.load()
+
+    return load
 
 
 def _damaged(where: str, error: Exception, text: str) -> Candidate:

@@ -1,0 +1,50 @@
+"""Which version of the platform a distribution asks for: its ``Requires-Dist`` line, so that a wrong one is told of
+before anything of it is imported. Installers look at it too, but not at what was there before an upgrade."""
+
+import re
+from collections.abc import Iterable
+
+from trunkline.errors import PluginError
+
+_NEED = re.compile(r"^trunkline\s*\(?\s*((?:[<>=!~]=?=?\s*[\w.*]+\s*,?\s*)+)\)?\s*(?:;.*)?$", re.IGNORECASE)
+_CLAUSE = re.compile(r"([<>=!~]=?=?)\s*([\w.]+)")
+
+
+def insist_on_version(required: Iterable[str], version: str) -> None:
+    """Raises PluginError when one of the requirements is about the platform and ``version`` does not meet it."""
+    for line in required:
+        found = _NEED.match(line)
+        if found is None:
+            continue
+        for operator, wanted in _CLAUSE.findall(found[1]):
+            if not _holds(operator, _numbers(version), _numbers(wanted)):
+                raise PluginError(
+                    f"It needs trunkline{operator}{wanted}, and this is {version}.",
+                    hint="Install a version of the plugin that fits, or another version of Trunkline.",
+                )
+
+
+def _holds(operator: str, has: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    width = max(len(has), len(wanted))
+    ours, theirs = (part + (0,) * (width - len(part)) for part in (has, wanted))
+    match operator:
+        case ">=":
+            return ours >= theirs
+        case ">":
+            return ours > theirs
+        case "<=":
+            return ours <= theirs
+        case "<":
+            return ours < theirs
+        case "!=":
+            return ours != theirs
+        case "~=":
+            return ours >= theirs and has[: len(wanted) - 1] == wanted[:-1]
+        case _:
+            return ours == theirs
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The numbers of a version's release; what stands behind them (rc1, .dev0) is not compared."""
+    release = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(part) for part in release[0].split(".")) if release else (0,)
