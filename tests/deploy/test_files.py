@@ -36,7 +36,7 @@ def test_the_accounts_are_drawn_from_the_roles() -> None:
 
 def test_every_subject_has_its_role() -> None:
     """What is new in the subject table must be given to somebody: an endpoint is served by one role, called by some."""
-    everybody = roles((CHANNEL,), ("laptop",))
+    everybody = roles((CHANNEL,), ("laptop",), ("weather",))
     for endpoint in (one for one in vars(subjects).values() if isinstance(one, Endpoint)):
         assert sum(endpoint in role.serves for role in everybody) == 1, endpoint.name
         assert any(endpoint in role.calls for role in everybody), endpoint.name

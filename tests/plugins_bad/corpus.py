@@ -116,7 +116,7 @@ BAD: dict[str, Bad] = {
     "bad-twin": Bad(tool("return 'twin'", name="good"), says="declared already by a-good"),
     "bad-endless": Bad(
         "import itertools, trunkline\n@trunkline.hookimpl\ndef trunkline_tools():\n    return itertools.repeat(1)",
-        says="is not a trunkline.Tool",
+        says="yields more than 10000 items",
     ),
     "bad-list": Bad(
         "import trunkline\n@trunkline.hookimpl\ndef trunkline_tools():\n    return 42",
@@ -211,11 +211,6 @@ BAD: dict[str, Bad] = {
         ),
         call="child",
         gives="left running",
-    ),
-    "bad-leak": Bad(
-        tool("kept.append(bytearray(2 * 1024**3))\nreturn 'taken'", name="leak", head="kept = []"),
-        call="leak",
-        gives="",
     ),
     "bad-json": Bad(
         tool(

@@ -52,7 +52,7 @@ async def called(running: ProcessPlatform, name: str) -> ToolOutcome | None:
         actor="owner",
     )
     try:
-        async with running.bus.call_streaming(CALL_TOOL, call, idle_timeout=4.0) as replies:
+        async with running.bus.call_streaming(CALL_TOOL, call, idle_timeout=20.0) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply

@@ -2,8 +2,6 @@
 
 from typing import Any, Literal
 
-import msgspec
-
 from trunkline.messages.tools import ToolProgress, ToolSpec
 from trunkline_bus import Payload
 
@@ -60,11 +58,11 @@ RunReply = ToolProgress | RunText | MemoryWish | RunEnded
 
 
 class MemoryAnswer(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer.v1"):
-    """The answer to a wish: ``result`` as JSON, or the text of an error."""
+    """The answer to a wish: ``result`` as a text of JSON, or the text of an error."""
 
     call: str
     number: int
-    result: msgspec.Raw = msgspec.Raw(b"null")
+    result: str = ""
     error: str | None = None
 
 

@@ -128,9 +128,7 @@ async def _answer(wish: MemoryWish, context: ToolContext) -> MemoryAnswer:
         return MemoryAnswer(call=context.call, number=wish.number, error=str(error))
     except TypeError:
         return MemoryAnswer(call=context.call, number=wish.number, error="These are no arguments for memory.")
-    return MemoryAnswer(
-        call=context.call, number=wish.number, result=msgspec.Raw(msgspec.json.encode(result))
-    )
+    return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(result).decode())
 
 
 class IsolatedTools:
