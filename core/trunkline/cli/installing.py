@@ -50,17 +50,14 @@ def install(
     from trunkline.installing.change import install as carry_out
     from trunkline.installing.gather import gather
     from trunkline.installing.pip import find_pip
-    from trunkline.plugins.finding import normal
     from trunkline.plugins.pins import read_pins
 
     config = load_config()
     options = [*(["--no-index"] if no_index else []), *(f"--find-links={place}" for place in find_links)]
     pip = find_pip(*options, *(["--no-build-isolation"] if no_build_isolation else []))
-    known = read_pins(config.home)
     with TemporaryDirectory(prefix="trunkline-") as folder:
         click.echo(f"Fetching {wanted} ...", err=True)
-        brought = known[normal(wanted)].brought if normal(wanted) in known else {}
-        offer = gather(pip, wanted, Path(folder), replaceable=brought)
+        offer = gather(pip, wanted, Path(folder), read_pins(config.home))
         _show(offer)
         _agree(offer, yes=yes, undeclared=undeclared)
         carry_out(pip, offer, config.home)

@@ -49,12 +49,21 @@ def list_plugins(as_json: bool) -> None:
     from trunkline.cli.output import json_out
     from trunkline.config import load_config
     from trunkline.plugins import Plugins
+    from trunkline.plugins.pins import read_pins
 
-    report = Plugins.load(load_config()).examined()
+    config = load_config()
+    report = Plugins.load(config).examined()
+    pins = read_pins(config.home)
     if as_json:
-        json_out({"plugins": report.plugins, "troubles": report.troubles, "missing": report.missing})
+        told = {"plugins": report.plugins, "troubles": report.troubles, "missing": report.missing}
+        json_out(told | {"pins": pins})
         return
     _print_table(report)
+    for name in sorted(pins.keys() - {state.owner.partition(":")[0] for state in report.plugins}):
+        click.echo(f"\n{name} was installed here once and is gone.")
+        click.echo(
+            f"  -> trunkline plugins install {name}=={pins[name].version}, or: trunkline plugins remove {name}"
+        )
 
 
 def _print_table(report: "LoadReport") -> None:

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,7 @@ from trunkline.installing import guard
 from trunkline.installing.environment import Environment
 from trunkline.installing.pip import Pip
 from trunkline.installing.wheel import Wheel, read_wheel
+from trunkline.plugins.pins import Pin
 
 _SAID = re.compile(r"^(?:ERROR: |    )(?!ResolutionImpossible)(.+)$", re.MULTILINE)
 
@@ -35,13 +36,16 @@ class Offer:
         return (self.plugin, *self.brings)
 
 
-def gather(pip: Pip, wanted: str, folder: Path, *, replaceable: Iterable[str]) -> Offer:
+def gather(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Offer:
     """Fetch a plugin, ``NAME[==VERSION]``, a wheel or a folder with a project, and what it needs that is not here.
 
     From an index only wheels are taken: to build from sources is to run them, before anybody has agreed.
 
     Args:
-        replaceable: Distributions that came for an earlier version of this plugin only.
+        pip: The pip to fetch with.
+        wanted: What the person asked for.
+        folder: An empty folder for the wheels.
+        pins: What was installed before: what an earlier version of this plugin brought may be replaced with it.
 
     Raises:
         PluginError: it cannot be had, is no plugin, or does not go with what is installed.
@@ -51,12 +55,20 @@ def gather(pip: Pip, wanted: str, folder: Path, *, replaceable: Iterable[str]) -
     plugin = read_wheel(file)
     guard.insist_on_plugin(plugin)
     guard.insist_on_peace(plugin, environment)
-    free = {plugin.name, *replaceable}
+    free = _free(plugin.name, pins, environment)
     brings = tuple(
         wheel for wheel in _needed(pip, plugin, folder, environment, free) if wheel.name != plugin.name
     )
-    guard.insist_on_room([plugin, *(one for one in brings if one.name not in free)], environment, plugin.name)
+    guard.insist_on_room([plugin, *brings], environment, free)
     return Offer(plugin, brings, source, environment.version(plugin.name))
+
+
+def _free(name: str, pins: Mapping[str, Pin], environment: Environment) -> set[str]:
+    """What may be replaced: the plugin, and what came with it and nobody else needs."""
+    free = {name, *(pins[name].brought if name in pins else ())} - environment.platform
+    while needed := {one for one in free - {name} if environment.needing(one, besides=free)}:
+        free -= needed
+    return free | {name}
 
 
 def _plugin(pip: Pip, wanted: str, folder: Path) -> tuple[Path, Literal["index", "wheel", "folder"]]:

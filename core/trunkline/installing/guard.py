@@ -1,6 +1,6 @@
 """What must not come in, whoever says yes: what would replace, shadow or run before something that is there."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib.machinery import PathFinder
 from pathlib import Path
 
@@ -39,13 +39,13 @@ def _who(name: str, environment: Environment) -> str:
     return f"which {', '.join(users[:3])} needs" if users else "which was there before"
 
 
-def insist_on_room(wheels: Iterable[Wheel], environment: Environment, wanted: str) -> None:
+def insist_on_room(wheels: Iterable[Wheel], environment: Environment, free: Collection[str]) -> None:
     """Raises PluginError when a wheel would touch what belongs to somebody else.
 
     Args:
         wheels: What would be installed.
         environment: What is.
-        wanted: The plugin, which may take the place of an earlier version of itself.
+        free: The distributions that may be replaced: the plugin, and what only it needs.
     """
     for wheel in wheels:
         if wheel.name in environment.platform:
@@ -53,9 +53,9 @@ def insist_on_room(wheels: Iterable[Wheel], environment: Environment, wanted: st
                 f"{wheel.name} belongs to the platform, which is not replaced by installing a plugin.",
                 hint="Its author must choose another name. To upgrade the platform, upgrade its checkout.",
             )
-        if wheel.name != wanted and environment.version(wheel.name) is not None:
+        if wheel.name not in free and environment.version(wheel.name) is not None:
             raise PluginError(
-                f"{wanted} would replace {wheel.name} {environment.version(wheel.name)} by {wheel.version}.",
+                f"{wheel.name} {environment.version(wheel.name)} would be replaced by {wheel.version}.",
                 hint="Ask its author for a version that goes with what is installed.",
             )
         _insist_on_late_start(wheel)

@@ -138,7 +138,7 @@ class Relay:
             self._state(candidate, "loaded", hooks=hooks)
 
     def _allow(self, candidate: finding.Candidate) -> None:
-        pin = self._pins.get(candidate.owner)
+        pin = self._pins.get(candidate.owner.partition(":")[0])  # of several in one distribution, each counts
         self._allowed[candidate.owner] = asks.allowed(
             candidate.owner, candidate.manifest, pin.agreed if pin else None
         )

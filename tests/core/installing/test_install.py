@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from trunkline.runtime.home import Home
+from trunkline.runtime.runfile import instance_lock
+
 from .conftest import Place
 
 pytestmark = pytest.mark.timeout(300)
@@ -87,15 +90,23 @@ def test_what_comes_along_goes_along_unless_it_is_needed(place: Place) -> None:
 
 
 def test_a_newer_version_is_looked_at_anew(place: Place) -> None:
-    """It takes the earlier one's place when somebody agrees; put in behind the platform's back, it is not loaded."""
-    place.install(place.tool("sky"), "--yes")
-    newer = place.tool("sky", effect="exec", manifest='hooks = ["tools"]\neffects = ["exec"]', version="2.0")
+    """It and what it brought take the earlier ones' place when somebody agrees."""
+    place.wheel("acme-sextant", {"acme_sextant.py": ""})
+    place.install(place.tool("sky", requires=("acme-sextant",)), "--yes")
+    place.wheel("acme-sextant", {"acme_sextant.py": "new = True"}, version="2.0")
+    newer = place.tool(
+        "sky",
+        effect="exec",
+        manifest='hooks = ["tools"]\neffects = ["exec"]',
+        version="2.0",
+        requires=("acme-sextant>=2",),
+    )
     (packages,) = place.python.parent.parent.glob("lib/python*/site-packages")
     (packages / "acme_sky" / "trunkline-plugin.toml").write_text('hooks = ["tools"]\neffects = ["exec"]')
     found = place.plugins()["acme-sky"]
     assert found["status"] == "failed" and "more than was agreed to: effects exec" in found["reason"]
     done = place.install(newer, "--yes")
-    assert "replaces   1.0" in done.stdout and done.returncode == 0, done.stderr
+    assert "replaces   1.0" in done.stdout and "acme-sextant 2.0" in done.stdout, done.stderr
     assert (
         place.plugins()["acme-sky"]["version"] == "2.0" and place.plugins()["acme-sky"]["status"] == "loaded"
     )
@@ -177,11 +188,13 @@ def test_without_pip_it_says_what_to_do(place: Place, tmp_path: Path) -> None:
 
 
 def test_disable_and_enable_keep_the_rest_of_the_file(place: Place) -> None:
-    """Comments and other settings stay as they were; a disabled plugin is not loaded."""
-    place.home.mkdir()
+    """Comments and other settings stay as they were; a disabled plugin is not loaded. A platform that runs goes on."""
+    (place.home / "run").mkdir(parents=True)
     settings = place.home / "trunkline.toml"
     settings.write_text("# mine\n[gateway]\nport = 9000  # not 8420\n")
-    assert place.trunkline("plugins", "disable", "dice").returncode == 0
+    with instance_lock(Home.at(place.home)):
+        told = place.trunkline("plugins", "disable", "dice")
+    assert "trunkline-dice is disabled." in told.stdout and "restart it to see the change" in told.stdout
     assert place.plugins()["trunkline-dice"]["status"] == "disabled"
     assert "disabled already" in place.trunkline("plugins", "disable", "trunkline-dice").stdout
     assert place.trunkline("plugins", "enable", "trunkline_dice").returncode == 0

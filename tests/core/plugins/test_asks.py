@@ -92,6 +92,24 @@ def test_more_than_was_agreed_to_is_not_imported(install, load, state, home, man
     assert "trunkline plugins install acme-runner" in found.hint
 
 
+def test_what_was_agreed_to_binds_each_plugin_of_a_distribution(load, home, tmp_path, monkeypatch):
+    """A second entry point, in a package without a manifest, is no way around it."""
+    write_pins(home, {"acme-runner": AGREED})
+    site = tmp_path / "site"
+    info = site / "acme_runner-1.2.3.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-runner\nVersion: 1.2.3\n")
+    (info / "entry_points.txt").write_text("[trunkline]\none = acme_one\ntwo = acme_two\n")
+    for name in ("one", "two"):
+        (site / f"acme_{name}").mkdir()
+        (site / f"acme_{name}" / "__init__.py").write_text("raise SystemExit('imported')")
+    (site / "acme_one" / "trunkline-plugin.toml").write_text('hooks = ["tools"]\neffects = ["read"]')
+    monkeypatch.syspath_prepend(str(site))
+    reasons = {one.owner: one.reason for one in load().report.plugins if one.owner.startswith("acme-runner")}
+    assert "imported" in reasons["acme-runner:one"]
+    assert "no longer says what it asks for" in reasons["acme-runner:two"]
+
+
 def test_pins_that_cannot_be_read_stop_the_start(load, home):
     """Nobody knows then what was agreed to, so nothing is loaded on a guess."""
     (home / "plugins.toml").write_text("[acme-runner]\nversion = 1")
