@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 from trunkline.errors import PluginError
 from trunkline.installing import guard
@@ -53,13 +54,13 @@ def gather(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Offe
     environment = Environment.here()
     file, source = _plugin(pip, wanted, folder)
     plugin = read_wheel(file)
-    guard.insist_on_plugin(plugin)
-    guard.insist_on_peace(plugin, environment)
     free = _free(plugin.name, pins, environment)
-    brings = tuple(
-        wheel for wheel in _needed(pip, plugin, folder, environment, free) if wheel.name != plugin.name
-    )
-    guard.insist_on_room([plugin, *brings], environment, free)
+    guard.insist_on_plugin(plugin)
+    guard.insist_on_room([plugin], environment, free)
+    guard.insist_on_peace(plugin, environment, free)
+    found = _needed(pip, plugin, folder, environment, free)
+    brings = tuple(wheel for wheel in found if wheel.name != plugin.name)
+    guard.insist_on_room(brings, environment, free)
     return Offer(plugin, brings, source, environment.version(plugin.name))
 
 
@@ -139,7 +140,7 @@ def _needed(pip: Pip, plugin: Wheel, folder: Path, environment: Environment, fre
 
 
 def _name(item: dict[str, dict[str, str]]) -> str:
-    return item["metadata"]["name"].lower().replace("_", "-").replace(".", "-")
+    return canonicalize_name(item["metadata"]["name"])
 
 
 def _pinned(item: dict[str, dict[str, str]]) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from trunkline.errors import PluginError
 from trunkline.installing.environment import Environment
 from trunkline.installing.wheel import Wheel
@@ -21,11 +23,13 @@ def insist_on_plugin(wheel: Wheel) -> None:
         )
 
 
-def insist_on_peace(wheel: Wheel, environment: Environment) -> None:
-    """Raises PluginError when a wheel needs other versions than are installed, with the names and who needs them."""
+def insist_on_peace(wheel: Wheel, environment: Environment, free: Collection[str]) -> None:
+    """Raises PluginError when a wheel needs other versions than are installed, with the names and who needs them.
+    Those in ``free`` may be replaced."""
     found = [
-        f"{need.name}{need.specifier} (here is {version}, {_who(need.name.lower(), environment)})"
+        f"{need.name}{need.specifier} (here is {version}, {_who(canonicalize_name(need.name), environment)})"
         for need, version in environment.conflicts(wheel.requires)
+        if canonicalize_name(need.name) not in free
     ]
     if found:
         raise PluginError(

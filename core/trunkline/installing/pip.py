@@ -26,17 +26,23 @@ class Pip:
         return self.run(verb, *self.options, *arguments)
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run pip with nothing to read. The result may be a failure."""
+        """Run pip with nothing to read. The result may be a failure. Raises PluginError after ``PATIENCE``."""
         environ = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
-        return subprocess.run(
-            [*self.command, *arguments],
-            env=environ,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
-        )
+        try:
+            return subprocess.run(
+                [*self.command, *arguments],
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise PluginError(
+                f"pip {arguments[0]} did not end within {PATIENCE:.0f} s.",
+                hint="Look at the network, and try again.",
+            ) from None
 
 
 def find_pip(*options: str) -> Pip:
