@@ -1,0 +1,90 @@
+"""What every channel of letters is given by ``LetterChannel``, beyond the contract suite that the examples run."""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline import Letter, LetterChannel, RemoteFault
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.testing.channel_suite import until
+from trunkline.testing.scripted_gateway import ScriptedGateway
+
+pytestmark = pytest.mark.anyio
+
+
+class Pile(LetterChannel):
+    """Letters from a list, given again and again until they are answered."""
+
+    name = "pile"
+
+    def __init__(self, notes: Path | None = None) -> None:
+        super().__init__(notes)
+        self.waiting: list[Letter] = []
+        self.answers: dict[str, str] = {}
+
+    async def letters(self) -> AsyncGenerator[Letter, None]:
+        while True:
+            for letter in list(self.waiting):
+                yield letter
+            await anyio.sleep(0.01)
+
+    async def show(self, letter: Letter, text: str, *, done: bool) -> None:
+        self.answers[letter.id] = text
+        if done:
+            self.waiting.remove(letter)
+
+
+async def answered(pile: Pile, gateway: ScriptedGateway, *letters: Letter) -> None:
+    """Run the channel until these are answered."""
+    pile.waiting += letters
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pile.run, gateway)
+        await until(lambda: not pile.waiting)
+        tasks.cancel_scope.cancel()
+
+
+async def test_each_sender_has_a_conversation_and_each_letter_counts_once() -> None:
+    """Two people do not meet, and a letter that is given again while it is answered is passed over."""
+    async with ScriptedGateway() as gateway:
+        pile = Pile()
+        await answered(pile, gateway, Letter("1", "tea", "ada"), Letter("2", "coffee", "bob"))
+        await answered(pile, gateway, Letter("3", "more tea", "ada"))
+    assert pile.answers == {"1": "You said: tea", "2": "You said: coffee", "3": "You said: more tea"}
+    first, second, third = gateway.sent
+    assert (first.conversation, second.conversation) == (None, None)
+    assert third.conversation is not None and len(gateway.sent) == 3
+
+
+async def test_a_restart_goes_on_in_the_conversation(tmp_path: Path) -> None:
+    """Who is in which conversation is in the notes; notes that cannot be read begin anew, and nothing stops."""
+    notes = tmp_path / "notes" / "who.json"
+    async with ScriptedGateway() as gateway:
+        for number in ("1", "2"):
+            await answered(Pile(notes), gateway, Letter(number, "tea"))
+        notes.write_text("{half")
+        await answered(Pile(notes), gateway, Letter("3", "tea"))
+    assert [message.conversation is None for message in gateway.sent] == [True, False, True]
+
+
+async def test_a_refused_letter_is_answered_with_the_sentence() -> None:
+    """What the gateway refuses is told to the person, and the next letter is taken."""
+    async with ScriptedGateway() as gateway:
+        pile = Pile()
+        gateway.refuses = RemoteFault(ErrorCode.TOO_LARGE, FIXED_SENTENCES[ErrorCode.TOO_LARGE])
+        await answered(pile, gateway, Letter("1", "a whole book"))
+        gateway.refuses = None
+        await answered(pile, gateway, Letter("2", "a line"))
+    assert pile.answers == {"1": "The message is too large.", "2": "You said: a line"}
+
+
+async def test_a_deleted_conversation_is_begun_anew(tmp_path: Path) -> None:
+    """Somebody deleted it in between: the letter is answered in another one."""
+    notes = tmp_path / "who.json"
+    notes.write_text('{"": "conv_gone"}')
+    async with ScriptedGateway() as gateway:
+        pile = Pile(notes)
+        await answered(pile, gateway, Letter("1", "tea"))
+    assert pile.answers == {"1": "You said: tea"}
+    assert gateway.sent[-1].conversation is None and "conv_gone" not in notes.read_text()
