@@ -86,6 +86,8 @@ def _show(offer: "Offer") -> None:
             "It does not say what it asks for, so nothing holds it back: any hook, guards included, and tools of any\n"
             f"effect. Seen in its source: {printable(seen)}."
         )
+    elif plugin.asks.isolation == "process":
+        click.echo("It is held to the hooks and effects, and runs in a process with credentials of its own.")
     else:
         click.echo(
             "It is held to the hooks and effects. The rest is its word, unless it runs in a process of its own."

@@ -31,7 +31,7 @@ def is_apart(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> b
     written = any("isolation" in (config.sources.get(("plugins", name)) or {}) for name in names)
     if written:
         return config.hosting(*names).apart
-    pin = pins.get(candidate.owner)
+    pin = pins.get(candidate.owner.partition(":")[0])  # of several in one distribution, each counts
     return pin is not None and pin.agreed is not None and pin.agreed.isolation == "process"
 
 
