@@ -12,10 +12,12 @@ import tempfile
 from pathlib import Path
 from time import perf_counter
 
-from benchmarks import machine, ways
+from benchmarks import machine, plugged, ways
 from benchmarks.figures import table
 from trunkline.config.edit import write_settings
 from trunkline.testing.platform import clean_environ
+
+HEAD = ("ready, s", "processor, s", "against the first")
 
 SETTINGS = {
     "gateway.port": 0,
@@ -50,8 +52,14 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.start", description=__doc__.split("\n")[0])
     parser.add_argument("--starts", type=int, default=5, help="later starts to take the median of (5)")
+    parser.add_argument(
+        "--bad", action="store_true", help="time to ready beside each bad plugin of the corpus"
+    )
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     given = parser.parse_args()
+    if given.bad:
+        print(_beside_bad(given.starts))
+        return
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
         home = Path(folder)
         write_settings(home / "trunkline.toml", SETTINGS)
@@ -68,6 +76,15 @@ def main() -> None:
         print(json.dumps(figures))
     else:
         print(table(["figure", "value"], [[name, f"{value:.2f}"] for name, value in figures.items()]))
+        taken = plugged.starts({"1": plugged.many(1), "50": plugged.many(50)}, SETTINGS, given.starts)
+        print()
+        print(table(["plugins", *HEAD], plugged.rows(taken, "1")))
+
+
+def _beside_bad(starts: int) -> str:
+    """Time to ready with one bad plugin beside a good one, against a good one alone."""
+    fills = {"none": plugged.many(1), **{dist: plugged.one_bad(dist) for dist in plugged.HARMLESS}}
+    return table(["beside", *HEAD], plugged.rows(plugged.starts(fills, SETTINGS, starts), "none"))
 
 
 if __name__ == "__main__":

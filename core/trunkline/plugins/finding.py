@@ -1,9 +1,11 @@
 """Where plugins come from: entry points, objects handed in, files in ``tool_sources``. Nothing is imported here."""
 
 import re
+import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, EntryPoint, distributions
 from pathlib import Path
@@ -32,6 +34,13 @@ class Candidate:
     text: Callable[[], str]
     manifest: Callable[[], str | None] = lambda: None
 
+    @property
+    def imported(self) -> bool:
+        """Whether its module is in this process already, whole."""
+        module = sys.modules.get(self.where.partition(":")[0])
+        spec = getattr(module, "__spec__", None)
+        return spec is not None and not getattr(spec, "_initializing", False)
+
     def called(self, names: Iterable[str]) -> bool:
         """Whether one of the names, as a person writes them, means this plugin."""
         return bool({normal(name) for name in names} & {normal(self.owner), normal(self.name)})
@@ -48,7 +57,7 @@ def candidates(extra: Iterable[object], folders: Iterable[Path]) -> list[Candida
     Of two that offer the same name the first keeps it, so the platform's own distributions come first: nobody takes
     ``read_file`` from them by being called ``aardvark``.
     """
-    found = [*_installed(), *map(_handed_in, extra), *_files(folders)]
+    found = [*_installed(_places()), *map(_handed_in, extra), *_files(folders)]
     taken: dict[str, int] = {}
     unique = []
     for candidate in found:
@@ -57,16 +66,30 @@ def candidates(extra: Iterable[object], folders: Iterable[Path]) -> list[Candida
     return unique
 
 
-def _installed() -> list[Candidate]:
+def _places() -> tuple[tuple[str, int], ...]:
+    """Where distributions lie, each with the time at which one last came or went."""
+    return tuple((entry, _changed(entry)) for entry in sys.path)
+
+
+def _changed(entry: str) -> int:
+    try:
+        return Path(entry).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+@lru_cache(maxsize=1)
+def _installed(places: tuple[tuple[str, int], ...]) -> tuple[Candidate, ...]:
+    """All of them, looked for once: five workers in one process find the same, and metadata are slow to read."""
     found: dict[tuple[str, str], Candidate] = {}
     for dist in distributions():
         for candidate in _of_distribution(dist):
             found.setdefault((candidate.owner, candidate.name), candidate)
     owners = [owner for owner, _ in found]
-    return [
+    return tuple(
         candidate if owners.count(owner) == 1 else replace(candidate, owner=f"{owner}:{name}")
         for (owner, name), candidate in sorted(found.items(), key=_own_first)
-    ]
+    )
 
 
 def _own_first(item: tuple[tuple[str, str], Candidate]) -> tuple[bool, str, str]:

@@ -109,15 +109,16 @@ class Relay:
             self._allow(candidate)
             # what a plugin prints must not get into a command's output
             with redirect_stdout(sys.stderr), self.crumbs.at(candidate.owner, "import"):
-                plugin = load_within(seconds, candidate.load)
+                plugin = candidate.load() if candidate.imported else load_within(seconds, candidate.load)
         except TooSlow as error:
             self._unusable(candidate, "failed", error.sentence, error.hint)
             self._quarantine.put_away(candidate.owner, candidate.version, error.sentence)
         except TrunklineError as error:
             self._unusable(candidate, "failed", error.sentence, error.hint)
-        except ImportFailed as failed:
+        except Exception as error:
+            failed = error.error if isinstance(error, ImportFailed) else error
             log.debug("plugin %s could not be imported", candidate.owner, exc_info=True)
-            reason = f"Its import failed: {_said(failed.error)}"
+            reason = f"Its import failed: {_said(failed)}"
             self._unusable(candidate, "failed", reason, "Mend or remove it.")
         else:
             self._tell_slow(candidate, time.monotonic() - began)
