@@ -10,6 +10,7 @@ import msgspec
 
 from generator.markdown import code, default, fields_table, prose, shown, table
 from trunkline.abc.platform import ConfigSection
+from trunkline.config.hosting import Hosting
 from trunkline.config.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -129,6 +130,7 @@ def _plugins() -> list[str]:
         "`TRUNKLINE_ADAPTERS__OPENAI__MODEL` and the like."
     )
     parts = [f"## Sections of plugins\n\n{note}"]
+    parts.append(f"### Keys of every plugin\n\n{prose(Hosting)}\n\n{fields_table(Hosting)}")
     for section in _declared():
         title = f"### [{section.table}.{section.name}]"
         parts.append(f"{title}\n\n{prose(section.type)}\n\n{fields_table(section.type)}")
