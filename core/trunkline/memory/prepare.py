@@ -13,6 +13,7 @@ import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
 from trunkline.errors import StorageError
+from trunkline.memory import heap
 from trunkline.memory.lock import RootLock
 
 BRANCH = "main"
@@ -24,7 +25,7 @@ EXCLUDE = """# What editors and systems leave beside files; memory does not take
 .DS_Store
 Thumbs.db
 """
-OBJECT_CACHE_BYTES = 8 * 1024 * 1024
+OBJECT_CACHE_BYTES = 2 * 1024 * 1024
 _STALE = 0.5
 _MEND = "Look at it with: git -C <memory root> fsck. Nothing was changed."
 
@@ -118,6 +119,7 @@ def _establish(places: Places) -> None:
         (places.git / "info").mkdir(exist_ok=True)
         (places.git / "info" / "exclude").write_text(EXCLUDE)
     pygit2.settings.cache_max_size(OBJECT_CACHE_BYTES)
+    heap.few_arenas()
     _remove_litter(places)
     _insist_on_history(git, places)
     git.free()

@@ -18,7 +18,7 @@ import pygit2
 
 from trunkline.abc.memory import NOWHERE, Change, MemoryStore
 from trunkline.errors import StorageError
-from trunkline.memory import search
+from trunkline.memory import heap, search
 from trunkline.memory.batch import OWNER
 from trunkline.memory.committer import Committer, Result
 from trunkline.memory.conversations import (
@@ -363,11 +363,13 @@ class GitMemoryStore(MemoryStore):
         async with self._care:
             if now or await anyio.to_thread.run_sync(self._packer.due):
                 await anyio.to_thread.run_sync(self._packer.pack_loose)
+                heap.give_back()
             if await anyio.to_thread.run_sync(self._packer.crowded):
                 older = await anyio.to_thread.run_sync(self._packer.join_packs)
                 await self._thread(self._writing, self._repository.reopen)
                 await self._thread(self._indexing, self._index.repository.reopen)
                 await anyio.to_thread.run_sync(self._packer.remove, older)
+                heap.give_back()
 
     def _leave_tidy(self) -> None:
         """What a later start and a person's ``git status`` are glad of."""
