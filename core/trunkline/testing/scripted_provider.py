@@ -68,8 +68,9 @@ WIRES: dict[str, type[Wire]] = {
     "/engine/chat": EngineWire,
 }
 MAX_HEAD = 64 * 1024
-LINGER = 5.0
-"""Seconds that a connection waits, after an answer, for the next request or for the client to close."""
+LINGER = 60.0
+"""Seconds that a connection waits, after an answer, for the next request or for the client to close: longer than any
+client keeps one that rests, so that none is closed just when it is used again."""
 
 Outcome = Literal["running", "finished", "broken", "abandoned"]
 
@@ -164,7 +165,7 @@ class ScriptedProvider:
                 while True:
                     with anyio.fail_after(LINGER):
                         request = await _read(stream, reader)
-                    await self._answer(stream, request)
+                    await self._answer(stream, reader, request)
             except (
                 TimeoutError,
                 anyio.BrokenResourceError,
@@ -175,7 +176,9 @@ class ScriptedProvider:
             ):
                 return  # the client went, or was no HTTP client
 
-    async def _answer(self, stream: SocketStream, request: _Request) -> None:
+    async def _answer(
+        self, stream: SocketStream, reader: BufferedByteReceiveStream, request: _Request
+    ) -> None:
         path = request.path.partition("?")[0]
         if path == "/_requests":
             await _send_json(stream, 200, self._listing(request.method))
@@ -189,7 +192,7 @@ class ScriptedProvider:
             await _send_json(stream, 404, {"error": {"message": "Not found.", "code": "not_found"}})
             record.outcome = "finished"
         else:
-            await self._play(stream, record, wire)
+            await self._play(stream, reader, record, wire)
 
     def _listing(self, method: str) -> list[Any]:
         if method == "DELETE":
@@ -212,13 +215,15 @@ class ScriptedProvider:
         ]
         return {"object": "list", "data": data}
 
-    async def _play(self, stream: SocketStream, record: Recorded, kind: type[Wire]) -> None:
+    async def _play(
+        self, stream: SocketStream, reader: BufferedByteReceiveStream, record: Recorded, kind: type[Wire]
+    ) -> None:
         heard = self._counted(kind.hear(record.body))
         wire = kind(heard, len(self.requests))
         reply = wire.reply(self._script)
         streaming = record.body.get("stream", kind is EngineWire)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_watch, stream, record, tasks.cancel_scope)
+            tasks.start_soon(_watch, stream, reader, record, tasks.cancel_scope)
             player = _Player(stream, wire, reply, streaming)
             try:
                 record.outcome = await player.play()
@@ -312,11 +317,13 @@ class _Player:
             await self._stream.send(b"%x\r\n%b\r\n" % (len(data), data))
 
 
-async def _watch(stream: SocketStream, record: Recorded, scope: anyio.CancelScope) -> None:
-    """End the answer when the client goes."""
+async def _watch(
+    stream: SocketStream, reader: BufferedByteReceiveStream, record: Recorded, scope: anyio.CancelScope
+) -> None:
+    """End the answer when the client goes. The next request may come before the answer has quite ended; it is kept."""
     try:
         while True:
-            await stream.receive()
+            reader.feed_data(await stream.receive())
     except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
         if record.outcome == "running":
             record.outcome = "abandoned"

@@ -210,3 +210,27 @@ def test_clients_that_break_off_do_not_end_the_provider(
         raw.close()
     until(lambda: all(request.outcome == "abandoned" for request in provider.requests))
     assert [model.id for model in client.models.list()] == ["one", "two"]
+
+
+def test_a_request_that_comes_before_the_answer_has_ended_is_answered_next() -> None:
+    """On the same connection, in order: a client that was told the end sends on before the server has turned round."""
+    with ScriptedProvider() as provider:
+        where = httpx.URL(provider.url)
+        with socket.create_connection((where.host, where.port or 80), timeout=20) as client:
+            client.sendall(raw("slow:3:50") + raw("say:second"))
+            heard = b""
+            while heard.count(b"[DONE]") < 2:
+                part = client.recv(65536)
+                assert part, heard
+                heard += part
+        assert heard.index(b"word-3") < heard.index(b"second")
+
+
+def raw(program: str) -> bytes:
+    """A request as it goes over the wire."""
+    asked = {"model": "scripted", "stream": True, "messages": [{"role": "user", "content": program}]}
+    body = json.dumps(asked).encode()
+    return b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%b" % (
+        len(body),
+        body,
+    )
