@@ -15,8 +15,11 @@ from trunkline.gateway.running import Turns
 from trunkline.gateway.service import Messages
 from trunkline.gateway.workspaces import Workspaces
 from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.standing import export_standing
 from trunkline.runtime.worker import Worker
-from trunkline_bus import BusError, Refusal
+from trunkline.telemetry.collector import wanted
+from trunkline.telemetry.instruments import Instruments
+from trunkline_bus import BusError, Refusal, background_tasks
 
 log = logging.getLogger(__name__)
 
@@ -81,6 +84,12 @@ class GatewayWorker(Worker):
         log.info("the gateway listens at %s", self.address)
 
     async def serve(self) -> None:
+        async with background_tasks() as tasks:
+            if wanted("metrics"):
+                tasks.start_soon(export_standing, self.context.bus, Instruments("trunkline.gateway"))
+            await self._listen()
+
+    async def _listen(self) -> None:
         await self._make_default_block()
         await self._server.ended.wait()
         if self._closing.is_set():  # drained

@@ -107,6 +107,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a worker died
     while the effect was under way; ``output`` tells the model to verify. ``approval``: a person must decide first,
     and ``call_hash`` and ``question`` say what about. ``repeated`` is true for a result out of the ledger.
+    ``effect`` is the tool's, as far as it was found; an earlier version's outcome has none.
     """
 
     call: str
@@ -115,6 +116,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     call_hash: str = ""
     question: str = ""
     repeated: bool = False
+    effect: Effect | msgspec.UnsetType = msgspec.UNSET
 
 
 ToolReply = ToolProgress | ToolOutcome

@@ -105,7 +105,10 @@ class RanTool(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class ModelCallFinished(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_finished"
 ):
-    """The model answered. ``text`` is kept also when ``tool_calls`` came with it."""
+    """The model answered. ``text`` is kept also when ``tool_calls`` came with it.
+
+    ``first_chunk`` is how long its first piece took, in seconds; 0 when that is not known.
+    """
 
     step: int
     text: str = ""
@@ -114,6 +117,7 @@ class ModelCallFinished(
     ran: tuple[RanTool, ...] = ()
     finish_reason: FinishReason = "stop"
     usage: Usage = Usage()
+    first_chunk: float = 0.0
 
 
 class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_failed"):

@@ -16,6 +16,7 @@ class WorkerBeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
     ``pins`` are the server's ids under which a monitor is given messages of inbox partitions, by partition; one counts
     only while the partition's consumer names it. ``finishing`` are the conversations whose partition a monitor has
     given up while their turn still runs: whoever holds the partition now waits for the end of it.
+    ``restarts`` is how often a worker of its kind had crashed in its process before it.
     """
 
     id: str
@@ -27,6 +28,7 @@ class WorkerBeat(Payload, frozen=True, kw_only=True, tag="worker.beat.v1"):
     draining: bool = False
     pins: dict[int, str] = {}
     finishing: tuple[str, ...] = ()
+    restarts: int = 0
 
 
 class SpanRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

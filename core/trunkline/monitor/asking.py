@@ -31,6 +31,8 @@ class Answer:
         self.calls: list[ToolCall] = []
         self.ran: list[RanTool] = []
         self.finish: Finish | None = None
+        self.first_chunk = 0.0
+        """How long the first event took, in seconds."""
 
     @property
     def full(self) -> bool:
@@ -70,6 +72,7 @@ class Answer:
             ran=tuple(self.ran),
             finish_reason=self.finish.reason if self.finish.reason in REASONS else "stop",  # type: ignore[arg-type]
             usage=self.finish.usage,
+            first_chunk=self.first_chunk,
         )
 
     def _fitting(self, text: str) -> str:
@@ -148,12 +151,12 @@ class Asker:
         return answer.entry(used)
 
     async def _events(self, request: ModelRequest, answer: Answer, span: trace.Span) -> None:
-        first = True
+        began = anyio.current_time()
         async with aclosing(self._ask(request)) as events:  # type: ignore[type-var]
             while (event := await self._next(events)) is not None:
-                if first:
+                if not answer.first_chunk:
                     span.add_event(names.FIRST_TOKEN)
-                    first = False
+                    answer.first_chunk = round(anyio.current_time() - began, 6) or 1e-6
                 if isinstance(event, Finish) and event.model:
                     span.set_attribute(names.GEN_AI_RESPONSE_MODEL, event.model)
                 answer.take(event)

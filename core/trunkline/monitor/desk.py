@@ -10,7 +10,7 @@ from opentelemetry import trace
 
 from trunkline.abc.context import TurnInfo, TurnMiddleware
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.messages.conversation import AppendConversation
+from trunkline.messages.conversation import AppendConversation, now
 from trunkline.messages.turn import (
     Finished,
     JournalEntry,
@@ -20,6 +20,7 @@ from trunkline.messages.turn import (
     TextDelta,
     TextReset,
     TurnFact,
+    TurnRecord,
     TurnRequested,
 )
 from trunkline.monitor.acting import Actor
@@ -38,6 +39,8 @@ from trunkline.plugins import Plugins
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT, WORKER_BUCKET
 from trunkline.telemetry import names
+from trunkline.telemetry.instruments import Instruments
+from trunkline.telemetry.tally import Tally
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, remote_parent
 
 log = logging.getLogger(__name__)
@@ -92,6 +95,7 @@ class TurnDesk:
         self._patience = patience
         self._max_answer = max_answer
         self._release = release
+        self._tally = Tally(Instruments("trunkline.monitor"))
         self._lanes: dict[str, Lane] = {}
         self._leaving: dict[str, float] = {}
         """Until when the new owner of a conversation's partition is asked to wait for the turn that runs here."""
@@ -245,6 +249,7 @@ class TurnDesk:
     def _means(self, run: Run, briefing: Briefing) -> Means:
         async def record(entries: tuple[JournalEntry, ...]) -> None:
             await run.journal.write(run.request, run.epoch, entries)
+            self._count(run.request.turn, run.epoch, entries)
             for entry in entries:
                 await self._tell(run.request, entry)
 
@@ -325,6 +330,10 @@ class TurnDesk:
         except BusError as error:
             log.debug("a fact about turn %s was not told: %s", request.turn, error)
 
+    def _count(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
+        record = TurnRecord(turn=turn, epoch=epoch, owner=self._worker, entries=entries)
+        self._tally.take(record, now())
+
     async def give_up(
         self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
     ) -> None:
@@ -337,6 +346,7 @@ class TurnDesk:
             log.error("turn %s, which was given up, could not be stored: %s", request.turn, fault)
         end = Finished(reason="error", usage=turn.usage, code=ErrorCode.INTERNAL)
         await journal.write(request, epoch, (*missing, end))
+        self._count(request.turn, epoch, (*missing, end))
         turn.apply(end)
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
         await feed.emit(*shown(turn, end))

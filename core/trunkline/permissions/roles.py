@@ -86,6 +86,7 @@ GATEWAY = Role(
     hears=(s.FEED, s.MEMORY_CHANGED),
     reads=FEED_READER,
     looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
+    watches=True,  # /metrics tells how full the streams are
 )  # fmt: skip
 
 MONITOR = Role(

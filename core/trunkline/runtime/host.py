@@ -21,6 +21,7 @@ from trunkline.runtime.connecting import own_inbox
 from trunkline.runtime.home import Home
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import WORKER_BUCKET, topology
+from trunkline.telemetry.collector import wanted
 from trunkline_bus import Bus, BusError, BusSettings, Topology, apply, connect, new_id, service
 from trunkline_bus.tasks import background_tasks
 
@@ -40,13 +41,15 @@ class HostSettings:
     """How to host a worker.
 
     ``bus`` says how to reach the server. ``extra`` are plugin objects besides the installed ones. ``prepare_bus``
-    is false when somebody else (the supervisor) brings streams and buckets to the server.
+    is false when somebody else (the supervisor) brings streams and buckets to the server. ``restarts`` is how often a
+    worker of the kind crashed here before.
     """
 
     config: Config
     bus: BusSettings
     extra: tuple[object, ...] = field(default=())
     prepare_bus: bool = True
+    restarts: int = 0
 
 
 async def host(
@@ -70,7 +73,7 @@ async def host(
             await worker.open()
             log.debug("worker %s is open", context.kind, extra={"worker": context.id})
             async with background_tasks() as tasks:
-                beat = _Beat(context, worker)
+                beat = _Beat(context, worker, settings.restarts)
                 worker.announce = beat.tell
                 tasks.start_soon(beat.run)
                 task_status.started(worker)
@@ -90,7 +93,7 @@ async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[Wo
         if settings.prepare_bus:
             if config.settings.bus.prepare:
                 stack.callback(await keep_topology(bus, config))
-            await enter_tracing(stack, bus, config, f"trunkline-{kind}")
+            await enter_telemetry(stack, bus, config, f"trunkline-{kind}", worker_id)
         await _enter_lifespans(stack, plugins, kind, bus)
         answering = await stack.enter_async_context(
             service(bus, name=f"trunkline-{kind}", version=trunkline.__version__)
@@ -127,12 +130,19 @@ async def keep(bus: Bus, wanted: Topology, *, remake: Collection[str] = ()) -> C
     return bus.on_reconnect(again)
 
 
-async def enter_tracing(stack: AsyncExitStack, bus: Bus, config: Config, service: str) -> None:
-    """Trace this process while the stack lasts, unless ``[telemetry] traces`` says no."""
+async def enter_telemetry(
+    stack: AsyncExitStack, bus: Bus, config: Config, service: str, instance: str
+) -> None:
+    """Trace this process while the stack lasts, unless ``[telemetry] traces`` says no, and export what it measures
+    when OpenTelemetry's variables name a collector."""
     if config.settings.telemetry.traces:
         from trunkline.telemetry.setup import spans_to_bus
 
-        await stack.enter_async_context(spans_to_bus(bus, service))
+        await stack.enter_async_context(spans_to_bus(bus, service, instance))
+    if wanted("metrics"):
+        from trunkline.telemetry.setup import metrics_to_collector
+
+        await stack.enter_async_context(metrics_to_collector(service, instance))
 
 
 async def _enter_lifespans(stack: AsyncExitStack, plugins: Plugins, kind: WorkerKind, bus: Bus) -> None:
@@ -197,13 +207,13 @@ async def _silence(worker: Worker) -> None:
 class _Beat:
     """Tells the worker bucket each second that the worker lives. A beat that fails is only logged."""
 
-    def __init__(self, context: WorkerContext, worker: Worker) -> None:
+    def __init__(self, context: WorkerContext, worker: Worker, restarts: int) -> None:
         self._worker = worker
         self._bucket = context.bus.kv(WORKER_BUCKET)
         self.draining = False
         self._beat = WorkerBeat(
             id=context.id, kind=context.kind, pid=os.getpid(), host=socket.gethostname(),
-            version=trunkline.__version__, started_at=context.started_at,
+            version=trunkline.__version__, started_at=context.started_at, restarts=restarts,
         )  # fmt: skip
 
     async def run(self) -> None:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import anyio
@@ -23,12 +24,12 @@ from trunkline.runtime.adapters import check_adapters
 from trunkline.runtime.children import Child, children, keep_child
 from trunkline.runtime.connecting import bus_settings, server_settings
 from trunkline.runtime.home import Home
-from trunkline.runtime.host import HostSettings, WorkerLoader, enter_tracing, host, keep_topology
+from trunkline.runtime.host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
 from trunkline.runtime.preferences import check_preferences
 from trunkline.runtime.runfile import AlreadyRunning, RunFile, instance_lock, remove_run_file, write_run_file
 from trunkline.runtime.worker import Worker
 from trunkline.subjects import FEED_STREAM
-from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafDoor, connect
+from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafDoor, connect, new_id
 from trunkline_bus.tasks import background_tasks
 
 log = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance, apart: tuple[Chi
     if instance.server is not None or config.settings.bus.prepare:
         nobody_else = instance.server is not None  # it has only just started, and with credentials of its own
         stack.callback(await keep_topology(bus, config, remake=REMADE if nobody_else else ()))
-    await enter_tracing(stack, bus, config, "trunkline")
+    await enter_telemetry(stack, bus, config, "trunkline", new_id("trunkline"))
 
 
 def _door(config: Config, registry: Registry) -> LeafDoor | None:
@@ -262,7 +263,8 @@ class _Crew:
         while not stop.is_set():
             born = anyio.current_time()
             try:
-                return await host(worker_type, self._settings, stop, task_status=opened)
+                settings = replace(self._settings, restarts=self.instance.restarts.get(worker_type.kind, 0))
+                return await host(worker_type, settings, stop, task_status=opened)
             except Exception:
                 if not opened.ever:
                     raise

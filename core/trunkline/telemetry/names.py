@@ -1,10 +1,11 @@
-"""Every span name and attribute key in one table.
+"""Every span name, attribute key and measure in one table.
 
-GenAI and messaging names follow the OpenTelemetry semantic conventions (gen-ai spans, messaging spans); names of our
-own begin with ``trunkline.``.
+GenAI and messaging names follow the OpenTelemetry semantic conventions (gen-ai spans and metrics, messaging spans);
+names of our own begin with ``trunkline.``. Prometheus' endpoint and OTLP's exporter both draw measures from here.
 """
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Literal
 
 # Spans
 INVOKE_AGENT: Final = "invoke_agent"
@@ -39,6 +40,7 @@ MESSAGING_OPERATION: Final = "messaging.operation.name"
 ERROR_TYPE: Final = "error.type"
 SERVICE_NAME: Final = "service.name"
 SERVICE_INSTANCE: Final = "service.instance.id"
+SERVICE_VERSION: Final = "service.version"
 
 # Our own
 TURN: Final = "trunkline.turn.id"
@@ -48,3 +50,130 @@ CHANNEL: Final = "trunkline.channel"
 FIRST_TOKEN: Final = "trunkline.first_token"
 REPEATED: Final = "trunkline.tool.repeated"
 TOOL_STATUS: Final = "trunkline.tool.status"
+
+# Attributes of measures
+GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"
+REASON: Final = "reason"
+STATUS: Final = "status"
+EFFECT: Final = "effect"
+ALLOWED: Final = "allowed"
+KIND: Final = "kind"
+DRAINING: Final = "draining"
+STREAM: Final = "stream"
+
+_PROMETHEUS_UNITS: Final = {"s": "_seconds", "By": "_bytes"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Something that is measured. ``unit`` is in UCUM; ``bounds`` are a histogram's, in that unit.
+
+    ``plain`` says that it has no attributes, so its zero is worth telling.
+    """
+
+    name: str
+    kind: Literal["counter", "histogram", "gauge"]
+    unit: str
+    doc: str
+    bounds: tuple[float, ...] = ()
+    plain: bool = False
+
+    @property
+    def prometheus(self) -> str:
+        """The name as OpenTelemetry's rules for Prometheus spell it."""
+        unit = _PROMETHEUS_UNITS.get(self.unit, "")
+        return self.name.replace(".", "_") + unit + ("_total" if self.kind == "counter" else "")
+
+
+_TOKENS: Final = tuple(4**power for power in range(14))
+_SECONDS: Final = tuple(0.01 * 2**power for power in range(14))
+_FIRST_SECONDS: Final = (
+    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
+)  # fmt: skip
+"""These three as the conventions advise; the last one for a first token."""
+
+_TURN_SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 3_600.0)
+
+# What turns come to
+TOKEN_USAGE: Final = Measure(
+    "gen_ai.client.token.usage", "histogram", "{token}", "Tokens of a model call, as its provider counts them.",
+    _TOKENS,
+)  # fmt: skip
+OPERATION_DURATION: Final = Measure(
+    "gen_ai.client.operation.duration", "histogram", "s", "How long a model call took.", _SECONDS
+)
+FIRST_CHUNK: Final = Measure(
+    "gen_ai.client.operation.time_to_first_chunk", "histogram", "s",
+    "From asking a model to the first piece of its answer.", _FIRST_SECONDS,
+)  # fmt: skip
+TURNS_STARTED: Final = Measure(
+    "trunkline.turns.started", "counter", "{turn}", "Turns that began.", plain=True
+)
+TURNS_PARKED: Final = Measure(
+    "trunkline.turns.parked",
+    "counter",
+    "{turn}",
+    "Times that a turn came to wait for a decision.",
+    plain=True,
+)
+TURNS_RESUMED: Final = Measure(
+    "trunkline.turns.resumed", "counter", "{turn}", "Times that a turn was taken up again.", plain=True
+)
+TURNS_FINISHED: Final = Measure(
+    "trunkline.turns.finished", "counter", "{turn}", "Turns that ended, by reason and error."
+)
+TURN_DURATION: Final = Measure(
+    "trunkline.turn.duration",
+    "histogram",
+    "s",
+    "From a turn's begin to its end, waiting included.",
+    _TURN_SECONDS,
+)
+TOOL_CALLS: Final = Measure(
+    "trunkline.tool.calls", "counter", "{call}", "Tool calls that ended, by effect and outcome."
+)
+APPROVALS_ASKED: Final = Measure(
+    "trunkline.approvals.asked",
+    "counter",
+    "{approval}",
+    "Tool calls that a person had to decide about.",
+    plain=True,
+)
+APPROVALS_DECIDED: Final = Measure(
+    "trunkline.approvals.decided", "counter", "{approval}", "Decisions of people about tool calls."
+)
+UNREADABLE: Final = Measure(
+    "trunkline.journal.unreadable",
+    "counter",
+    "{record}",
+    "Records of a later version, not counted.",
+    plain=True,
+)
+
+# What a tools worker knows alone
+TOOL_DURATION: Final = Measure(
+    "gen_ai.execute_tool.duration", "histogram", "s", "How long a tool call took in its worker.", _SECONDS
+)
+
+# How the platform stands
+WORKERS: Final = Measure("trunkline.workers", "gauge", "{worker}", "Workers that live.")
+RESTARTS: Final = Measure(
+    "trunkline.worker.restarts", "gauge", "{restart}", "How often workers that live now had crashed before."
+)
+INBOX_MESSAGES: Final = Measure(
+    "trunkline.inbox.messages",
+    "gauge",
+    "{message}",
+    "Accepted messages whose turn has not ended.",
+    plain=True,
+)
+INBOX_LAG: Final = Measure(
+    "trunkline.inbox.oldest", "gauge", "s", "How long ago the oldest of these was accepted.", plain=True
+)
+DEAD_LETTERS: Final = Measure(
+    "trunkline.dead_letters", "gauge", "{message}", "Messages that nobody could read or handle.", plain=True
+)
+STREAM_SIZE: Final = Measure("trunkline.stream.size", "gauge", "By", "What a stream takes on the server.")
+
+MEASURES: Final = tuple(value for value in tuple(globals().values()) if isinstance(value, Measure))
+"""All of them."""

@@ -1,25 +1,28 @@
-"""Turning tracing on for a process. The only place that imports the OpenTelemetry SDK.
+"""Turning traces and metrics on for a process. The only place that imports the OpenTelemetry SDK.
 
-Finished spans go, by trace, to the bus's span stream, so that ``trunkline trace`` needs no collector; and to an OTLP
-collector when one of the standard variables (``OTEL_EXPORTER_OTLP_ENDPOINT``, ``..._TRACES_ENDPOINT``) names it.
+Finished spans go, by trace, to the bus's span stream, so that ``trunkline trace`` needs no collector. Spans and metrics
+go to an OTLP collector when the standard variables name one (``telemetry/collector.py``).
 """
 
 import logging
-import os
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-from opentelemetry import trace
+import anyio.to_thread
+from opentelemetry import metrics, trace
 from opentelemetry.context import Context
+from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 
+import trunkline
 from trunkline.messages.workers import SpanBatch, SpanRecord
 from trunkline.subjects import SPANS
 from trunkline.telemetry import names
+from trunkline.telemetry.collector import wanted
 from trunkline_bus import Bus, BusError, background_tasks
 
 log = logging.getLogger(__name__)
@@ -28,14 +31,18 @@ FLUSH_SECONDS = 0.25
 HELD_SPANS = 20_000
 """How many finished spans wait for a bus that is away; older ones are dropped."""
 
-OTLP_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+LAST_SECONDS = 2.0
+"""How long a process that leaves waits for its collector."""
 
 
 @asynccontextmanager
-async def spans_to_bus(bus: Bus, service: str) -> AsyncIterator[None]:
-    """Trace this process as ``service`` and send its finished spans to the bus for the length of the block."""
+async def spans_to_bus(bus: Bus, service: str, instance: str) -> AsyncIterator[None]:
+    """Trace this process as ``service`` and send its finished spans to the bus for the length of the block.
+
+    ``instance`` tells processes of one service apart.
+    """
     outlet = SpanOutlet()
-    exits = _exits(service)
+    exits = _exits(_resource(service, instance))
     exits.outlets.add(outlet)
     try:
         async with background_tasks() as tasks:
@@ -45,6 +52,21 @@ async def spans_to_bus(bus: Bus, service: str) -> AsyncIterator[None]:
         exits.outlets.discard(outlet)
         with anyio.move_on_after(1.0, shield=True):
             await _send(bus, outlet)
+        if isinstance(provider := trace.get_tracer_provider(), TracedProcess) and wanted("traces"):
+            await _flush(provider)
+
+
+@asynccontextmanager
+async def metrics_to_collector(service: str, instance: str) -> AsyncIterator[None]:
+    """Export what this process measures, at the interval that the SDK's variables say and at the block's end."""
+    provider = metrics.get_meter_provider()
+    if not isinstance(provider, MeterProvider):  # else the program around us exports already: join it
+        provider = _measuring(_resource(service, instance))
+        metrics.set_meter_provider(provider)
+    try:
+        yield
+    finally:
+        await _flush(provider)
 
 
 class Exits(SpanProcessor):
@@ -81,13 +103,38 @@ class SpanOutlet:
 class TracedProcess(TracerProvider):
     """This process's provider, made once: OpenTelemetry allows no second one."""
 
-    def __init__(self, service: str) -> None:
-        super().__init__(resource=Resource.create({names.SERVICE_NAME: service}))
+    def __init__(self, resource: Resource) -> None:
+        super().__init__(resource=resource)
         self.exits = Exits()
         self.add_span_processor(self.exits)
 
 
-def _exits(service: str) -> Exits:
+def _resource(service: str, instance: str) -> Resource:
+    return Resource.create(
+        {
+            names.SERVICE_NAME: service,
+            names.SERVICE_INSTANCE: instance,
+            names.SERVICE_VERSION: trunkline.__version__,
+        }
+    )
+
+
+def _measuring(resource: Resource) -> MeterProvider:
+    from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+
+    return MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource)
+
+
+async def _flush(provider: TracerProvider | MeterProvider) -> None:
+    """Send what waits. A process may leave without the interpreter's own good-byes."""
+    with anyio.move_on_after(LAST_SECONDS, shield=True):
+        await anyio.to_thread.run_sync(
+            lambda: provider.force_flush(int(LAST_SECONDS * 1000)), abandon_on_cancel=True
+        )
+
+
+def _exits(resource: Resource) -> Exits:
     provider = trace.get_tracer_provider()
     if isinstance(provider, TracedProcess):
         return provider.exits
@@ -95,8 +142,8 @@ def _exits(service: str) -> Exits:
         exits = Exits()
         provider.add_span_processor(exits)
         return exits
-    provider = TracedProcess(service)
-    if any(os.environ.get(variable) for variable in OTLP_VARIABLES):
+    provider = TracedProcess(resource)
+    if wanted("traces"):
         _export_to_collector(provider)
     trace.set_tracer_provider(provider)
     return provider.exits

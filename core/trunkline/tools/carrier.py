@@ -73,6 +73,8 @@ class Carrier:
         """
         attempt = _Attempt()
         outcome = await self._once_only(run, attempt)
+        if outcome is not None and attempt.spec is not None:
+            outcome = msgspec.structs.replace(outcome, effect=attempt.spec.effect)
         if outcome is None or not attempt.record:
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":

@@ -3,27 +3,44 @@
 import re
 from datetime import UTC, datetime, timedelta
 
+import anyio
 import httpx
 import pytest
 
 from trunkline.errors import ErrorCode
-from trunkline.gateway.metrics import MODELS, Meter
+from trunkline.gateway.metrics import Exposition
 from trunkline.messages.conversation import Message, Usage
+from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
+    ApprovalAsked,
+    ApprovalRecorded,
     Finished,
     JournalEntry,
     ModelCallFailed,
     ModelCallFinished,
     ModelCallPlanned,
     Started,
+    ToolFinished,
     TurnRecord,
     TurnRequested,
 )
-from trunkline.messages.workers import WorkerBeat
+from trunkline.telemetry import names
+from trunkline.telemetry.tally import MODELS, Tally
 from trunkline.testing.platform import Platform, platform
 
 LINE = re.compile(r'[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\})? [0-9.e+-]+|# (HELP|TYPE) [a-z_]+ .+')
 BEGIN = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+class Meter(Tally):
+    """Counts into Prometheus' text."""
+
+    def __init__(self) -> None:
+        self.measured = Exposition()
+        super().__init__(self.measured)
+
+    def text(self) -> str:
+        return self.measured.text()
 
 
 def told(meter: Meter, turn: str, *steps: tuple[float, JournalEntry]) -> None:
@@ -45,7 +62,7 @@ def answered(meter: Meter, turn: str, model: str = "openai/gpt-5") -> None:
     told(
         meter, turn,
         (0, started(model)), (0, ModelCallPlanned(step=0)),
-        (0.02, ModelCallFinished(step=0, text="a secret", usage=usage)),
+        (0.02, ModelCallFinished(step=0, text="a secret", usage=usage, first_chunk=0.015)),
         (0.3, Finished(reason="stop", usage=usage)),
     )  # fmt: skip
 
@@ -55,7 +72,7 @@ def test_a_model_call_is_counted_under_the_names_of_the_conventions() -> None:
     meter = Meter()
     answered(meter, "turn_1")
     answered(meter, "turn_2")
-    text = meter.text(())
+    text = meter.text()
     call = 'gen_ai_operation_name="chat",gen_ai_provider_name="openai",gen_ai_request_model="gpt-5"'
     for line in (
         f'gen_ai_client_token_usage_bucket{{{call},gen_ai_token_type="input",le="64"}} 0',
@@ -66,6 +83,8 @@ def test_a_model_call_is_counted_under_the_names_of_the_conventions() -> None:
         f'gen_ai_client_operation_duration_seconds_bucket{{{call},error_type="",le="0.01"}} 0',
         f'gen_ai_client_operation_duration_seconds_bucket{{{call},error_type="",le="0.02"}} 2',
         f'gen_ai_client_operation_duration_seconds_count{{{call},error_type=""}} 2',
+        f'gen_ai_client_operation_time_to_first_chunk_seconds_bucket{{{call},le="0.01"}} 0',
+        f'gen_ai_client_operation_time_to_first_chunk_seconds_bucket{{{call},le="0.02"}} 2',
         "trunkline_turns_started_total 2",
         'trunkline_turns_finished_total{reason="stop",error_type=""} 2',
         'trunkline_turn_duration_seconds_bucket{le="0.5"} 2',
@@ -82,7 +101,7 @@ def test_a_failure_has_its_code_and_no_more() -> None:
     told(meter, "t", (0, started()), (0, ModelCallPlanned(step=0)), (1, failed))
     told(meter, "t", (1, Finished(reason="error", code=ErrorCode.RATE_LIMITED)))
     meter.skip()
-    text = meter.text(())
+    text = meter.text()
     assert 'error_type="rate_limited"} 1' in text and "secret" not in text
     assert 'trunkline_turns_finished_total{reason="error",error_type="rate_limited"} 1' in text
     assert "trunkline_journal_unreadable_total 1" in text
@@ -94,26 +113,58 @@ def test_names_cannot_break_out_or_fill_the_store() -> None:
     answered(meter, "turn", 'x/evil"} 1\nfake_metric 9\\')
     for number in range(2 * MODELS):
         answered(meter, f"turn_{number}", f"openai/model-{number}")
-    text = meter.text(())
+    text = meter.text()
     assert [line for line in text.splitlines() if not LINE.fullmatch(line)] == []
     assert len(set(re.findall(r'request_model="([^"]*)"', text))) <= MODELS + 1
     assert 'gen_ai_provider_name="other"' in text
 
 
-def test_workers_are_a_gauge() -> None:
-    """How many of each kind live, and whether they drain."""
-    beat = WorkerBeat(id="i", kind="tools", pid=1, host="h", version="0", started_at=BEGIN, draining=True)
-    assert 'trunkline_workers{draining="true",kind="tools"} 1' in sorted_labels(Meter().text((beat,)))
+def test_tool_calls_and_decisions_are_counted_by_what_they_were() -> None:
+    """The tool's effect and the outcome; an outcome that an earlier version recorded has no effect. No tool's name."""
+    meter = Meter()
+    wrote = ToolOutcome(call="k", status="ok", output="a secret", effect="write")
+    for outcome in (wrote, wrote, ToolOutcome(call="k", status="unknown")):
+        told(meter, "t", (0, ToolFinished(call_id="c", outcome=outcome)))
+    told(meter, "t", (0, ApprovalAsked(call_id="c", call_hash="h", question="a secret?")))
+    told(meter, "t", (0, ApprovalRecorded(call_id="c", allow=False, by="ann")))
+    text = meter.text()
+    assert 'trunkline_tool_calls_total{effect="write",status="ok"} 2' in text
+    assert 'trunkline_tool_calls_total{effect="unknown",status="unknown"} 1' in text
+    assert "trunkline_approvals_asked_total 1" in text
+    assert 'trunkline_approvals_decided_total{allowed="false"} 1' in text and "secret" not in text
 
 
-def sorted_labels(text: str) -> str:
-    return re.sub(r"\{(.*)\}", lambda found: "{" + ",".join(sorted(found[1].split(","))) + "}", text)
+def test_a_gauge_says_how_it_stands_and_nothing_of_before() -> None:
+    """A kind of worker that is gone is not told with its last number."""
+    measured = Exposition()
+    measured.add(names.WORKERS, 2, {names.KIND: "tools", names.DRAINING: "false"})
+    measured.add(names.WORKERS, 1, {names.KIND: "tools", names.DRAINING: "false"})
+    assert 'trunkline_workers{kind="tools",draining="false"} 1\n' in measured.text()
+    measured.forget_gauges()
+    assert 'kind="tools"' not in measured.text()
+
+
+def test_every_measure_has_one_definition() -> None:
+    """One name each, in both spellings, and a histogram has bounds."""
+    assert len({measure.name for measure in names.MEASURES}) == len(names.MEASURES)
+    assert len({measure.prometheus for measure in names.MEASURES}) == len(names.MEASURES)
+    assert all(bool(measure.bounds) == (measure.kind == "histogram") for measure in names.MEASURES)
 
 
 async def scraped(running: Platform, token: bool = True) -> httpx.Response:
     headers = {"authorization": f"Bearer {running.token}"} if token else {}
     async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as client:
         return await client.get("/metrics")
+
+
+async def scraped_until(running: Platform, *lines: str) -> str:
+    """The text as soon as it has these lines; a beat or a record may come a moment later than the answer."""
+    text = ""
+    with anyio.move_on_after(20):
+        while not all(line in text for line in lines):
+            text = (await scraped(running)).text
+    assert all(line in text for line in lines), text
+    return text
 
 
 @pytest.mark.anyio
@@ -123,21 +174,24 @@ async def test_a_scrape_counts_what_came_since_the_first() -> None:
         assert (await scraped(running, token=False)).status_code == 401
         await running.say("before the first look")
         first = await scraped(running)
-        assert first.status_code == 200 and first.headers["content-type"].startswith(
-            "text/plain; version=0.0.4"
-        )
+        assert first.status_code == 200, first.text
+        assert first.headers["content-type"].startswith("text/plain; version=0.0.4")
         assert "trunkline_turns_started_total 0" in first.text
         await running.say("a secret word")
         await running.say("/tool write_file path=a.md content=secret")
-        counted = set[str]()
+        counted = (
+            "trunkline_turns_started_total 2\n",
+            'trunkline_turns_finished_total{reason="stop",error_type=""} 2\n',
+            'trunkline_tool_calls_total{effect="write",status="ok"} 1\n',
+            "gen_ai_client_operation_duration_seconds_count",
+            "gen_ai_client_operation_time_to_first_chunk_seconds_count",
+            "trunkline_inbox_messages 0\n", "trunkline_dead_letters 0\n",
+            'trunkline_stream_size_bytes{stream="JOURNAL"}',
+            'trunkline_workers{kind="monitor",draining="false"} 1\n', 'trunkline_worker_restarts{kind="monitor"} 0\n',
+        )  # fmt: skip
         for _ in range(2):
-            text = (await scraped(running)).text
-            assert "trunkline_turns_started_total 2" in text
-            assert 'trunkline_turns_finished_total{reason="stop",error_type=""} 2' in text
-            counted |= set(re.findall(r"trunkline_tool_calls_total.* [1-9]+", text))
-            assert "gen_ai_client_operation_duration_seconds_count" in text
-            assert 'kind="monitor"' in text and "secret" not in text
-        assert len(counted) == 1
+            text = await scraped_until(running, *counted)
+            assert "secret" not in text
         assert [line for line in text.splitlines() if not LINE.fullmatch(line)] == []
 
 

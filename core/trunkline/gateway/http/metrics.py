@@ -1,4 +1,4 @@
-"""``GET /metrics``: counters for Prometheus. Behind the door like everything else, unless ``gateway.metrics`` says so.
+"""``GET /metrics``: measures for Prometheus. Behind the door like everything else, unless ``gateway.metrics`` says so.
 
 Nothing is counted until somebody asks for the first time, and then from that moment on; each time what the journal got
 since is read.
@@ -10,8 +10,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trunkline.gateway.http.parts import parts_of
-from trunkline.gateway.metrics import Meter
-from trunkline.subjects import JOURNAL, WORKER_BUCKET
+from trunkline.gateway.metrics import Exposition
+from trunkline.runtime.standing import measure_standing
+from trunkline.subjects import JOURNAL
+from trunkline.telemetry.tally import Tally
 from trunkline_bus import Bus, DecodeError
 from trunkline_bus.operating import raw_history
 
@@ -24,19 +26,21 @@ class Metrics:
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._meter = Meter()
+        self._measured = Exposition()
+        self._tally = Tally(self._measured)
         self._order = anyio.Lock()
         self._seen: int | None = None
 
     async def text(self) -> str:
-        """The counters as of now."""
+        """What was counted, and how things stand now."""
         async with self._order:
             if self._seen is None:
                 await self._begin()
             else:
                 await self._read(self._seen)
-        entries = await self._bus.kv(WORKER_BUCKET).entries()
-        return self._meter.text(entry.value for entry in entries if entry.value is not None)
+            self._measured.forget_gauges()
+            await measure_standing(self._bus, self._measured)
+            return self._measured.text()
 
     async def _begin(self) -> None:
         try:
@@ -49,9 +53,9 @@ class Metrics:
         async for record in raw_history(self._bus, JOURNAL, after=after):
             try:
                 envelope = await self._bus.inbound.open(JOURNAL.payload, record.data, record.headers)
-                self._meter.take(envelope.data, record.time)
+                self._tally.take(envelope.data, record.time)
             except DecodeError:
-                self._meter.skip()
+                self._tally.skip()
             self._seen = record.seq
 
 

@@ -1,0 +1,58 @@
+"""How a platform stands, as measurements: workers, what waits and for how long, how full the streams are."""
+
+import logging
+from collections import Counter
+from datetime import UTC, datetime
+
+import anyio
+
+from trunkline.subjects import DEAD_STREAM, INBOX_STREAM, STREAMS, WORKER_BUCKET
+from trunkline.telemetry import names
+from trunkline.telemetry.tally import Sink
+from trunkline_bus import Bus, BusError
+from trunkline_bus.operating import StreamState, stream_state
+
+log = logging.getLogger(__name__)
+
+
+LOOK_SECONDS = 10.0
+"""How often the platform is looked at for a collector."""
+
+
+async def export_standing(bus: Bus, sink: Sink) -> None:
+    """Tell ``sink`` again and again, until cancelled. Every gateway tells the same."""
+    while True:
+        try:
+            await measure_standing(bus, sink)
+        except BusError as error:
+            log.debug("how the platform stands was not measured: %s", error)
+        await anyio.sleep(LOOK_SECONDS)
+
+
+async def measure_standing(bus: Bus, sink: Sink) -> None:
+    """Look at the platform and tell ``sink``. Raises BusError when it cannot be seen."""
+    await _workers(bus, sink)
+    streams = {spec.name: await stream_state(bus, spec.name) for spec in STREAMS}
+    for name, state in streams.items():
+        sink.add(names.STREAM_SIZE, state.bytes, {names.STREAM: name})
+    inbox = streams[INBOX_STREAM]
+    sink.add(names.INBOX_MESSAGES, inbox.messages, {})
+    sink.add(names.INBOX_LAG, _age(inbox), {})
+    sink.add(names.DEAD_LETTERS, streams[DEAD_STREAM].messages, {})
+
+
+async def _workers(bus: Bus, sink: Sink) -> None:
+    beats = [entry.value for entry in await bus.kv(WORKER_BUCKET).entries() if entry.value is not None]
+    alive = Counter((beat.kind, beat.draining) for beat in beats)
+    for (kind, draining), count in alive.items():
+        sink.add(names.WORKERS, count, {names.KIND: kind, names.DRAINING: str(draining).lower()})
+    for kind in {beat.kind for beat in beats}:
+        restarts = sum(beat.restarts for beat in beats if beat.kind == kind)
+        sink.add(names.RESTARTS, restarts, {names.KIND: kind})
+
+
+def _age(stream: StreamState) -> float:
+    """How old the oldest message is, in seconds."""
+    if stream.first is None:
+        return 0.0
+    return round(max(0.0, (datetime.now(UTC) - stream.first).total_seconds()), 3)

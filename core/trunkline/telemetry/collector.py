@@ -1,0 +1,24 @@
+"""Whether an OTLP collector is named, by OpenTelemetry's own variables. Reads the environment, loads nothing."""
+
+import os
+from collections.abc import Mapping
+from typing import Literal
+
+Signal = Literal["traces", "metrics"]
+
+
+def wanted(signal: Signal, environ: Mapping[str, str] | None = None) -> bool:
+    """Whether the signal is to be exported.
+
+    ``OTEL_EXPORTER_OTLP_ENDPOINT``, or the signal's own ``OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`` or
+    ``..._METRICS_ENDPOINT``, names the collector. ``OTEL_TRACES_EXPORTER`` or ``OTEL_METRICS_EXPORTER`` may say
+    ``none``, and ``OTEL_SDK_DISABLED`` ``true`` (OpenTelemetry specification, SDK environment variables).
+    """
+    variables = os.environ if environ is None else environ
+    name = signal.upper()
+    off = variables.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
+    if off or variables.get(f"OTEL_{name}_EXPORTER", "").strip().lower() == "none":
+        return False
+    return bool(
+        variables.get("OTEL_EXPORTER_OTLP_ENDPOINT") or variables.get(f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT")
+    )

@@ -1,0 +1,33 @@
+"""Measurements into OpenTelemetry's instruments, by its API alone: who set up no exporter pays next to nothing."""
+
+from collections.abc import Callable
+from typing import Any
+
+from opentelemetry.metrics import Meter, get_meter
+
+from trunkline.telemetry.names import Measure
+from trunkline.telemetry.tally import Attributes
+
+
+class Instruments:
+    """A part of the program that measures; ``scope`` is its name."""
+
+    def __init__(self, scope: str) -> None:
+        self._meter = get_meter(scope)
+        self._made: dict[Measure, Callable[[float, Attributes], Any]] = {}
+
+    def add(self, measure: Measure, value: float, attributes: Attributes) -> None:
+        """Count ``value`` up, put it into the histogram, or make it the gauge. An attribute that is "" is left out."""
+        if measure not in self._made:
+            self._made[measure] = _made(self._meter, measure)
+        self._made[measure](value, {key: text for key, text in attributes.items() if text})
+
+
+def _made(meter: Meter, measure: Measure) -> Callable[[float, Attributes], Any]:
+    if measure.kind == "counter":
+        return meter.create_counter(measure.name, measure.unit, measure.doc).add
+    if measure.kind == "gauge":
+        return meter.create_gauge(measure.name, measure.unit, measure.doc).set
+    return meter.create_histogram(
+        measure.name, measure.unit, measure.doc, explicit_bucket_boundaries_advisory=measure.bounds
+    ).record
