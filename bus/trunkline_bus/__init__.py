@@ -47,7 +47,7 @@ from trunkline_bus.subjects import Subject
 from trunkline_bus.subscription import Subscription
 from trunkline_bus.tasks import background_tasks
 from trunkline_bus.topology import Change, apply
-from trunkline_bus.trace import current_traceparent, remote_parent
+from trunkline_bus.trace import current_traceparent, link_to, remote_parent
 
 __all__ = [
     "Ack",
@@ -107,6 +107,7 @@ __all__ = [
     "connect",
     "current_traceparent",
     "key_of",
+    "link_to",
     "new_id",
     "remote_parent",
     "service",

@@ -21,14 +21,27 @@ def current_traceparent() -> str | None:
 @contextmanager
 def remote_parent(traceparent: str | None) -> Iterator[None]:
     """Within the block, new spans are children of ``traceparent``. None or nonsense leaves things as they are."""
-    match = _TRACEPARENT.fullmatch(traceparent or "")
-    if match is None:
+    parent = _context_of(traceparent)
+    if parent is None:
         yield
         return
-    trace_id, span_id, flags = (int(group, 16) for group in match.groups())
-    parent = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags)))
-    token = context.attach(trace.set_span_in_context(parent))
+    token = context.attach(trace.set_span_in_context(NonRecordingSpan(parent)))
     try:
         yield
     finally:
         context.detach(token)
+
+
+def link_to(traceparent: str | None) -> None:
+    """Link the current span to another trace's. None or nonsense leaves things as they are."""
+    other = _context_of(traceparent)
+    if other is not None:
+        trace.get_current_span().add_link(other)
+
+
+def _context_of(traceparent: str | None) -> SpanContext | None:
+    match = _TRACEPARENT.fullmatch(traceparent or "")
+    if match is None:
+        return None
+    trace_id, span_id, flags = (int(group, 16) for group in match.groups())
+    return SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(flags))

@@ -34,6 +34,7 @@ from trunkline.messages.gateway import (
     CancelTurn,
     ConversationView,
     Done,
+    ForkTurn,
     GetConversation,
     GetTurn,
     MessageAccepted,
@@ -151,6 +152,10 @@ LIST_CONVERSATIONS = Endpoint(
 )  # fmt: skip
 CANCEL_TURN = Endpoint(
     "gateway.cancel", Subject("trunkline.cmd.gateway.{channel}.cancel"), CancelTurn, Done, doc="End a turn.",
+)  # fmt: skip
+FORK_TURN = Endpoint(
+    "gateway.fork", Subject("trunkline.cmd.gateway.{channel}.fork"), ForkTurn, MessageAccepted,
+    doc="Ask again from a step of a turn, in a new conversation.",
 )  # fmt: skip
 DECIDE_APPROVAL = Endpoint(
     "gateway.decide", Subject("trunkline.cmd.gateway.{channel}.decide"), ApprovalDecided, Done,

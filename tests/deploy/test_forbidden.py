@@ -22,7 +22,7 @@ VERBS = (
 )  # fmt: skip
 CHANGES = ("create", "archive", "restore", "delete")
 GATEWAY = (
-    "send", "conversation", "conversations", "cancel", "decide", "turn", "blocks.list", "blocks.show",
+    "send", "conversation", "conversations", "cancel", "decide", "turn", "fork", "blocks.list", "blocks.show",
     *(f"blocks.{change}" for change in CHANGES),
 )  # fmt: skip
 MEMORY = (
@@ -136,11 +136,15 @@ CONSUMING = {
         f"$JS.ACK.INBOX.{part}.1.1.1.1700000000000000000.0",
     )
 }
+SIZES = {
+    *(f"$JS.API.STREAM.INFO.{stream}" for stream in (*STREAMS, *BUCKETS)),
+    *(f"$JS.API.CONSUMER.INFO.INBOX.{part}" for part in PARTS),
+}
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *FEED_READER, *CLAIMS,
-        *reads("KV_workers", "KV_pulse"), *inboxes("channel-telegram", "operator", "monitor"),
+        *reads("KV_workers", "KV_pulse"), *inboxes("channel-telegram", "operator", "monitor"), *SIZES,
     },
     "monitor": {
         "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
@@ -163,14 +167,11 @@ PUBLISH: dict[str, set[str]] = {
         *doors("cli", changes=True), *memory("read", "search", "list", "history", "write-many", "export"),
         "trunkline.cmd.remote.laptop.list", *FEED_READER,
         *reads("FACTS", "SPANS", "DEAD", "KV_workers", "KV_pulse"), "$JS.API.STREAM.MSG.DELETE.DEAD",
-        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE,
-        *(f"$JS.API.STREAM.INFO.{stream}" for stream in (*STREAMS, *BUCKETS)),
-        *(f"$JS.API.CONSUMER.INFO.INBOX.{part}" for part in PARTS),
+        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES,
     },
     "streams": {
         *(f"$JS.API.STREAM.{verb}.{one}" for verb in VERBS[:2] for one in (*STREAMS, *BUCKETS)),
-        *(f"$JS.API.STREAM.INFO.{one}" for one in (*STREAMS, *BUCKETS)),
-        *(f"$JS.API.CONSUMER.INFO.INBOX.{part}" for part in PARTS),
+        *SIZES,
         *(f"$JS.API.CONSUMER.CREATE.INBOX.{part}.trunkline.turn.part.{part[5:]}.conv" for part in PARTS),
     },
 }  # fmt: skip

@@ -23,6 +23,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "Check the installation and say what to do.",
     "trace": "Draw what happened in a turn.",
     "replay": "Drive a recorded turn again, and compare.",
+    "fork": "Ask again from a step of a turn, in a new conversation.",
     "top": "Watch the platform: workers, partitions, turns, streams, errors.",
     "dead": "Look at messages that nobody could read, and send them again.",
     "remote": "Use the tools of other hosts.",

@@ -60,17 +60,10 @@ async def _replay(turn: str) -> "Replay":
 
 
 async def _journal(bus: "Bus", turn: str) -> "list[Stored[RawRecord]]":
-    from trunkline.errors import TrunklineError
+    from trunkline.cli.last import last_record
     from trunkline.monitor.journal import RAW_JOURNAL
-    from trunkline_bus import SubjectError
 
-    try:
-        last = await bus.last(RAW_JOURNAL, **({} if turn == "last" else {"turn": turn}))
-    except SubjectError:
-        last = None
-    if last is None:
-        wanted = "There is no turn yet" if turn == "last" else f"There is no turn {turn!r} in the journal"
-        raise TrunklineError(f"{wanted}.", hint='Say something first: trunkline say "hello".')
+    last = await last_record(bus, turn)
     return [stored async for stored in bus.history(RAW_JOURNAL, after=0, **last.keys)]
 
 
@@ -83,13 +76,14 @@ def _print(done: "Replay", with_text: bool) -> None:
         (
             str(number),
             str(one.epoch),
+            "-" if one.step is None else str(one.step),
             "same" if one.same else "DIFFERS",
             ", ".join(one.commands),
             _entries(one),
         )
         for number, one in enumerate(done.records, 1)
     ]
-    table(rows, header=("RECORD", "EPOCH", "BYTES", "THEN", "ENTRIES"))
+    table(rows, header=("RECORD", "EPOCH", "STEP", "BYTES", "THEN", "ENTRIES"))
     checks = (
         ("entries", done.entries_same),
         ("end", done.end_same),

@@ -77,7 +77,11 @@ async def converse(gateway: "Gateway", message: "SendMessage", saying: "Saying")
         RemoteFault: the message was refused.
         Unavailable: no gateway answers.
     """
-    accepted = await gateway.send(message)
+    return await listen(gateway, await gateway.send(message), saying)
+
+
+async def listen(gateway: "Gateway", accepted: "MessageAccepted", saying: "Saying") -> int:
+    """Print what an accepted message's turn shows. Returns the exit status. Whoever leaves before its end ends it."""
     try:
         async for event in gateway.watch(accepted.conversation, accepted.turn):
             if saying.take(event):

@@ -31,6 +31,7 @@ from trunkline.messages.gateway import (
     CancelTurn,
     ConversationView,
     Done,
+    ForkTurn,
     GetConversation,
     GetTurn,
     MessageAccepted,
@@ -44,6 +45,7 @@ from trunkline.subjects import (
     CREATE_BLOCK,
     DECIDE_APPROVAL,
     DELETE_BLOCK,
+    FORK_TURN,
     GET_CONVERSATION,
     GET_TURN,
     LIST_BLOCKS,
@@ -73,6 +75,7 @@ class BusFace:
         table: tuple[tuple[Endpoint[Any, Any], Callable[[Request[Any]], Awaitable[Any]]], ...] = (
             (SEND, self.send),
             (CANCEL_TURN, self.cancel),
+            (FORK_TURN, self.fork),
             (DECIDE_APPROVAL, self.decide),
             (GET_TURN, self.turn),
             (GET_CONVERSATION, self.conversation),
@@ -95,6 +98,9 @@ class BusFace:
     async def cancel(self, request: Request[CancelTurn]) -> Done:
         await self._messages.cancel(request.data, sender_of(request))
         return Done()
+
+    async def fork(self, request: Request[ForkTurn]) -> MessageAccepted:
+        return await self._messages.fork(request.data, sender_of(request))
 
     async def decide(self, request: Request[ApprovalDecided]) -> Done:
         await self._messages.decide(request.data, sender_of(request))

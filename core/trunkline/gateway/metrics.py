@@ -39,11 +39,6 @@ class Exposition:
         numbers = self._numbers.setdefault(measure, {})
         numbers[labels] = value if measure.kind == "gauge" else numbers.get(labels, 0) + value
 
-    def forget_gauges(self) -> None:
-        """Forget how things stood, because they are looked at anew."""
-        for measure in [measure for measure in self._numbers if measure.kind == "gauge"]:
-            del self._numbers[measure]
-
     def text(self) -> str:
         """Everything, in Prometheus' text form."""
         return "\n".join(line for measure in MEASURES for line in self._lines(measure)) + "\n"

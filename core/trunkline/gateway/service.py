@@ -14,11 +14,12 @@ from trunkline.errors import ErrorCode
 from trunkline.gateway.blocks import Blocks
 from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.faults import code_of, refusal
+from trunkline.gateway.forking import asked_model, check_step, forked
 from trunkline.gateway.ids import conversation_id, is_key, message_id, turn_id
 from trunkline.gateway.running import Turns, TurnState
 from trunkline.gateway.sender import Sender
 from trunkline.messages.conversation import Message
-from trunkline.messages.gateway import CancelTurn, MessageAccepted, SendMessage, TurnView
+from trunkline.messages.gateway import CancelTurn, ForkTurn, MessageAccepted, SendMessage, TurnView
 from trunkline.messages.turn import (
     ApprovalDecided,
     InboxItem,
@@ -28,7 +29,7 @@ from trunkline.messages.turn import (
 )
 from trunkline.plugins.owned import Owned
 from trunkline.subjects import INBOX
-from trunkline_bus import Ack, Bus, Refusal, Scope, current_traceparent, new_id
+from trunkline_bus import Ack, Bus, Refusal, Scope, current_traceparent, link_to, new_id
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,32 @@ class Messages:
         if state.finished is None:
             item = TurnCancelRequested(turn=request.turn, by=sender.identity.id, mode=request.mode)
             await self._append(item, state.request, new_id())
+
+    async def fork(self, wish: ForkTurn, sender: Sender) -> MessageAccepted:
+        """Ask again from a step of a turn, in a new conversation of its block. The turn itself is left as it is."""
+        state = await self.find(wish.turn)
+        check_step(state, wish)
+        origin = state.request
+        message = SendMessage(
+            content=origin.message.content if wish.content is None else wish.content,
+            block=origin.block,
+            client_id=f"{wish.turn}@{wish.step} {wish.client_id or new_id()}",
+            client_tools=origin.client_tools,
+            model=wish.model or asked_model(state),
+            max_tokens=origin.max_tokens,
+            temperature=origin.temperature,
+        )
+        if wish.content is not None:
+            self._check(message)
+        await self._admit(message, sender.identity)
+        block, conversation = await self._place(message, sender)
+        turn = turn_id(conversation, message.client_id or "")
+        request = forked(_request(message, sender, block, conversation, turn), state, wish)
+        if await self._turns.is_begun(conversation, turn):
+            return _accepted(request, duplicate=True)
+        link_to(origin.traceparent)
+        ack = await self._append(request, request, turn)
+        return _accepted(request, duplicate=ack.duplicate)
 
     async def decide(self, decision: ApprovalDecided, sender: Sender) -> None:
         """Decide about a parked call, once. The decision is bound to the call that was shown."""

@@ -21,6 +21,7 @@ from trunkline.messages.conversation import (
     AppendConversation,
     ConversationSlice,
     ConversationSummary,
+    ForkedFrom,
     Message,
     now,
 )
@@ -38,12 +39,13 @@ HELD, HELD_MESSAGE = 2_000, 1_000
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of a conversation's file."""
+    """The first line of a conversation's file. ``forked_from`` stands only in that of a fork."""
 
     id: str
     block: str
     title: str | None
     created_at: datetime
+    forked_from: ForkedFrom | msgspec.UnsetType = msgspec.UNSET
 
 
 _header = msgspec.json.Decoder(Header)
@@ -99,6 +101,7 @@ class Conversation:
             created_at=self.header.created_at,
             updated_at=last,
             message_count=len(self.messages),
+            forked_from=self.header.forked_from or None,
         )
 
     def slice(self, after: int) -> ConversationSlice:
@@ -240,6 +243,7 @@ class AppendMessages(Wish):
             block=self.append.block,
             title=self.append.title or title_of(added),
             created_at=added[0].created_at if added else now(),
+            forked_from=self.append.forked_from or msgspec.UNSET,
         )
         text = _line(header) + b"".join(map(_line, added))
 

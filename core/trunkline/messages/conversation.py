@@ -61,6 +61,14 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     metadata: dict[str, Any] = {}
 
 
+class ForkedFrom(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a conversation branched off: before that turn's model call number ``step`` (from 0)."""
+
+    conversation: str
+    turn: str
+    step: int
+
+
 class ConversationSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of the conversation list."""
 
@@ -70,6 +78,7 @@ class ConversationSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     created_at: datetime
     updated_at: datetime
     message_count: int = 0
+    forked_from: ForkedFrom | None = None
 
 
 class LoadConversation(Payload, frozen=True, kw_only=True, tag="conversation.load.v1"):
@@ -98,6 +107,7 @@ class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.a
     actor: str
     turn: str | None = None
     title: str | None = None
+    forked_from: ForkedFrom | None = None
 
 
 class ConversationAppended(Payload, frozen=True, kw_only=True, tag="conversation.appended.v1"):

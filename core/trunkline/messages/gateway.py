@@ -62,6 +62,20 @@ class CancelTurn(Payload, frozen=True, kw_only=True, tag="gateway.cancel.v1"):
     mode: Literal["now", "after_step"] = "now"
 
 
+class ForkTurn(Payload, frozen=True, kw_only=True, tag="gateway.fork.v1"):
+    """Begin a new conversation with what a turn had before its model call number ``step``, and ask again from there.
+
+    ``model`` asks another one; ``content`` is said instead of what led to that step, if it is given. The same
+    ``client_id`` is the same fork.
+    """
+
+    turn: str
+    step: int
+    content: str | None = None
+    model: str | None = None
+    client_id: str | None = None
+
+
 class GetTurn(Payload, frozen=True, kw_only=True, tag="gateway.turn.v1"):
     """Ask where a turn stands."""
 

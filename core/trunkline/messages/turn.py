@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.errors import ErrorCode
-from trunkline.messages.conversation import Message, ToolCall, Usage
+from trunkline.messages.conversation import ForkedFrom, Message, ToolCall, Usage
 from trunkline.messages.tools import ToolOutcome, ToolSchema
 from trunkline_bus import Payload
 
@@ -18,12 +18,21 @@ FinishReason = Literal["stop", "tool_calls", "max_tokens", "content_filter", "ca
 # The inbox ---------------------------------------------------------------------------------------------------
 
 
+class Fork(msgspec.Struct, frozen=True, kw_only=True):
+    """What a turn branches off from. With ``says`` its message is a new one, said after what was before that step;
+    without, it only holds the place of the last message there."""
+
+    origin: ForkedFrom
+    says: bool = False
+
+
 class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1"):
     """A message that was accepted and wants an answer.
 
     ``history`` replaces the stored conversation (a client that sends its whole transcript, as OpenAI's do).
     ``client_tools`` are run by the client: a call to one ends the turn with finish reason ``tool_calls``.
-    ``model`` and ``instructions`` hold for this turn only.
+    ``model`` and ``instructions`` hold for this turn only. With ``forked_from`` the monitor takes the transcript from
+    that turn's journal; ``said`` is whether ``message`` is a person's new one, or stands for what came before the step.
     """
 
     turn: str
@@ -39,6 +48,7 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     max_tokens: int | None = None
     temperature: float | None = None
     traceparent: str | None = None
+    fork: Fork | msgspec.UnsetType = msgspec.UNSET
 
 
 class TurnSteered(Payload, frozen=True, kw_only=True, tag="turn.steered.v1"):

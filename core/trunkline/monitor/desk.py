@@ -6,6 +6,7 @@ from typing import Literal
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec import UNSET
 from opentelemetry import trace
 
 from trunkline.abc.context import TurnInfo, TurnMiddleware
@@ -26,6 +27,7 @@ from trunkline.messages.turn import (
 from trunkline.monitor.acting import Actor
 from trunkline.monitor.briefing import Briefer, Briefing
 from trunkline.monitor.feed import FeedDesk, shown
+from trunkline.monitor.forking import with_transcript
 from trunkline.monitor.held import Held, give_back
 from trunkline.monitor.journal import Fenced, Journal
 from trunkline.monitor.lane import Lane, Run
@@ -222,6 +224,8 @@ class TurnDesk:
 
     async def _run(self, run: Run) -> None:
         request = run.request
+        if run.turn.phase is Phase.NEW and request.fork is not UNSET:
+            request = await with_transcript(self._bus, request, request.fork)
         briefing = await self._briefer.brief(request, run.known)
         choice = self._choose(briefing)
         feed = self._feeds.open(request.block, request.conversation, request.turn, run.epoch)

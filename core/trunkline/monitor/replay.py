@@ -38,10 +38,12 @@ GIVEN_UP = (ErrorCode.INTERNAL, ErrorCode.STORAGE_FAILURE)
 
 
 class ReplayedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One record driven again. ``commands`` are the names of what was then to be done; ``same`` whether the machine
-    said the same bytes, and ``problem`` why it did not."""
+    """One record driven again. ``step`` is the number of the model call that it planned or that came last before it.
+    ``commands`` are the names of what was then to be done; ``same`` whether the machine said the same bytes, and
+    ``problem`` why it did not."""
 
     epoch: int
+    step: int | None
     entries: tuple[str, ...]
     commands: tuple[str, ...]
     same: bool
@@ -79,7 +81,11 @@ def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -
     decoded = [_decoded(turn, record) for record in raw]
     machine = Turn()
     ends: list[Finished] = []
-    records = tuple(_driven(machine, one, record, ends) for one, record in zip(raw, decoded, strict=True))
+    steps = _steps(decoded)
+    records = tuple(
+        _driven(machine, one, record, step, ends)
+        for one, record, step in zip(raw, decoded, steps, strict=True)
+    )
     finished = machine.finished
     given_up = finished is not None and finished.code in GIVEN_UP
     told = _read(told_from_journal(decoded))
@@ -109,7 +115,19 @@ def _decoded(turn: str, record: RawRecord) -> TurnRecord:
     return TurnRecord(turn=turn, epoch=record.epoch, owner="", entries=entries)
 
 
-def _driven(machine: Turn, raw: RawRecord, record: TurnRecord, ends: list[Finished]) -> ReplayedRecord:
+def _steps(records: Iterable[TurnRecord]) -> list[int | None]:
+    """Which step each record belongs to; ``trunkline fork`` takes these numbers."""
+    step: int | None = None
+    steps = []
+    for record in records:
+        step = next((e.step for e in reversed(record.entries) if isinstance(e, ModelCallPlanned)), step)
+        steps.append(step)
+    return steps
+
+
+def _driven(
+    machine: Turn, raw: RawRecord, record: TurnRecord, step: int | None, ends: list[Finished]
+) -> ReplayedRecord:
     """Give the record's inputs to the machine; note the end that it would come to."""
     problem, commands = "", tuple[Command, ...]()
     entries: tuple[JournalEntry, ...] = ()
@@ -127,6 +145,7 @@ def _driven(machine: Turn, raw: RawRecord, record: TurnRecord, ends: list[Finish
         problem = f"the machine says {', '.join(_name(entry) for entry in entries) or 'nothing'}"
     return ReplayedRecord(
         epoch=record.epoch,
+        step=step,
         entries=tuple(_name(entry) for entry in record.entries),
         commands=tuple(type(command).__name__ for command in commands),
         same=same,

@@ -50,6 +50,7 @@ def to_store(turn: Turn) -> AppendConversation:
         messages=(*(request.history or ()), *new_messages(turn, closing=True)),
         actor=request.actor,
         turn=request.turn,
+        forked_from=request.fork.origin if request.fork else None,
     )
 
 

@@ -13,8 +13,8 @@ Endpoints = tuple[Endpoint[Any, Any], ...]
 Topics = tuple[Topic[Any], ...]
 
 GATEWAY_DOORS: Endpoints = (
-    s.SEND, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.CANCEL_TURN, s.DECIDE_APPROVAL, s.GET_TURN, s.LIST_BLOCKS,
-    s.SHOW_BLOCK,
+    s.SEND, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.CANCEL_TURN, s.DECIDE_APPROVAL, s.GET_TURN, s.FORK_TURN,
+    s.LIST_BLOCKS, s.SHOW_BLOCK,
 )  # fmt: skip
 """What every channel may ask of the gateway."""
 

@@ -25,6 +25,7 @@ from trunkline.messages.conversation import ConversationPage, ListConversations
 from trunkline.messages.gateway import (
     CancelTurn,
     ConversationView,
+    ForkTurn,
     GetConversation,
     GetTurn,
     MessageAccepted,
@@ -39,6 +40,7 @@ from trunkline.subjects import (
     CREATE_BLOCK,
     DECIDE_APPROVAL,
     DELETE_BLOCK,
+    FORK_TURN,
     GET_CONVERSATION,
     GET_TURN,
     LIST_BLOCKS,
@@ -82,6 +84,12 @@ class GatewayClient:
         """Decide about a parked call. The first decision counts; a later one is refused with ``conflict``."""
         decision = ApprovalDecided(turn=turn, call=call, call_hash=call_hash, allow=allow, by=self._channel)
         await self._persist(DECIDE_APPROVAL, decision)
+
+    async def fork(self, wish: ForkTurn) -> MessageAccepted:
+        """Ask again from a step of a turn, in a new conversation; counts once however often it was sent."""
+        if wish.client_id is None:
+            wish = msgspec.structs.replace(wish, client_id=new_id())
+        return await self._persist(FORK_TURN, wish)
 
     async def turn(self, turn: str) -> TurnView:
         """Where a turn stands."""

@@ -1,13 +1,15 @@
 """How a platform stands, as measurements: workers, what waits and for how long, how full the streams are."""
 
 import logging
-from collections import Counter
 from datetime import UTC, datetime
+from typing import get_args
 
 import anyio
 
+from trunkline.messages.workers import WorkerKind
 from trunkline.subjects import DEAD_STREAM, INBOX_STREAM, STREAMS, WORKER_BUCKET
 from trunkline.telemetry import names
+from trunkline.telemetry.collector import export_seconds
 from trunkline.telemetry.tally import Sink
 from trunkline_bus import Bus, BusError
 from trunkline_bus.operating import StreamState, stream_state
@@ -15,18 +17,19 @@ from trunkline_bus.operating import StreamState, stream_state
 log = logging.getLogger(__name__)
 
 
-LOOK_SECONDS = 10.0
-"""How often the platform is looked at for a collector."""
+MOST_SECONDS, LEAST_SECONDS = 10.0, 0.5
+"""How often the platform is looked at for a collector: as often as is exported, between these."""
 
 
 async def export_standing(bus: Bus, sink: Sink) -> None:
     """Tell ``sink`` again and again, until cancelled. Every gateway tells the same."""
+    pause = min(MOST_SECONDS, max(LEAST_SECONDS, export_seconds()))
     while True:
         try:
             await measure_standing(bus, sink)
         except BusError as error:
             log.debug("how the platform stands was not measured: %s", error)
-        await anyio.sleep(LOOK_SECONDS)
+        await anyio.sleep(pause)
 
 
 async def measure_standing(bus: Bus, sink: Sink) -> None:
@@ -42,13 +45,14 @@ async def measure_standing(bus: Bus, sink: Sink) -> None:
 
 
 async def _workers(bus: Bus, sink: Sink) -> None:
+    """A kind that nobody is of is told as 0: that is what somebody wants to be woken for."""
     beats = [entry.value for entry in await bus.kv(WORKER_BUCKET).entries() if entry.value is not None]
-    alive = Counter((beat.kind, beat.draining) for beat in beats)
-    for (kind, draining), count in alive.items():
-        sink.add(names.WORKERS, count, {names.KIND: kind, names.DRAINING: str(draining).lower()})
-    for kind in {beat.kind for beat in beats}:
-        restarts = sum(beat.restarts for beat in beats if beat.kind == kind)
-        sink.add(names.RESTARTS, restarts, {names.KIND: kind})
+    for kind in get_args(WorkerKind):
+        mine = [beat for beat in beats if beat.kind == kind]
+        for draining in (False, True):
+            count = sum(beat.draining is draining for beat in mine)
+            sink.add(names.WORKERS, count, {names.KIND: kind, names.DRAINING: str(draining).lower()})
+        sink.add(names.RESTARTS, sum(beat.restarts for beat in mine), {names.KIND: kind})
 
 
 def _age(stream: StreamState) -> float:

@@ -22,3 +22,12 @@ def wanted(signal: Signal, environ: Mapping[str, str] | None = None) -> bool:
     return bool(
         variables.get("OTEL_EXPORTER_OTLP_ENDPOINT") or variables.get(f"OTEL_EXPORTER_OTLP_{name}_ENDPOINT")
     )
+
+
+def export_seconds(environ: Mapping[str, str] | None = None) -> float:
+    """How often metrics are exported, in seconds: ``OTEL_METRIC_EXPORT_INTERVAL``, 60 when that says nothing."""
+    variables = os.environ if environ is None else environ
+    try:
+        return float(variables.get("OTEL_METRIC_EXPORT_INTERVAL", "")) / 1000
+    except ValueError:
+        return 60.0

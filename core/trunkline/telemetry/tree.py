@@ -47,6 +47,8 @@ def notes_of(span: SpanRecord) -> str:
     """What a person wants to see of a span besides its name."""
     found = span.attributes
     notes = []
+    if names.STEP in found:
+        notes.append(f"step {found[names.STEP]}")
     if names.GEN_AI_INPUT_TOKENS in found:
         notes.append(
             f"{found[names.GEN_AI_INPUT_TOKENS]} in / {found.get(names.GEN_AI_OUTPUT_TOKENS, 0)} out"
@@ -58,6 +60,7 @@ def notes_of(span: SpanRecord) -> str:
         notes.append(f"owner {found[names.EPOCH]}")
     if found.get(names.REPEATED):
         notes.append("from the ledger")
+    notes += [f"linked to trace {link}" for link in span.links]
     if span.status == "error":
         notes.append(f"error: {span.message or found.get(names.ERROR_TYPE, '')}".rstrip(": "))
     return ", ".join(notes)

@@ -202,7 +202,9 @@ async def test_packing_keeps_everything(store: GitMemoryStore, write: Write, git
     assert git("fsck", "--full", "--strict", "--no-dangling") == ""
 
 
-async def test_a_persons_git_sees_no_changes_that_nobody_made(store: GitMemoryStore, write: Write, git: Git) -> None:
+async def test_a_persons_git_sees_no_changes_that_nobody_made(
+    store: GitMemoryStore, write: Write, git: Git
+) -> None:
     """While memory works, ``git status`` in the root is soon clean after a write: a person's ``git commit`` there
     records nothing but what they did themselves."""
     async with anyio.create_task_group() as tasks:

@@ -53,7 +53,9 @@ async def test_more_words_found_is_better(store: GitMemoryStore, write: Write) -
 
 async def test_a_document_comes_before_the_talk_about_it(store: GitMemoryStore, write: Write) -> None:
     """A conversation repeats what was asked for again and again; what a person looks for is where it was written."""
-    await write("documents/garden.md", "The climbing frame for the beans stands behind the shed, and it is green.")
+    await write(
+        "documents/garden.md", "The climbing frame for the beans stands behind the shed, and it is green."
+    )
     said = tuple(Message(id=f"msg_{n}", role="user", content="climbing frame") for n in range(5))
     await store.append_conversation(
         AppendConversation(block="main", conversation="conv_a", messages=said, actor="owner")

@@ -39,6 +39,10 @@ OPERATIONS: tuple[Operation, ...] = (
     ("post", "/api/turns/{id}/cancel", "End a turn.", own.CancelWish, 202, own.Turn),
     ("post", "/api/turns/{id}/steer", "Say something into a running turn.", own.NewMessage, 202, own.Accepted),
     (
+        "post", "/api/turns/{id}/fork", "Ask again from a step, in a new conversation.",
+        own.ForkWish, 202, own.Accepted,
+    ),
+    (
         "post", "/api/turns/{id}/calls/{call}/decision", "Decide about a parked call.",
         own.Decision, 202, own.Turn,
     ),
@@ -75,6 +79,7 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
         ("header", "Idempotency-Key", "makes a repeat the same turn"),
         ("header", "Last-Event-ID", "with a repeat: the id of the last event that arrived"),
     ),
+    ("post", "/api/turns/{id}/fork"): (("header", "Idempotency-Key", "makes a repeat the same fork"),),
     ("get", "/api/blocks"): (("query", "archived", "`true` lists the archived ones too"),),
     ("delete", "/api/blocks/{name}"): (("query", "archived", "`true` deletes the newest archive instead"),),
     ("post", "/v1/chat/completions"): (

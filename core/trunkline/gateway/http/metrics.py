@@ -38,7 +38,6 @@ class Metrics:
                 await self._begin()
             else:
                 await self._read(self._seen)
-            self._measured.forget_gauges()
             await measure_standing(self._bus, self._measured)
             return self._measured.text()
 

@@ -5,7 +5,7 @@ contract from them. A field with a default is optional and absent when it has no
 """
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -30,6 +30,14 @@ class NewMessage(In, frozen=True, kw_only=True):
 
     content: str
     metadata: dict[str, Any] = {}
+
+
+class ForkWish(In, frozen=True, kw_only=True):
+    """Ask again from a turn's model call number ``step``, from 0; with another model, or saying something there."""
+
+    step: Annotated[int, msgspec.Meta(ge=0)]
+    model: str | None = None
+    content: str | None = None
 
 
 class CancelWish(In, frozen=True, kw_only=True):

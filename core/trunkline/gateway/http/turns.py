@@ -1,4 +1,4 @@
-"""Turns by id: where one stands, its events from any position, cancel, steer and decide."""
+"""Turns by id: where one stands, its events from any position, cancel, steer, fork and decide."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -10,8 +10,8 @@ from trunkline.gateway.http.conversations import client_id, watch_turn
 from trunkline.gateway.http.events import usage_of
 from trunkline.gateway.http.parts import parts_of, sender_of
 from trunkline.gateway.http.replies import error_body, reply
-from trunkline.gateway.http.schemas import Accepted, CancelWish, Decision, NewMessage, Turn
-from trunkline.messages.gateway import CancelTurn, MessageAccepted, SendMessage, TurnView
+from trunkline.gateway.http.schemas import Accepted, CancelWish, Decision, ForkWish, NewMessage, Turn
+from trunkline.messages.gateway import CancelTurn, ForkTurn, MessageAccepted, SendMessage, TurnView
 from trunkline.messages.turn import ApprovalDecided
 
 
@@ -49,11 +49,17 @@ async def steer(request: Request) -> Response:
         metadata=new.metadata,
         steer=request.path_params["id"],
     )
-    accepted = await parts_of(request).messages.send(message, sender_of(request))
-    taken = Accepted(
-        turn=accepted.turn, conversation_id=accepted.conversation, message_id=accepted.message_id
-    )
-    return reply(taken, 202)
+    return reply(_accepted(await parts_of(request).messages.send(message, sender_of(request))), 202)
+
+
+async def fork(request: Request) -> Response:
+    """``POST /api/turns/{id}/fork``"""
+    new = await read_json(request, ForkWish)
+    wish = ForkTurn(
+        turn=request.path_params["id"], step=new.step, content=new.content, model=new.model,
+        client_id=client_id(request, {}),
+    )  # fmt: skip
+    return reply(_accepted(await parts_of(request).messages.fork(wish, sender_of(request))), 202)
 
 
 async def decide(request: Request) -> Response:
@@ -76,8 +82,13 @@ ROUTES = (
     Route("/api/turns/{id}/events", get_events, methods=["GET"]),
     Route("/api/turns/{id}/cancel", cancel, methods=["POST"]),
     Route("/api/turns/{id}/steer", steer, methods=["POST"]),
+    Route("/api/turns/{id}/fork", fork, methods=["POST"]),
     Route("/api/turns/{id}/calls/{call}/decision", decide, methods=["POST"]),
 )
+
+
+def _accepted(taken: MessageAccepted) -> Accepted:
+    return Accepted(turn=taken.turn, conversation_id=taken.conversation, message_id=taken.message_id)
 
 
 def _turn(view: TurnView) -> Turn:

@@ -1,0 +1,67 @@
+"""``trunkline fork TURN@STEP``: a new conversation that asks again from a step of a turn."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline.cli.saying import Saying
+    from trunkline.messages.gateway import ForkTurn
+
+EXAMPLES = """
+trunkline fork last@0 --model openai/gpt-5
+trunkline fork turn_01JD3V9Q8W7X6Y5Z4A3B2C1D0E@2
+trunkline fork last@1 --message "Use the other file." --json
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("place", metavar="last|TURN@STEP")
+@click.option("--model", help="The model to ask; without it the one that the turn asked.")
+@click.option("--message", "content", help="Say this there, after all that was before the step.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object when the turn has ended.")
+@click.option(
+    "--stream/--no-stream", default=None, help="Print text as it comes. Default: on a terminal only."
+)
+def command(place: str, model: str | None, content: str | None, as_json: bool, stream: bool | None) -> int:
+    """Ask again from a STEP of a TURN, in a new conversation.
+
+    The new conversation begins with what the turn had before that step: the conversation until then, and the answers
+    and tool results of the steps before, as they are recorded. None of it is asked or run again, and the turn itself is
+    left as it is. STEP is the number that "trunkline replay TURN" and "trunkline trace TURN" show; 0 asks the turn's
+    own question again. The number after the last one goes on from the end, and needs a --message.
+
+    The answer is printed as by "trunkline say", with the same exit status.
+    """
+    from trunkline.cli.aio import run
+    from trunkline.cli.saying import JsonSaying, Saying
+    from trunkline.messages.gateway import ForkTurn
+
+    turn, at, step = place.rpartition("@")
+    if not at or not turn or not step.isdecimal():
+        raise click.UsageError(f"{place!r} is not TURN@STEP, as in last@0.")
+    streams = sys.stdout.isatty() if stream is None else stream
+    wish = ForkTurn(turn=turn, step=int(step), content=content, model=model)
+    return run(_fork, wish, JsonSaying() if as_json else Saying(stream=streams))
+
+
+async def _fork(wish: "ForkTurn", saying: "Saying") -> int:
+    from msgspec.structs import replace
+
+    from trunkline.cli.last import turn_named
+    from trunkline.cli.logfile import log_to_file
+    from trunkline.cli.say import CHANNEL, listen
+    from trunkline.config import load_config
+    from trunkline.runtime.attach import attached
+    from trunkline.runtime.gateway_client import GatewayClient
+    from trunkline.workers import load_worker
+
+    config = load_config()
+    with log_to_file(config, "fork"):
+        async with attached(config, load_worker, name="fork") as bus:
+            gateway = GatewayClient(bus, CHANNEL)
+            accepted = await gateway.fork(replace(wish, turn=await turn_named(bus, wish.turn)))
+            return await listen(gateway, accepted, saying)

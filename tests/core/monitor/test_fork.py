@@ -1,0 +1,274 @@
+"""A fork: a new conversation that asks again from a step of a turn, with what the turn had until then."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+import trunkline
+from trunkline.abc.models import ModelAdapter
+from trunkline.abc.tools import Proceed, ToolInvocation
+from trunkline.messages.conversation import Message
+from trunkline.messages.gateway import ForkTurn, SendMessage
+from trunkline.messages.tools import ToolOutcome
+from trunkline.messages.turn import ApprovalRequested
+from trunkline.monitor.journal import RAW_JOURNAL
+from trunkline.monitor.replay import replay
+from trunkline.subjects import JOURNAL, SPANS
+from trunkline.testing.platform import Answer, Platform, clean_environ, platform
+from trunkline.testing.scripted_model import ScriptedModel
+from trunkline_bus import RemoteFault
+
+pytestmark = pytest.mark.anyio
+
+
+class World:
+    """A scripted model, a tool whose effect is counted, and a gate that asks a person when told to."""
+
+    stage = "gate"
+
+    def __init__(self) -> None:
+        self.model = ScriptedModel()
+        self.notes: list[str] = []
+        self.asking = False
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [self.model]
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> Sequence[trunkline.Tool]:
+        @trunkline.tool(effect="write")
+        async def note(text: str) -> str:
+            """Note a text."""
+            self.notes.append(text)
+            return f"noted {text}"
+
+        return [note]
+
+    @trunkline.hookimpl
+    def trunkline_tool_middleware(self) -> Sequence[Any]:
+        return [self]
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        if not self.asking or invocation.approved == invocation.call_hash:
+            return await proceed(invocation)
+        return ToolOutcome(
+            call=invocation.context.call,
+            status="approval",
+            call_hash=invocation.call_hash,
+            question="Really?",
+        )
+
+    def running(self, home: Path | None = None) -> Any:
+        return platform(home, plugins=[self], config={"runtime.provider_adapter": self.model.name})
+
+    def heard(self) -> list[tuple[str, str]]:
+        """The conversation that the model was sent last, without its instructions."""
+        return [(m.role, m.content) for m in self.model.requests[-1].messages if m.role != "system"]
+
+
+async def stored(running: Platform, conversation: str) -> tuple[Message, ...]:
+    return (await running.gateway.conversation(conversation, include_tools=True)).messages
+
+
+async def forked(running: Platform, answer: Answer, step: int, **wish: Any) -> Answer:
+    turn = answer.accepted.turn
+    return await running.answer(await running.gateway.fork(ForkTurn(turn=turn, step=step, **wish)))
+
+
+PROGRAM = 'call:note {"text": "one"} ;; say:first ;; call:note {"text": "two"} ;; say:second'
+
+
+async def test_a_fork_asks_again_from_a_step_and_runs_nothing_before_it_twice() -> None:
+    """What was before the turn and in its steps is the fork's history; the tools of those steps are not run, the
+    steps from there on are; the original is as it was; the fork's conversation says where it comes from."""
+    world = World()
+    async with world.running() as running:
+        first = await running.say("say:earlier")
+        conversation = first.accepted.conversation
+        answer = await running.say(PROGRAM, conversation=conversation)
+        await running.say("say:later", conversation=conversation)
+        before = await stored(running, conversation)
+        assert world.notes == ["one", "two"]
+        told = await forked(running, answer, 1)
+        assert world.notes == ["one", "two", "two"], "only what came from step 1 on is done again"
+        assert told.text == "firstsecond" or told.text.endswith("second")
+        assert told.accepted.conversation != conversation
+        assert await stored(running, conversation) == before
+        mine = await stored(running, told.accepted.conversation)
+        assert [m.content for m in mine if m.role == "user"] == ["say:earlier", PROGRAM]
+        assert [m.content for m in mine if m.role == "tool"] == ["noted one", "noted two"]
+        header = json.loads(
+            (running.home.memory / f"blocks/main/conversations/{told.accepted.conversation}.jsonl")
+            .read_text().splitlines()[0]
+        )  # fmt: skip
+        assert header["forked_from"] == {
+            "conversation": conversation,
+            "turn": answer.accepted.turn,
+            "step": 1,
+        }
+        assert (
+            await running.gateway.conversation(told.accepted.conversation)
+        ).summary.forked_from is not None
+
+
+async def test_step_0_asks_the_question_itself_again_without_what_came_later() -> None:
+    """The conversation until the turn, then its message; another model if one is named."""
+    world = World()
+    async with world.running() as running:
+        first = await running.say("say:earlier")
+        answer = await running.say("say:hello", conversation=first.accepted.conversation)
+        await running.say("say:later", conversation=first.accepted.conversation)
+        await forked(running, answer, 0, model=f"{world.model.name}/other")
+        assert world.heard() == [("user", "say:earlier"), ("assistant", "earlier"), ("user", "say:hello")]
+        assert world.model.requests[-1].model == "other"
+        going_on = await running.say(
+            "say:more", conversation=(await forked(running, answer, 0)).accepted.conversation
+        )
+        assert going_on.text == "more" and ("user", "say:later") not in world.heard()
+
+
+async def test_other_words_at_a_step_or_at_the_end() -> None:
+    """They come after what was there; at the end they are what a fork needs."""
+    world = World()
+    async with world.running() as running:
+        answer = await running.say(PROGRAM)
+        await forked(running, answer, 1, content="say:otherwise")
+        assert world.heard()[-2:] == [("tool", "noted one"), ("user", "say:otherwise")]
+        with pytest.raises(RemoteFault, match="say something") as refused:
+            await forked(running, answer, 3)
+        assert refused.value.code == "conflict"
+        assert (await forked(running, answer, 3, content="say:and on")).text == "and on"
+        assert ("assistant", "second") in [(role, text.strip()) for role, text in world.heard()]
+
+
+async def test_a_turn_that_waits_for_a_person_can_be_forked_and_still_waits() -> None:
+    """Its answer is not stored yet; the journal has it."""
+    world = World()
+    world.asking = True
+    async with world.running() as running:
+        first = await running.say("say:earlier")
+        accepted = await running.send(
+            'call:note {"text": "x"} ;; say:done', conversation=first.accepted.conversation
+        )
+        asked = None
+        with anyio.fail_after(20):
+            async for event in running.gateway.watch(accepted.conversation, accepted.turn):
+                if isinstance(event, ApprovalRequested):
+                    asked = event
+                    break
+        assert asked is not None
+        fork = await running.gateway.fork(ForkTurn(turn=accepted.turn, step=0, content="say:instead"))
+        assert (await running.answer(fork)).text == "instead"
+        assert world.heard()[:2] == [("user", "say:earlier"), ("assistant", "earlier")]
+        assert (await running.gateway.turn(accepted.turn)).status == "parked" and world.notes == []
+        await running.gateway.decide(accepted.turn, asked.call.id, asked.call_hash, allow=True)
+        assert (await running.answer(accepted)).text.endswith("done") and world.notes == ["x"]
+
+
+async def test_what_cannot_be_forked_is_refused_with_the_reason() -> None:
+    """An unknown turn, one whose journal is gone, a step that it does not have, a block that takes nothing."""
+    world = World()
+    async with world.running() as running:
+        answer = await running.say("say:hello")
+        for turn, step, code, why in (
+            ("turn_nobody", 0, "not_found", "There is no such turn"),
+            ("../evil *", 0, "not_found", "There is no such turn"),
+            (answer.accepted.turn, 7, "invalid_request", "no step 7: its steps are 0 to 0"),
+            (answer.accepted.turn, -1, "invalid_request", "no step -1"),
+        ):
+            with pytest.raises(RemoteFault, match=why) as refused:
+                await running.gateway.fork(ForkTurn(turn=turn, step=step))
+            assert refused.value.code == code
+        await running.gateway.create_block("garden")
+        other = await running.say("say:there", block="garden")
+        await running.gateway.archive_block("garden")
+        with pytest.raises(RemoteFault, match="garden") as refused:
+            await forked(running, other, 0)
+        assert refused.value.code == "not_found"
+        await running.bus.purge(JOURNAL, turn=answer.accepted.turn)
+        with pytest.raises(RemoteFault, match="There is no such turn"):
+            await forked(running, answer, 0)
+
+
+async def test_a_repeat_is_the_same_fork_and_a_fork_can_be_driven_again() -> None:
+    """The same client id counts once, and is not taken for a message of that id; the fork's own journal replays byte
+    for byte; its trace is linked to the turn's."""
+    world = World()
+    async with world.running() as running:
+        said = await running.gateway.send(SendMessage(content=PROGRAM, client_id="one"))
+        answer = await running.answer(said)
+        wish = ForkTurn(turn=said.turn, step=1, client_id="one")
+        once, twice = await running.gateway.fork(wish), await running.gateway.fork(wish)
+        assert once.turn == twice.turn and once.conversation == twice.conversation != said.conversation
+        await running.answer(once)
+        assert (await running.gateway.fork(wish)).duplicate and world.notes == ["one", "two", "two"]
+        raw = [
+            s.data
+            async for s in running.bus.history(RAW_JOURNAL, turn=once.turn, conversation=once.conversation)
+        ]
+        assert replay(once.turn, raw).same
+        origin = (await running.gateway.turn(answer.accepted.turn)).traceparent
+        trace = (await running.gateway.turn(once.turn)).traceparent
+        assert origin and trace
+        links: list[str] = []
+        with anyio.fail_after(10):
+            while origin.split("-")[1] not in links:
+                spans = [
+                    s
+                    async for batch in running.bus.history(SPANS, trace=trace.split("-")[1])
+                    for s in batch.data.spans
+                ]
+                links = [link for span in spans for link in span.links]
+
+
+async def test_over_http() -> None:
+    """``POST /api/turns/{id}/fork`` takes a step and answers as steering does; behind the door; nonsense is a 4xx."""
+    world = World()
+    async with world.running() as running:
+        answer = await running.say("say:hello")
+        path = f"/api/turns/{answer.accepted.turn}/fork"
+        async with httpx.AsyncClient(base_url=running.url, timeout=20) as stranger:
+            assert (await stranger.post(path, json={"step": 0})).status_code == 401
+        headers = {"authorization": f"Bearer {running.token}"}
+        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as http:
+            taken = await http.post(path, json={"step": 0, "content": "say:again"})
+            assert taken.status_code == 202
+            found = taken.json()
+            assert found["conversation_id"] != answer.accepted.conversation
+            events = await http.get(f"/api/turns/{found['turn']}/events")
+            assert "again" in events.text and "event: done" in events.text
+            for body in ({}, {"step": -1}, {"step": "one"}, {"step": 9}):
+                assert 400 <= (await http.post(path, json=body)).status_code < 500
+            assert (await http.post("/api/turns/turn_nobody/fork", json={"step": 0})).status_code == 404
+
+
+def test_the_command(tmp_path: Path) -> None:
+    """Prints the answer; ``last`` is the last turn; wrong usage and unknown turns say so. The step is the number that
+    replay prints."""
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "trunkline.cli.main", *arguments],
+            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)},
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    assert run("fork", "last").returncode == 2
+    assert "There is no turn yet" in run("fork", "last@0").stderr
+    said = json.loads(run("say", "/tool write_file path=a.md content=x", "--json").stdout)
+    steps = [one["step"] for one in json.loads(run("replay", "last", "--json").stdout)["records"]]
+    assert steps == [0, 0, 1, 1, 1]
+    done = run("fork", f"{said['turn']}@1", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["conversation"] != said["conversation"] and told["tools"] == [] and told["answer"]
+    missing = run("fork", "last@9")
+    assert missing.returncode == 1 and "has no step 9" in missing.stderr
