@@ -18,12 +18,24 @@ from trunkline_bus.streams import stream_of
 
 
 class StreamState(msgspec.Struct, frozen=True, kw_only=True):
-    """How full a stream is. ``bytes`` is what its messages take on the server, ``first`` the oldest one's time."""
+    """How full a stream is. ``bytes`` is what its messages take on the server, ``first`` the oldest one's time.
+
+    ``max_bytes`` and ``max_age`` (seconds) are its limits, None without one; with ``refuses`` a full one takes no more,
+    else the oldest goes.
+    """
 
     name: str
     messages: int
     bytes: int
     first: datetime | None = None
+    max_bytes: int | None = None
+    max_age: float | None = None
+    refuses: bool = False
+
+    @property
+    def full(self) -> float:
+        """How full it is by its size, from 0 to 1; 0 without a limit."""
+        return self.bytes / self.max_bytes if self.max_bytes else 0.0
 
 
 class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,9 +54,17 @@ class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
 
 async def stream_state(bus: Bus, name: str) -> StreamState:
     """How full a stream is. Raises ``StreamError`` kinds."""
-    state = (await api(bus.link, f"STREAM.INFO.{name}"))["state"]
-    first = parse_time(state["first_ts"]) if state["messages"] else None
-    return StreamState(name=name, messages=state["messages"], bytes=state["bytes"], first=first)
+    info = await api(bus.link, f"STREAM.INFO.{name}")
+    state, config = info["state"], info["config"]
+    return StreamState(
+        name=name,
+        messages=state["messages"],
+        bytes=state["bytes"],
+        first=parse_time(state["first_ts"]) if state["messages"] else None,
+        max_bytes=config["max_bytes"] if config.get("max_bytes", -1) > 0 else None,
+        max_age=config["max_age"] / 1e9 if config.get("max_age") else None,
+        refuses=config.get("discard") == "new",
+    )
 
 
 async def consumer_state(bus: Bus, stream: str, name: str) -> ConsumerState:

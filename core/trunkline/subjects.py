@@ -72,6 +72,7 @@ from trunkline.messages.memory import (
 from trunkline.messages.tools import CallTool, CancelCall, EffectRecord, ListTools, ToolCatalogue, ToolReply
 from trunkline.messages.turn import ApprovalDecided, FeedItem, InboxItem, TurnFact, TurnRecord
 from trunkline.messages.workers import SpanBatch, WorkerBeat
+from trunkline.retention import MEGABYTE, Retention
 from trunkline_bus import (
     BucketSpec,
     ConsumerSpec,
@@ -290,7 +291,7 @@ WORKER_BUCKET: BucketSpec[WorkerBeat] = BucketSpec(
     name="workers", payload=WorkerBeat, ttl=4.0, storage="memory"
 )
 EXPORTS = ObjectStoreSpec(name="exports", ttl=3_600.0)
-CLAIMS = ObjectStoreSpec(name="claims", ttl=30 * DAY)
+CLAIMS = ObjectStoreSpec(name="claims")
 
 DEAD_LETTERS = "trunkline.dead.letters"
 """Where messages go that could not be decoded or handled, with the reason."""
@@ -328,67 +329,56 @@ STREAMS = (
             destination=f"trunkline.turn.part.{{{{partition({PARTITIONS},1)}}}}.{{{{wildcard(1)}}}}",
         ),
         duplicate_window=600.0,
+        discard="new",
         description="Accepted messages, until they are answered",
     ),
     StreamSpec(
         name=JOURNAL_STREAM,
         subjects=("trunkline.journal.turn.*.*",),
-        max_age=30 * DAY,
         duplicate_window=600.0,
         description="The journal of every turn",
     ),
     StreamSpec(
         name=EFFECT_STREAM,
         subjects=("trunkline.journal.effect.*",),
-        max_age=30 * DAY,
         duplicate_window=600.0,
         description="The effect ledger",
     ),
     StreamSpec(
         name=FEED_STREAM,
         subjects=("trunkline.feed.turn.*.*",),
-        max_age=3_600.0,
         persist_async=True,
         description="What turns show while they run",
     ),
     StreamSpec(
         name=FACT_STREAM,
         subjects=("trunkline.evt.turn.*.*",),
-        max_age=7 * DAY,
         description="Facts about turns",
     ),
     StreamSpec(
         name=SPAN_STREAM,
         subjects=("trunkline.evt.trace.*.spans",),
-        max_age=7 * DAY,
-        max_bytes=512 * 1024 * 1024,
         persist_async=True,
         description="Finished spans",
     ),
     StreamSpec(
         name=DEAD_STREAM,
         subjects=("trunkline.dead.*",),
-        max_age=30 * DAY,
-        max_bytes=256 * 1024 * 1024,
         description="What could not be decoded or handled",
     ),
 )
-"""What the server keeps. ``topology`` gives them the replicas and ages that are configured."""
+"""What the server keeps. ``topology`` gives them the replicas, ages and sizes that are configured."""
 
 
 def topology(
-    *, replicas: int = 1, journal_days: float = 30.0, feed_hours: float = 1.0, feed: Storage = "file"
+    *, replicas: int = 1, retention: Retention = Retention(), feed: Storage = "file"  # noqa: B008  it is frozen
 ) -> Topology:
     """All that the platform keeps on the server; ``apply()`` brings it there. ``feed`` is where the feed is kept.
 
     What may be asked for again is stored asynchronously, but only in files and without replicas: the server knows no
     both.
     """
-    ages = {
-        JOURNAL_STREAM: journal_days * DAY,
-        EFFECT_STREAM: journal_days * DAY,
-        FEED_STREAM: feed_hours * 3_600.0,
-    }
+    limits = _limits(retention)
     stored: dict[str, Storage] = {FEED_STREAM: feed}
 
     def kept(stream: StreamSpec) -> StreamSpec:
@@ -397,19 +387,36 @@ def topology(
             stream,
             replicas=replicas,
             storage=storage,
-            max_age=ages.get(stream.name, stream.max_age),
+            max_age=limits[stream.name][0],
+            max_bytes=int(limits[stream.name][1] * MEGABYTE),
             persist_async=stream.persist_async and replicas == 1 and storage == "file",
         )
 
+    claims = replace(CLAIMS, ttl=retention.body_days * DAY, max_bytes=int(retention.body_mb * MEGABYTE))
     return Topology(
         streams=tuple(map(kept, STREAMS)),
         consumers=tuple(inbox_consumer(partition) for partition in range(PARTITIONS)),
         buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
-        objects=tuple(replace(store, replicas=replicas) for store in (EXPORTS, CLAIMS)),
+        objects=tuple(replace(store, replicas=replicas) for store in (EXPORTS, claims)),
     )
 
 
-def remote_topology() -> Topology:
+def remote_topology(retention: Retention = Retention()) -> Topology:  # noqa: B008  it is frozen
     """What a remote keeps on its own server: the ledger of its calls, who lives, and what it could not read."""
-    streams = (stream for stream in STREAMS if stream.name in (EFFECT_STREAM, DEAD_STREAM))
-    return Topology(streams=tuple(streams), buckets=(WORKER_BUCKET,), objects=(CLAIMS,))
+    whole = topology(retention=retention)
+    streams = tuple(stream for stream in whole.streams if stream.name in (EFFECT_STREAM, DEAD_STREAM))
+    claims = tuple(store for store in whole.objects if store.name == CLAIMS.name)
+    return Topology(streams=streams, buckets=(WORKER_BUCKET,), objects=claims)
+
+
+def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
+    """Age in seconds and size in megabytes of each stream."""
+    return {
+        INBOX_STREAM: (None, retention.inbox_mb),
+        JOURNAL_STREAM: (retention.journal_days * DAY, retention.journal_mb),
+        EFFECT_STREAM: (retention.journal_days * DAY, retention.effect_mb),
+        FEED_STREAM: (retention.feed_hours * 3_600.0, retention.feed_mb),
+        FACT_STREAM: (retention.fact_days * DAY, retention.fact_mb),
+        SPAN_STREAM: (retention.trace_days * DAY, retention.trace_mb),
+        DEAD_STREAM: (retention.dead_days * DAY, retention.dead_mb),
+    }

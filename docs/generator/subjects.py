@@ -81,7 +81,8 @@ def _streams() -> str:
             code(one.name),
             ", ".join(map(code, one.subjects)),
             "until done" if one.retention == "workqueue" else seconds(one.max_age),
-            f"{one.max_bytes // 1024 // 1024} MiB" if one.max_bytes else "the disk",
+            f"{(one.max_bytes or 0) // 1024 // 1024} MiB; "
+            + ("then refused" if one.discard == "new" else "the oldest goes"),
             "no: it may lose its last moments" if one.persist_async else "yes",
             one.description,
         )
@@ -90,7 +91,7 @@ def _streams() -> str:
     header = ("stream", "subjects", "kept", "at most", "on disk before the ack", "holds")
     note = (
         "With a cluster (`bus.replicas` above 1) every stream is acknowledged by a majority, and none is stored "
-        "asynchronously. `bus.journal_days` and `bus.feed_hours` change how long things are kept."
+        "asynchronously. `[retention]` changes how long things are kept, and how much of them."
     )
     return f"## Streams\n\n{table(header, rows)}\n\n{note}"
 

@@ -42,7 +42,7 @@ async def last_record(bus: Bus, turn: str) -> Stored[RawRecord]:
     if found is None:
         raise TrunklineError(
             f"There is no turn {turn!r} in the journal.",
-            hint='"trunkline say --json" prints the id of its turn. Journals are kept for bus.journal_days.',
+            hint='"trunkline say --json" prints the id of its turn. Journals are kept for retention.journal_days.',
         )
     return found
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from trunkline.config import Config
     from trunkline.messages.workers import WorkerBeat
     from trunkline.runtime.overview import Overview, PartitionState
+    from trunkline_bus.operating import StreamState
 
 EXAMPLES = """
 trunkline top
@@ -147,10 +148,10 @@ def _tables(seen: "Overview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
     holders = {pin: beat.id for beat in seen.workers for pin in beat.pins.values()}
     workers = [_worker(beat, seen.time) for beat in seen.workers] or [("none", *[""] * 5)]
     partitions = [_partition(one, holders) for one in seen.partitions]
-    streams = [(one.name, str(one.messages), _size(one.bytes)) for one in seen.streams]
+    streams = [_stream(one, seen.time) for one in seen.streams]
     yield "WORKERS", ("KIND", "HOST", "PID", "UP", "STATE", "ID"), workers
     yield "INBOX", ("PART", "WAITS", "WITH MONITOR", "CONVERSATIONS", "OLDEST", "MONITOR"), partitions
-    yield "STREAMS", ("NAME", "MESSAGES", "SIZE"), streams
+    yield "STREAMS", ("NAME", "MESSAGES", "SIZE", "AT MOST", "OLDEST", "KEPT FOR"), streams
 
 
 def _worker(beat: "WorkerBeat", now: "datetime") -> tuple[str, ...]:
@@ -172,6 +173,17 @@ def _partition(one: "PartitionState", holders: dict[str, str]) -> tuple[str, ...
     holder = holders.get(one.pin, f"pin {one.pin[:8]}") if one.pin else "nobody yet"
     waits = one.messages - one.held
     return str(one.partition), str(waits), str(one.held), str(one.conversations), oldest, holder
+
+
+def _stream(one: "StreamState", now: "datetime") -> tuple[str, ...]:
+    return (
+        one.name,
+        str(one.messages),
+        _size(one.bytes),
+        _size(one.max_bytes) if one.max_bytes else "-",
+        _span((now - one.first).total_seconds()) if one.first else "-",
+        _span(one.max_age) if one.max_age else "until done",
+    )
 
 
 def _span(seconds: float) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from trunkline.config.secret import Secret
+from trunkline.retention import Retention
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Delay = Annotated[float, msgspec.Meta(ge=0)]
@@ -46,8 +47,6 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
     replicas: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
     sync: Literal["always"] | Seconds = "always"
     feed: Literal["file", "memory"] = "file"
-    journal_days: Annotated[float, msgspec.Meta(gt=0)] = 30.0
-    feed_hours: Annotated[float, msgspec.Meta(gt=0)] = 1.0
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -156,6 +155,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     channels: ChannelsSettings = ChannelsSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     remotes: RemotesSettings = RemotesSettings()
+    retention: Retention = Retention()
     plugins: PluginsSettings = PluginsSettings()
 
 

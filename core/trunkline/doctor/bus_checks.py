@@ -8,11 +8,16 @@ from pathlib import Path
 import anyio
 
 from trunkline.abc.platform import HealthResult
-from trunkline.doctor.finding import Patient, bad, fine
+from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.messages.workers import WorkerBeat
-from trunkline.subjects import WORKER_BUCKET
+from trunkline.retention import MEGABYTE
+from trunkline.subjects import CLAIMS, STREAMS, WORKER_BUCKET
 from trunkline.workers import KINDS
 from trunkline_bus import BusError
+from trunkline_bus.operating import StreamState, stream_state
+
+NEARLY = 0.9
+"""How full a stream is when somebody should look."""
 
 START = 'Start the platform with "trunkline up".'
 
@@ -56,6 +61,31 @@ async def workers_alive(patient: Patient) -> HealthResult | None:
         return fine(f"{len(beats)} workers live, of all five kinds")
     names = ", ".join(missing)
     return bad(f"No worker of the kind {names} lives.", f'{START} Or run one: "trunkline run {missing[0]}".')
+
+
+async def streams_room(patient: Patient) -> HealthResult | None:
+    """streams.room: no stream has come near the size that `[retention]` allows it."""
+    if patient.bus is None:
+        return None
+    names = [*(spec.name for spec in STREAMS), CLAIMS.stream_name]
+    states = [await stream_state(patient.bus, name) for name in names]
+    refusing = [one for one in states if one.refuses and one.full > NEARLY]
+    dropping = [one for one in states if not one.refuses and one.full > NEARLY]
+    if refusing:
+        return bad(
+            f"{_fullness(refusing)}: what does not fit any more is refused.", "Raise it in [retention]."
+        )
+    if dropping:
+        hint = "Raise it in [retention], unless the rest is as old as you need."
+        return odd(f"{_fullness(dropping)}: the oldest goes before its time.", hint)
+    used, most = sum(one.bytes for one in states), sum(one.max_bytes or 0 for one in states)
+    return fine(f"The streams hold {used // MEGABYTE} of at most {most // MEGABYTE} MB")
+
+
+def _fullness(states: list[StreamState]) -> str:
+    return ", ".join(
+        f"{one.name} has {one.bytes // MEGABYTE} of {(one.max_bytes or 0) // MEGABYTE} MB" for one in states
+    )
 
 
 async def living(patient: Patient) -> list[WorkerBeat]:

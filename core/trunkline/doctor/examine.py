@@ -27,6 +27,7 @@ CHECKS: dict[str, Check] = {
     "bus.reachable": bus_checks.bus_reachable,
     "bus.version": bus_checks.bus_version,
     "workers.alive": bus_checks.workers_alive,
+    "streams.room": bus_checks.streams_room,
     "memory.history": data_checks.memory_history,
     "memory.lock": data_checks.memory_lock,
     "memory.settings": data_checks.memory_settings,

@@ -22,7 +22,7 @@ import msgspec
 import trunkline
 from trunkline.config import load_config
 from trunkline.errors import TrunklineError
-from trunkline.runtime.home import Home, make_folder, storage_errors
+from trunkline.runtime.home import RESTORING, Home, make_folder, storage_errors
 from trunkline.runtime.runfile import instance_lock
 
 SCHEMA = 1
@@ -148,7 +148,7 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
     with (
         instance_lock(home),
         storage_errors(home.path),
-        tempfile.TemporaryDirectory(prefix=".restore-", dir=home.path) as scratch,
+        tempfile.TemporaryDirectory(prefix=RESTORING, dir=home.path) as scratch,
     ):
         with _opened(archive) as tar:
             restored = Restored(_label(tar, archive))

@@ -7,6 +7,7 @@
 
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from trunkline.errors import StorageError
 
 if TYPE_CHECKING:
     from trunkline.config import Config
+
+PROBE, RESTORING = ".write-", ".restore-"
+"""What names begin with of files and folders that are there for a moment only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,17 @@ class Home:
         """
         for folder in (self.path, self.memory, self.workspaces, self.cache, self.bus, self.run, self.logs):
             make_folder(folder)
-        probe = self.run / f".write-{os.getpid()}"
+        probe = self.run / f"{PROBE}{os.getpid()}"
         with storage_errors(self.run):
             probe.write_bytes(b"x")
             probe.unlink()
+
+    def sweep(self) -> None:
+        """Remove what processes left here that were killed. Only for who holds the instance's lock."""
+        for folder in self.path.glob(f"{RESTORING}*"):
+            shutil.rmtree(folder, ignore_errors=True)
+        for probe in self.run.glob(f"{PROBE}*"):
+            probe.unlink(missing_ok=True)
 
 
 def make_folder(folder: Path) -> None:

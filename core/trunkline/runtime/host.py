@@ -111,9 +111,7 @@ async def keep_topology(bus: Bus, config: Config, *, remake: Collection[str] = (
     ``remake`` names the streams that may be made anew now, without what they hold, if the server will not change them.
     """
     kept = config.settings.bus
-    wanted = topology(
-        replicas=kept.replicas, journal_days=kept.journal_days, feed_hours=kept.feed_hours, feed=kept.feed
-    )
+    wanted = topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed)
     return await keep(bus, wanted, remake=remake)
 
 

@@ -103,6 +103,7 @@ async def supervised(
         with _phase("runtime config"):
             home.prepare()
             stack.enter_context(instance_lock(home))
+            home.sweep()
         instance = Instance(config, bus_settings(config), home)
         apart = _apart(config, extra, kinds)
         with _phase("bus"):

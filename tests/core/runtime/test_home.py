@@ -20,6 +20,18 @@ def test_folders_are_made_for_their_owner_only(tmp_path: Path) -> None:
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * len(made)
 
 
+def test_what_killed_processes_left_is_swept_away(tmp_path: Path) -> None:
+    """Half a restore and a probe; nothing else."""
+    home = Home.at(tmp_path / "home")
+    home.prepare()
+    (home.path / ".restore-x" / "memory").mkdir(parents=True)
+    (home.run / ".write-1").write_text("x")
+    (home.path / "replaced-20300101T000000").mkdir()
+    home.sweep()
+    assert not (home.path / ".restore-x").exists() and not (home.run / ".write-1").exists()
+    assert (home.path / "replaced-20300101T000000").exists()
+
+
 def test_memory_may_lie_elsewhere(tmp_path: Path) -> None:
     """runtime.memory_root and tools.workspaces are followed; relative ones are below the home."""
     config = config_at(

@@ -16,7 +16,9 @@ class Inbox(trunkline.LetterChannel):
         self.folder.mkdir(parents=True, exist_ok=True)
         while True:
             for file in [file for file in self.folder.glob("*.txt") if file.stat().st_size]:
-                yield trunkline.Letter(f"{file.name} {file.stat().st_mtime_ns}", file.read_text(), origin=file)
+                yield trunkline.Letter(
+                    f"{file.name} {file.stat().st_mtime_ns}", file.read_text(), origin=file
+                )
             await anyio.sleep(0.2)
 
     async def show(self, letter, text, *, done):

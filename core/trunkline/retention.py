@@ -1,0 +1,45 @@
+"""How long things are kept, and how much of them: ``[retention]``. Plain data.
+
+Whatever an installation writes by itself has a bound here or in the list of ``docs/how-to/operate.md``. What people
+made (memory, workspaces, backups) is theirs to delete.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+MEGABYTE = 1024 * 1024
+
+Span = Annotated[float, msgspec.Meta(gt=0)]
+Megabytes = Annotated[float, msgspec.Meta(gt=0)]
+Number = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Retention(msgspec.Struct, frozen=True, kw_only=True):
+    """``[retention]``: ages and sizes (1 MB is 1024 * 1024 bytes) of what the platform writes.
+
+    The oldest goes first, but a full inbox refuses messages and a full store of large bodies refuses those: what was
+    accepted is never dropped to make room.
+    """
+
+    inbox_mb: Megabytes = 256.0
+    journal_days: Span = 30.0
+    journal_mb: Megabytes = 2_048.0
+    effect_mb: Megabytes = 256.0
+    feed_hours: Span = 1.0
+    feed_mb: Megabytes = 256.0
+    fact_days: Span = 7.0
+    fact_mb: Megabytes = 64.0
+    trace_days: Span = 7.0
+    trace_mb: Megabytes = 512.0
+    dead_days: Span = 30.0
+    dead_mb: Megabytes = 256.0
+    body_mb: Megabytes = 1_024.0
+    log_mb: Megabytes = 4.0
+    log_files: Number = 2
+    log_days: Span = 30.0
+
+    @property
+    def body_days(self) -> float:
+        """How long large bodies are kept, in days: as long as anything that may name one."""
+        return max(self.journal_days, self.dead_days)

@@ -1,0 +1,152 @@
+"""What an installation writes by itself has a bound, and the bound holds."""
+
+import json
+import os
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+
+from trunkline.cli.logfile import log_to_file
+from trunkline.config import InvalidConfig, load_config
+from trunkline.doctor.bus_checks import streams_room
+from trunkline.doctor.finding import Patient
+from trunkline.messages.turn import FeedItem, TextDelta, TurnRecord
+from trunkline.messages.workers import SpanBatch, SpanRecord
+from trunkline.retention import MEGABYTE, Retention
+from trunkline.runtime.overview import Lookout
+from trunkline.subjects import CLAIMS, DAY, FEED, JOURNAL, SPANS, STREAMS, topology
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus.operating import StreamState, stream_state
+
+pytestmark = pytest.mark.anyio
+
+PIECE = "x" * 30_000
+SMALL = 0.25
+
+Write = Callable[[Platform, int], Awaitable[object]]
+
+
+async def journal(running: Platform, number: int) -> None:
+    record = TurnRecord(turn=f"turn_{number}", epoch=1, owner=PIECE, entries=())
+    await running.bus.append(JOURNAL, record, conversation="c", turn=f"turn_{number}")
+
+
+async def feed(running: Platform, number: int) -> None:
+    item = FeedItem(turn="t", epoch=1, index=number, event=TextDelta(step=0, offset=0, text=PIECE))
+    await running.bus.append(FEED, item, conversation="c", turn=f"turn_{number}")
+
+
+async def spans(running: Platform, number: int) -> None:
+    span = SpanRecord(trace_id="t", span_id="s", name=PIECE, kind="server", service="s", start=1, end=2)
+    await running.bus.append(SPANS, SpanBatch(spans=(span,)), trace=f"trace{number}")
+
+
+@pytest.mark.parametrize(
+    ("stream", "setting", "write"),
+    [("JOURNAL", "journal_mb", journal), ("FEED", "feed_mb", feed), ("SPANS", "trace_mb", spans)],
+)
+async def test_a_stream_never_grows_above_its_size(stream: str, setting: str, write: Write) -> None:
+    """Written far beyond it, it holds the newest and forgets the oldest; doctor and top say how full it is."""
+    async with platform(config={f"retention.{setting}": SMALL}, workers=("memory",)) as running:
+        for number in range(30):
+            await write(running, number)
+            assert (await stream_state(running.bus, stream)).bytes <= SMALL * MEGABYTE
+        state = await stream_state(running.bus, stream)
+        assert 0 < state.messages < 30 and state.full > 0.5
+        seen = {one.name: one for one in (await Lookout(running.bus).look()).streams}
+        assert seen[stream].max_bytes == SMALL * MEGABYTE and seen[stream].max_age
+        patient = Patient(running.config, running.home, False, None, bus=running.bus)  # type: ignore[arg-type]
+        found = await streams_room(patient)
+        assert found is not None
+        assert (found.status, stream in found.summary) == (
+            ("warning", True) if state.full > 0.9 else ("ok", False)
+        )
+
+
+async def test_a_full_inbox_refuses_and_drops_nothing() -> None:
+    """Nobody answers, so accepted messages stay; the next one is refused with a code, and taken when there is room."""
+    async with platform(
+        config={"retention.inbox_mb": SMALL}, workers=("gateway", "memory", "tools")
+    ) as running:
+        headers = {"authorization": f"Bearer {running.token}"}
+        accepted, refused = 0, None
+        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as http:
+            for _ in range(30):
+                body = {"model": "main", "messages": [{"role": "user", "content": PIECE}], "stream": False}
+                with anyio.move_on_after(0.4):
+                    answer = await http.post("/v1/chat/completions", json=body)
+                    refused = answer
+                    break
+                accepted += 1
+        assert refused is not None and refused.status_code in (500, 503, 507), refused
+        assert "storage" in refused.text and PIECE not in refused.text
+        state = await stream_state(running.bus, "INBOX")
+        assert state.messages == accepted > 2 and state.refuses and state.bytes <= SMALL * MEGABYTE
+
+
+async def test_another_limit_counts_from_the_next_start(tmp_path: Path) -> None:
+    """The stream is changed, and what is above goes; a larger one again loses nothing more."""
+    async with platform(tmp_path, workers=("memory",)) as running:
+        for number in range(20):
+            await journal(running, number)
+    async with platform(tmp_path, config={"retention.journal_mb": SMALL}, workers=("memory",)) as running:
+        state = await stream_state(running.bus, "JOURNAL")
+        assert state.bytes <= SMALL * MEGABYTE and 0 < state.messages < 20
+    settings = {"retention.journal_mb": 50, "retention.journal_days": 2}
+    async with platform(tmp_path, config=settings, workers=("memory",)) as running:
+        after = await stream_state(running.bus, "JOURNAL")
+        assert after.messages == state.messages and after.max_age == 2 * DAY
+
+
+def test_every_stream_and_store_has_a_size() -> None:
+    """Nothing that the server keeps on disk is without a bound; what a journal or dead letter names outlives both."""
+    kept = topology(retention=Retention(journal_days=90, dead_days=120))
+    assert all(stream.max_bytes for stream in kept.streams)
+    assert {stream.name for stream in kept.streams if stream.max_age is None} == {"INBOX"}
+    claims = next(store for store in kept.objects if store.name == CLAIMS.name)
+    assert claims.max_bytes and claims.ttl == 120 * DAY
+    assert all(store.ttl for store in kept.objects)
+    assert all(bucket.ttl and bucket.storage == "memory" for bucket in kept.buckets)
+    assert len(kept.streams) == len(STREAMS)
+
+
+@pytest.mark.parametrize("setting", ["journal_mb", "journal_days", "log_files", "log_mb"])
+def test_no_limit_can_be_nothing(setting: str, tmp_path: Path) -> None:
+    """A zero would keep nothing at all, or everything."""
+    with pytest.raises(InvalidConfig, match=setting):
+        load_config(tmp_path, flags={f"retention.{setting}": 0}, environ={})
+
+
+def test_log_files_are_bounded_and_old_ones_go(tmp_path: Path) -> None:
+    """A log never takes more than its files may; one that nobody writes any more is removed, others are not touched."""
+    import logging
+
+    config = load_config(tmp_path, flags={"retention.log_mb": 0.05, "retention.log_files": 2}, environ={})
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    for name, age in (("gone.log", 31), ("gone.log.1", 31), ("fresh.log", 29), ("notes.txt", 400)):
+        (logs / name).write_text("old")
+        moment = time.time() - age * 86_400
+        os.utime(logs / name, (moment, moment))
+    with log_to_file(config, "say"):
+        for _ in range(100):
+            logging.getLogger("test").info(PIECE[:10_000])
+    assert {path.name for path in logs.iterdir()} == {
+        "say.log",
+        "say.log.1",
+        "say.log.2",
+        "fresh.log",
+        "notes.txt",
+    }
+    assert all(path.stat().st_size <= 0.05 * MEGABYTE for path in logs.glob("say.log*"))
+    assert json.loads((logs / "say.log").read_text().splitlines()[-1])["logger"] == "test"
+
+
+def test_how_full_a_stream_is() -> None:
+    """By its size; one without a limit is never full."""
+    assert StreamState(name="s", messages=1, bytes=50, max_bytes=100).full == 0.5
+    assert StreamState(name="s", messages=1, bytes=50).full == 0
