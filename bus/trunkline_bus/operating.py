@@ -21,7 +21,7 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
     """How full a stream is. ``bytes`` is what its messages take on the server, ``first`` the oldest one's time.
 
     ``max_bytes`` and ``max_age`` (seconds) are its limits, None without one; with ``refuses`` a full one takes no more,
-    else the oldest goes.
+    else the oldest goes. ``metadata`` is what programs and the server noted with it.
     """
 
     name: str
@@ -31,6 +31,7 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
     max_bytes: int | None = None
     max_age: float | None = None
     refuses: bool = False
+    metadata: dict[str, str] = {}
 
     @property
     def full(self) -> float:
@@ -64,6 +65,7 @@ async def stream_state(bus: Bus, name: str) -> StreamState:
         max_bytes=config["max_bytes"] if config.get("max_bytes", -1) > 0 else None,
         max_age=config["max_age"] / 1e9 if config.get("max_age") else None,
         refuses=config.get("discard") == "new",
+        metadata=config.get("metadata") or {},
     )
 
 

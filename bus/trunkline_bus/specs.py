@@ -23,6 +23,7 @@ class Transform(msgspec.Struct, frozen=True):
 class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A JetStream stream. Times in seconds; None means no limit.
 
+    ``metadata`` is noted with the stream; what others noted there stays.
     ``persist_async`` acknowledges before the disk has it: only for what may be asked for again.
     """
 
@@ -48,6 +49,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     allow_counter: bool = False
     delete_marker_ttl: float | None = None
     deny_delete: bool = False
+    metadata: dict[str, str] = {}
 
     def config(self) -> dict[str, Any]:
         """The settings as the JetStream API names them."""
@@ -76,6 +78,8 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
         }
         if self.transform is not None:
             config["subject_transform"] = {"src": self.transform.source, "dest": self.transform.destination}
+        if self.metadata:
+            config["metadata"] = self.metadata
         if self.persist_async:
             config["persist_mode"] = "async"
         return config

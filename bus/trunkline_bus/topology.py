@@ -70,10 +70,12 @@ async def apply_one(link: Link, spec: StreamSpec | ConsumerSpec) -> Change | Non
 
 
 async def _update(link: Link, target: "_Stream | _Consumer", existing: Mapping[str, Any]) -> Change | None:
-    differing = tuple(name for name, value in target.config.items() if not _same(value, existing.get(name)))
+    noted = existing.get("metadata") or {}
+    wanted = {**target.config, "metadata": {**noted, **target.config.get("metadata", {})}}
+    differing = tuple(name for name, value in wanted.items() if not _same(value, existing.get(name)))
     if not differing:
         return None
-    reply = await link.api(target.update, target.body({**existing, **target.config}, "update"))
+    reply = await link.api(target.update, target.body({**existing, **wanted}, "update"))
     if "error" in reply:
         raise _refused(target, reply["error"], differing)
     return Change(target.kind, target.name, "updated", differing)
@@ -107,7 +109,7 @@ def _refused(target: "_Stream | _Consumer", error: dict[str, Any], differing: tu
 
 def _same(wanted: Any, existing: Any) -> bool:
     """Whether the server's value is the wanted one; servers leave out what is empty, and -1 and 0 mean no limit."""
-    return wanted == existing or (existing in (None, 0, -1) and wanted in (None, "", 0, -1, False))
+    return wanted == existing or (existing in (None, 0, -1) and wanted in (None, "", 0, -1, False, {}))
 
 
 class _Stream:

@@ -53,6 +53,7 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
     from trunkline.config import load_config
     from trunkline.runtime.home import Home
     from trunkline.runtime.host import HostSettings, host
+    from trunkline.runtime.migration import migrate
     from trunkline.runtime.signals import patience_of, stop_on_signals
     from trunkline.runtime.streams import keep_streams
     from trunkline.runtime.watchdog import watched
@@ -63,7 +64,9 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
         return await _run_plugin(config, name, log_format)
     hosted = keep_streams if kind == "streams" else partial(host, load_worker(kind))
     settings = HostSettings(config, _bus(config))
-    Home.of(config).prepare()
+    home = Home.of(config)
+    home.prepare()
+    migrate(home)
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:

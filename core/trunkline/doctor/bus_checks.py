@@ -11,6 +11,7 @@ from trunkline.abc.platform import HealthResult
 from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.messages.workers import WorkerBeat
 from trunkline.retention import MEGABYTE
+from trunkline.runtime.bus_form import BUS_FORM, bus_form
 from trunkline.subjects import CLAIMS, STREAMS, WORKER_BUCKET
 from trunkline.workers import KINDS
 from trunkline_bus import BusError
@@ -61,6 +62,25 @@ async def workers_alive(patient: Patient) -> HealthResult | None:
         return fine(f"{len(beats)} workers live, of all five kinds")
     names = ", ".join(missing)
     return bad(f"No worker of the kind {names} lives.", f'{START} Or run one: "trunkline run {missing[0]}".')
+
+
+async def streams_form(patient: Patient) -> HealthResult | None:
+    """streams.form: what lies on the bus is of a form that this version knows."""
+    found = await bus_form(patient.bus) if patient.bus is not None else None
+    if found is None:
+        return None
+    form, version = found
+    if form > BUS_FORM:
+        return bad(
+            f"The streams are of form {form}, written by Trunkline {version!r}; this one knows up to {BUS_FORM}.",
+            "Update Trunkline on this machine.",
+        )
+    if form < BUS_FORM:
+        return odd(
+            f"The streams are of form {form}, and this version writes {BUS_FORM}.",
+            "They are brought forward when whoever makes the streams is started again.",
+        )
+    return fine(f"The streams are of form {form}")
 
 
 async def streams_room(patient: Patient) -> HealthResult | None:

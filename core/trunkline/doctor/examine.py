@@ -23,10 +23,12 @@ log = logging.getLogger(__name__)
 CHECKS: dict[str, Check] = {
     "home.writable": host_checks.home_writable,
     "home.permissions": host_checks.home_permissions,
+    "home.form": host_checks.home_form,
     "disk.space": host_checks.disk_space,
     "bus.reachable": bus_checks.bus_reachable,
     "bus.version": bus_checks.bus_version,
     "workers.alive": bus_checks.workers_alive,
+    "streams.form": bus_checks.streams_form,
     "streams.room": bus_checks.streams_room,
     "memory.history": data_checks.memory_history,
     "memory.lock": data_checks.memory_lock,

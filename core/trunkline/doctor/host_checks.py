@@ -8,6 +8,8 @@ from pathlib import Path
 
 from trunkline.abc.platform import HealthResult
 from trunkline.doctor.finding import Patient, bad, fine, odd
+from trunkline.errors import StorageError
+from trunkline.runtime.form import FORM, read_mark, refuse_newer
 
 OLDEST_PYTHON = (3, 11)
 MIB = 1024 * 1024
@@ -31,6 +33,20 @@ async def home_writable(patient: Patient) -> HealthResult:
         if not os.access(there, os.W_OK | os.X_OK) or os.statvfs(there).f_flag & os.ST_RDONLY:
             return bad(f"{there} cannot be written.", "Make it writable for you, or set TRUNKLINE_HOME.")
     return fine(f"{patient.home.path} can be written")
+
+
+async def home_form(patient: Patient) -> HealthResult:
+    """home.form: this version knows the form in which the home is written."""
+    try:
+        refuse_newer(patient.home.path)
+        mark = read_mark(patient.home.path)
+    except StorageError as error:
+        return bad(error.sentence, error.hint)
+    if mark is None:
+        return fine("The home is begun on the first start")
+    if mark.form < FORM:
+        return fine(f"The home is of form {mark.form}; the next start brings it to {FORM}")
+    return fine(f"The home is of form {mark.form}")
 
 
 async def home_permissions(patient: Patient) -> HealthResult | None:

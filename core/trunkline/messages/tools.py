@@ -116,7 +116,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     call_hash: str = ""
     question: str = ""
     repeated: bool = False
-    effect: Effect | msgspec.UnsetType = msgspec.UNSET
+    effect: Effect | None = None
 
 
 ToolReply = ToolProgress | ToolOutcome

@@ -48,7 +48,7 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     max_tokens: int | None = None
     temperature: float | None = None
     traceparent: str | None = None
-    fork: Fork | msgspec.UnsetType = msgspec.UNSET
+    fork: Fork | None = None
 
 
 class TurnSteered(Payload, frozen=True, kw_only=True, tag="turn.steered.v1"):

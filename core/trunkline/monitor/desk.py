@@ -6,7 +6,6 @@ from typing import Literal
 
 import anyio
 from anyio.abc import TaskGroup
-from msgspec import UNSET
 from opentelemetry import trace
 
 from trunkline.abc.context import TurnInfo, TurnMiddleware
@@ -224,7 +223,7 @@ class TurnDesk:
 
     async def _run(self, run: Run) -> None:
         request = run.request
-        if run.turn.phase is Phase.NEW and request.fork is not UNSET:
+        if run.turn.phase is Phase.NEW and request.fork is not None:
             request = await with_transcript(self._bus, request, request.fork)
         briefing = await self._briefer.brief(request, run.known)
         choice = self._choose(briefing)

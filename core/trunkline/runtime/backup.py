@@ -22,6 +22,7 @@ import msgspec
 import trunkline
 from trunkline.config import load_config
 from trunkline.errors import TrunklineError
+from trunkline.runtime.form import FORM, read_mark, refuse_newer, write_mark
 from trunkline.runtime.home import RESTORING, Home, make_folder, storage_errors
 from trunkline.runtime.runfile import instance_lock
 
@@ -43,6 +44,8 @@ class Label(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     created: datetime
     holds: tuple[str, ...]
+    form: int = 0
+    """The form of the home it was made of (``form.py``); 0 when it was made before there was one."""
 
 
 @dataclass(slots=True)
@@ -70,7 +73,13 @@ def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: 
     holds += [SETTINGS] if home.config_file.is_file() else []
     holds += [TOKEN] if token and home.token_file.is_file() else []
     holds += [BUS] if bus else []
-    label = Label(schema=SCHEMA, version=trunkline.__version__, created=datetime.now(UTC), holds=tuple(holds))
+    label = Label(
+        schema=SCHEMA,
+        version=trunkline.__version__,
+        created=datetime.now(UTC),
+        holds=tuple(holds),
+        form=_form(home),
+    )
     part = target.with_name(f".{target.name}.part")
     with storage_errors(target):
         try:
@@ -88,6 +97,11 @@ def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: 
         finally:
             part.unlink(missing_ok=True)
     return label
+
+
+def _form(home: Home) -> int:
+    mark = read_mark(home.path)
+    return mark.form if mark is not None else FORM
 
 
 @contextmanager
@@ -138,11 +152,13 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
 
     Raises:
         AlreadyRunning: the platform runs on the home.
+        NewerForm: a newer version wrote the home.
         ConfigError: this version does not know the archive's settings.
         TrunklineError: the archive is no backup, damaged, or of a newer version; or the home is not empty.
         StorageError: something cannot be written.
     """
     read_label(archive)
+    refuse_newer(home.path)
     for folder in (home.path, home.run):
         make_folder(folder)
     with (
@@ -158,6 +174,7 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
         for part, place in places.items():
             make_folder(place.parent)
             shutil.move(Path(scratch) / part, place)
+        write_mark(home.path, restored.label.form)
     return restored
 
 
@@ -184,10 +201,10 @@ def _label(tar: tarfile.TarFile, archive: Path) -> Label:
             f"{archive} is not a backup of Trunkline.",
             hint='"trunkline backup" makes them. What "trunkline memory export" wrote is unpacked with tar.',
         ) from error
-    if label.schema > SCHEMA:
+    if label.schema > SCHEMA or label.form > FORM:
         raise TrunklineError(
-            f"{archive} was made by Trunkline {label.version!r}, which is newer (form {label.schema}; this one, "
-            f"{trunkline.__version__}, knows up to {SCHEMA}).",
+            f"{archive} was made by Trunkline {label.version!r}, which is newer (form {label.schema} of a home of form "
+            f"{label.form}; this one, {trunkline.__version__}, knows up to {SCHEMA} and {FORM}).",
             hint="Update Trunkline, then restore. Nothing was changed.",
         )
     return label

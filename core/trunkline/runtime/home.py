@@ -2,7 +2,7 @@
 
 ::
 
-    trunkline.toml  memory/  workspaces/<block>/  cache/  bus/  run/  token  logs/
+    trunkline.toml  form.json  memory/  workspaces/<block>/  cache/  bus/  run/  token  logs/
 """
 
 import errno
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trunkline.errors import StorageError
+from trunkline.runtime.form import refuse_newer
 
 if TYPE_CHECKING:
     from trunkline.config import Config
@@ -90,8 +91,10 @@ class Home:
         """Make the folders, readable by the owner only, and try a write.
 
         Raises:
+            NewerForm: a newer version wrote the home; nothing was changed.
             StorageError: a folder cannot be made or written; what was there before is untouched.
         """
+        refuse_newer(self.path)
         for folder in (self.path, self.memory, self.workspaces, self.cache, self.bus, self.run, self.logs):
             make_folder(folder)
         probe = self.run / f"{PROBE}{os.getpid()}"

@@ -17,10 +17,12 @@ from trunkline.config import Config
 from trunkline.errors import TrunklineError
 from trunkline.messages.workers import WorkerBeat, WorkerKind
 from trunkline.plugins import Plugins
+from trunkline.runtime.bus_form import marked, migrate_bus
 from trunkline.runtime.connecting import own_inbox
+from trunkline.runtime.form import NewerForm
 from trunkline.runtime.home import Home
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.subjects import WORKER_BUCKET, topology
+from trunkline.subjects import JOURNAL_STREAM, WORKER_BUCKET, topology
 from trunkline.telemetry.collector import wanted
 from trunkline_bus import Bus, BusError, BusSettings, Topology, apply, connect, new_id, service
 from trunkline_bus.tasks import background_tasks
@@ -106,25 +108,30 @@ async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[Wo
 
 async def keep_topology(bus: Bus, config: Config, *, remake: Collection[str] = ()) -> Callable[[], None]:
     """Bring streams, consumers and buckets to the server, now and after each reconnect (a server that restarted
-    has lost what it kept in memory). Returns the undo.
+    has lost what it kept in memory). Returns the undo. Raises BusError, and NewerForm when a newer version did.
 
     ``remake`` names the streams that may be made anew now, without what they hold, if the server will not change them.
     """
     kept = config.settings.bus
     wanted = topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed)
-    return await keep(bus, wanted, remake=remake)
+    return await keep(bus, marked(wanted), remake=remake)
 
 
 async def keep(bus: Bus, wanted: Topology, *, remake: Collection[str] = ()) -> Callable[[], None]:
     """``keep_topology`` for any topology."""
 
+    async def bring(remake: Collection[str] = ()) -> None:
+        if any(stream.name == JOURNAL_STREAM for stream in wanted.streams):
+            await migrate_bus(bus)
+        await apply(bus, wanted, remake=remake)
+
     async def again() -> None:
         try:
-            await apply(bus, wanted)
-        except BusError as error:
+            await bring()
+        except (BusError, NewerForm) as error:
             log.warning("streams could not be brought to the server after a reconnect: %s", error)
 
-    await apply(bus, wanted, remake=remake)
+    await bring(remake)
     return bus.on_reconnect(again)
 
 

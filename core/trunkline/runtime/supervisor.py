@@ -25,6 +25,7 @@ from trunkline.runtime.children import Child, children, keep_child
 from trunkline.runtime.connecting import bus_settings, server_settings
 from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
+from trunkline.runtime.migration import migrate
 from trunkline.runtime.preferences import check_preferences
 from trunkline.runtime.runfile import AlreadyRunning, RunFile, instance_lock, remove_run_file, write_run_file
 from trunkline.runtime.worker import Worker
@@ -104,6 +105,7 @@ async def supervised(
             home.prepare()
             stack.enter_context(instance_lock(home))
             home.sweep()
+            migrate(home)
         instance = Instance(config, bus_settings(config), home)
         apart = _apart(config, extra, kinds)
         with _phase("bus"):

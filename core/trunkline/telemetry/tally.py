@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from msgspec import UNSET
-
 from trunkline.messages.turn import (
     ApprovalAsked,
     ApprovalRecorded,
@@ -89,7 +87,7 @@ class Tally:
             case ModelCallFailed():
                 self._took(turn, time, error=entry.code.value)
             case ToolFinished(outcome=outcome):
-                effect = UNKNOWN if outcome.effect is UNSET else outcome.effect
+                effect = outcome.effect or UNKNOWN
                 self._add(names.TOOL_CALLS, effect=effect, status=outcome.status)
             case ApprovalAsked():
                 self._add(names.APPROVALS_ASKED)

@@ -3,7 +3,6 @@
 import json
 from time import perf_counter
 
-from msgspec import UNSET
 from opentelemetry import trace
 from opentelemetry.trace import Status, StatusCode
 
@@ -50,7 +49,7 @@ def _measured(outcome: ToolOutcome) -> dict[str, str]:
     """No tool's name: an MCP server may bring any number of them."""
     return {
         names.GEN_AI_OPERATION: names.EXECUTE_TOOL,
-        names.EFFECT: "" if outcome.effect is UNSET else outcome.effect,
+        names.EFFECT: outcome.effect or "",
         names.ERROR_TYPE: f"tool_{outcome.status}" if outcome.status in ("error", "unknown") else "",
     }
 
