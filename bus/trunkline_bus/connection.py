@@ -50,7 +50,10 @@ class Bus:
         self.group = group
         codec = Codec()
         bucket = ObjectStoreSpec(
-            name=settings.claims, ttl=settings.claim_ttl, replicas=settings.claim_replicas
+            name=settings.claims,
+            ttl=settings.claim_ttl,
+            max_bytes=settings.claim_bytes,
+            replicas=settings.claim_replicas,
         )
         store = ObjectStore(link, bucket)
         claims = Claims(store, min(settings.claim_threshold, link.max_payload - 4096))

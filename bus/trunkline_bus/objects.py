@@ -41,9 +41,11 @@ class ObjectStore:
         self._ensured = False
 
     async def ensure(self) -> None:
-        """Create the bucket when it is missing. Raises ``TopologyConflict``, ``StreamError`` kinds."""
+        """Create the bucket when it is missing; one that is there keeps its settings. Raises ``StreamError`` kinds."""
         if not self._ensured:
-            await apply_one(self._link, self.spec.stream())
+            reply = await self._link.api(f"STREAM.INFO.{self.spec.stream_name}")
+            if "error" in reply:
+                await apply_one(self._link, self.spec.stream())
             self._ensured = True
 
     async def put(self, name: str, data: bytes) -> ObjectInfo:

@@ -14,7 +14,8 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``url`` may name several servers, separated by commas. ``name`` fills ``Envelope.source``. ``inbox_prefix`` is
     the first part of reply subjects, so that an account can grant it per worker. ``dead_letters`` is a subject
     template with the key ``reason``. ``claims`` is the object bucket of payloads above ``claim_threshold`` bytes,
-    kept for ``claim_ttl`` seconds (None: for ever) on ``claim_replicas`` servers. Waits and timeouts are in seconds.
+    kept for ``claim_ttl`` seconds (None: for ever), at most ``claim_bytes`` of them, on ``claim_replicas`` servers;
+    these count when the bucket has to be made. Waits and timeouts are in seconds.
     """
 
     url: str = "nats://127.0.0.1:4222"
@@ -27,6 +28,7 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     claims: str = "trunkline-claims"
     claim_threshold: int = 128 * 1024
     claim_ttl: float | None = 30 * 86400.0
+    claim_bytes: int | None = None
     claim_replicas: int = 1
     connect_timeout: float = 5.0
     min_reconnect_wait: float = 0.05

@@ -371,7 +371,10 @@ STREAMS = (
 
 
 def topology(
-    *, replicas: int = 1, retention: Retention = Retention(), feed: Storage = "file"  # noqa: B008  it is frozen
+    *,
+    replicas: int = 1,
+    retention: Retention = Retention(),
+    feed: Storage = "file",  # noqa: B008  it is frozen
 ) -> Topology:
     """All that the platform keeps on the server; ``apply()`` brings it there. ``feed`` is where the feed is kept.
 
@@ -392,12 +395,11 @@ def topology(
             persist_async=stream.persist_async and replicas == 1 and storage == "file",
         )
 
-    claims = replace(CLAIMS, ttl=retention.body_days * DAY, max_bytes=int(retention.body_mb * MEGABYTE))
     return Topology(
         streams=tuple(map(kept, STREAMS)),
         consumers=tuple(inbox_consumer(partition) for partition in range(PARTITIONS)),
         buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
-        objects=tuple(replace(store, replicas=replicas) for store in (EXPORTS, claims)),
+        objects=tuple(replace(store, replicas=replicas) for store in (EXPORTS, claims_store(retention))),
     )
 
 
@@ -407,6 +409,11 @@ def remote_topology(retention: Retention = Retention()) -> Topology:  # noqa: B0
     streams = tuple(stream for stream in whole.streams if stream.name in (EFFECT_STREAM, DEAD_STREAM))
     claims = tuple(store for store in whole.objects if store.name == CLAIMS.name)
     return Topology(streams=streams, buckets=(WORKER_BUCKET,), objects=claims)
+
+
+def claims_store(retention: Retention) -> ObjectStoreSpec:
+    """Where bodies lie that are too large for a message, for as long as anything may name one."""
+    return replace(CLAIMS, ttl=retention.body_days * DAY, max_bytes=int(retention.body_mb * MEGABYTE))
 
 
 def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:

@@ -55,6 +55,7 @@ MEANING = {
     "bus.feed": "where the feed is kept: `file` (a crash may lose its end) or `memory` (a restart loses it)",
     "gateway.host": "the address to listen on; anything but 127.0.0.1 opens the gateway to the network",
     "gateway.port": "the port; 0 takes any free one",
+    "gateway.hosts": "further names that people reach the gateway by, such as a reverse proxy's; others are refused",
     "gateway.max_content": "how large a message may be",
     "gateway.head_timeout": "how long the head of a request may take to come; then the connection is closed",
     "gateway.body_timeout": "how long the body of a request may take to come",

@@ -15,8 +15,17 @@ from trunkline.testing.platform import platform
 pytestmark = pytest.mark.anyio
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "docs/examples").glob("trunkline-*"))
-REPLIES = "import sys; asked = sys.stdin.read(); print(f'I was told {asked.count(chr(117) + \"ser:\")} things.')"
-PROSE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+REPLIES = (
+    "import sys; asked = sys.stdin.read(); print(f'I was told {asked.count(chr(117) + \"ser:\")} things.')"
+)
+PROSE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)

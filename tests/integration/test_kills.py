@@ -17,6 +17,7 @@ import pytest
 
 from trunkline.messages.gateway import ConversationView, MessageAccepted
 from trunkline.messages.turn import (
+    CancelRecorded,
     FeedEvent,
     Finished,
     JournalEntry,
@@ -24,6 +25,7 @@ from trunkline.messages.turn import (
     ModelCallPlanned,
     Resumed,
     Started,
+    Steered,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -31,7 +33,9 @@ from trunkline.messages.turn import (
     ToolPlanned,
     TurnEnded,
 )
-from trunkline.subjects import EFFECT, INBOX, JOURNAL, SPANS
+from trunkline.monitor.journal import RAW_JOURNAL
+from trunkline.monitor.replay import replay
+from trunkline.subjects import EFFECT, FEED, INBOX, JOURNAL, SPANS
 from trunkline.testing.platform import text_of
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
@@ -329,3 +333,35 @@ async def test_the_ledger_holds_each_write_once(provider: str, tmp_path: Path) -
         assert sorted(results) == ["moved 1", "moved 2", "moved 3"]
         records = [s.data async for s in running.bus.history(EFFECT, after=0)]
         assert len(records) == 6
+
+
+async def test_turns_that_were_killed_steered_or_ended_can_be_driven_again(
+    provider: str, tmp_path: Path
+) -> None:
+    """Of a turn whose monitor was killed, one that was steered and one that was ended in the middle of its text, the
+    journal comes out again byte for byte, and the stored feed says the same."""
+    async with processes(provider, tmp_path) as running:
+        look = f'call:look {{"file": "{tmp_path / "looks"}"}}'
+        killed = Watcher(running, await running.send(f"{look} ;; slow:20:50"))
+        await killed.until(lambda w: "word-5" in w.text, lambda: kill_and_restart(running, "monitor"))
+
+        steered = Watcher(running, await running.send("slow:15:50"))
+
+        async def steer() -> None:
+            await running.send(
+                "say:more", conversation=steered.accepted.conversation, steer=steered.accepted.turn
+            )
+
+        await steered.until(lambda w: "word-3" in w.text, steer)
+        ended = Watcher(running, await running.send(f"{look} ;; slow:200:50"))
+        await ended.until(lambda w: "word-3" in w.text, lambda: running.gateway.cancel(ended.accepted.turn))
+        for watcher, kind in ((killed, Resumed), (steered, Steered), (ended, CancelRecorded)):
+            entries = await journal_of(running, watcher.accepted)
+            assert any(isinstance(entry, kind) for entry in entries), kind
+            keys = {"conversation": watcher.accepted.conversation, "turn": watcher.accepted.turn}
+            raw = [stored.data async for stored in running.bus.history(RAW_JOURNAL, **keys)]
+            feed = [stored.data async for stored in running.bus.history(FEED, **keys)]
+            done = replay(watcher.accepted.turn, raw, feed)
+            assert [record.problem for record in done.records if not record.same] == [], kind
+            assert (done.end_same, done.told_same, done.feed_same) == (True, True, True), kind
+            assert done.text == watcher.text

@@ -52,6 +52,12 @@ def _show(error: BaseException) -> int:
     return error.exit_status if isinstance(error, TrunklineError) else FAILED
 
 
+HINTS = {
+    "too_large": 'A message may have gateway.max_content bytes; "trunkline config" shows how many that are.'
+}
+"""What to do about a refusal whose sentence is fixed."""
+
+
 def explained(error: BaseException) -> tuple[str, str]:
     """A sentence and a hint for an error."""
     from trunkline.errors import TrunklineError
@@ -60,7 +66,7 @@ def explained(error: BaseException) -> tuple[str, str]:
     if isinstance(error, TrunklineError):
         return error.sentence, error.hint
     if isinstance(error, RemoteFault):
-        return error.message, ""
+        return error.message, HINTS.get(error.code, "")
     if isinstance(error, NoResponders):
         return (
             f"No worker answers: {error}.",

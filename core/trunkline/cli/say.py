@@ -23,7 +23,7 @@ CHANNEL = "cli"
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.argument("text")
+@click.argument("text", required=False)
 @click.option("--block", help="The block in which a new conversation begins.")
 @click.option("--conversation", help='A conversation to go on with; "last" is the one answered last.')
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when the turn has ended.")
@@ -31,7 +31,7 @@ CHANNEL = "cli"
     "--stream/--no-stream", default=None, help="Print text as it comes. Default: on a terminal only."
 )
 def command(
-    text: str, block: str | None, conversation: str | None, as_json: bool, stream: bool | None
+    text: str | None, block: str | None, conversation: str | None, as_json: bool, stream: bool | None
 ) -> int:
     """Say one thing and print the answer. TEXT "-" reads standard input.
 
@@ -44,6 +44,9 @@ def command(
     from trunkline.messages.gateway import SendMessage
     from trunkline_bus import new_id
 
+    if text is None:
+        hint = " What is piped in is read with: trunkline say -" if not sys.stdin.isatty() else ""
+        raise click.UsageError(f"Missing argument 'TEXT'.{hint}")
     content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == "-" else text
     if not content.strip():
         raise click.UsageError("There is nothing to say: TEXT is empty.")

@@ -16,6 +16,7 @@ Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Delay = Annotated[float, msgspec.Meta(ge=0)]
 Count = Annotated[int, msgspec.Meta(ge=1)]
 Port = Annotated[int, msgspec.Meta(ge=0, le=65535)]
+HostName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$")]
 BlockName = Annotated[str, msgspec.Meta(pattern="^[a-z0-9][a-z0-9-]{0,31}$")]
 
 
@@ -53,11 +54,13 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[gateway]``: where people and programs come in. Port 0 takes any free one.
 
     ``head_timeout`` and ``body_timeout`` are how long the head and the body of a request may take to come.
+    ``hosts`` are further names that the gateway is reached by, such as a proxy's.
     ``metrics`` says who may read ``/metrics``: whoever has the token, anybody (``open``), or nobody (``off``).
     """
 
     host: str = "127.0.0.1"
     port: Port = 8420
+    hosts: tuple[HostName, ...] = ()
     max_content: Count = 1_000_000
     head_timeout: Seconds = 10.0
     body_timeout: Seconds = 60.0

@@ -76,7 +76,7 @@ class Messages:
         if into is not None and into.finished is None:
             ack = await self._append(TurnSteered(turn=into.request.turn, request=request), request, turn)
             return msgspec.structs.replace(
-                _accepted(request, duplicate=ack.duplicate), turn=into.request.turn
+                _accepted(request, duplicate=ack.duplicate), turn=into.request.turn, otherwise=turn
             )
         ack = await self._append(request, request, turn)
         return _accepted(request, duplicate=ack.duplicate)
@@ -115,11 +115,13 @@ class Messages:
         return _accepted(request, duplicate=ack.duplicate)
 
     async def decide(self, decision: ApprovalDecided, sender: Sender) -> None:
-        """Decide about a parked call, once. The decision is bound to the call that was shown."""
+        """Decide about a parked call, once; the same again is harmless. It is bound to the call that was shown."""
         state = await self.find(decision.turn)
         asked, decided = state.asked(decision.call), state.decided(decision.call)
         if asked is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such question.")
+        if decided is not None and (decided.allow, decided.by) == (decision.allow, sender.identity.id):
+            return  # the reply to the first one was lost
         if decided is not None:
             verdict = "allowed" if decided.allow else "denied"
             raise refusal(ErrorCode.CONFLICT, f"This was {verdict} by {decided.by} already.")

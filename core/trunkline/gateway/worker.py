@@ -69,6 +69,7 @@ class GatewayWorker(Worker):
             max_content=settings.max_content,
             metrics=Metrics(context.bus),
             metrics_for=settings.metrics,
+            hosts=settings.hosts,
         )
         self._closing = parts.closing
         patience = patient(settings.head_timeout, settings.body_timeout)

@@ -31,13 +31,17 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
 
 
 class MessageAccepted(Payload, frozen=True, kw_only=True, tag="gateway.accepted.v1"):
-    """The message is on disk and will be answered, whatever dies now."""
+    """The message is on disk and will be answered, whatever dies now.
+
+    A message into a running turn names that turn, and in ``otherwise`` the one that answers it if it comes too late.
+    """
 
     block: str
     conversation: str
     turn: str
     message_id: str
     duplicate: bool = False
+    otherwise: str | None = None
 
 
 class GetConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversation.v1"):

@@ -11,14 +11,14 @@ from opentelemetry import trace
 from trunkline.abc.models import AskModel, Call, Finish, ModelEvent, ModelRequest, Reasoning, Text, ToolRan
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.messages.conversation import ToolCall
-from trunkline.messages.turn import ModelCallFailed, ModelCallFinished, RanTool
+from trunkline.messages.turn import FinishReason, ModelCallFailed, ModelCallFinished, RanTool
 from trunkline.monitor.feed import TextStream, ran_events
 from trunkline.telemetry import names
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
 
-REASONS = ("stop", "tool_calls", "max_tokens", "content_filter")
+REASONS: tuple[FinishReason, ...] = ("stop", "tool_calls", "max_tokens", "content_filter")
 
 
 class Answer:
@@ -70,7 +70,7 @@ class Answer:
             reasoning=self.stream.reasoning,
             tool_calls=unique_calls(self.calls, self.step, used),
             ran=tuple(self.ran),
-            finish_reason=self.finish.reason if self.finish.reason in REASONS else "stop",  # type: ignore[arg-type]
+            finish_reason=_reason(self.finish.reason),
             usage=self.finish.usage,
             first_chunk=self.first_chunk,
         )
@@ -90,6 +90,12 @@ class Answer:
         except (UnicodeEncodeError, RecursionError, OverflowError) as error:
             raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", f"a call: {error}") from error
         return not self.full
+
+
+def _reason(said: str) -> FinishReason:
+    """The reason as one of ours. It is the very constant, because msgspec leaves a default out only when it is the same
+    object: written from an equal string, a replay would find other bytes."""
+    return next((reason for reason in REASONS if reason == said), "stop")
 
 
 def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:

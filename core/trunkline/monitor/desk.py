@@ -47,8 +47,9 @@ from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault,
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
 
-STORE_SECONDS, STORE_PAUSE = 10.0, 1.0
-"""How long one try to store may take, and how long to wait before the next."""
+STORE_SECONDS, STORE_PAUSE, STORE_PATIENCE = 10.0, 1.0, 30.0
+"""How long one try to store may take, how long to wait before the next, and for how long a refusal is not believed: a
+disk may be full for a moment."""
 
 IDLE_LANES = 512
 
@@ -293,13 +294,15 @@ class TurnDesk:
             return error
 
     async def _store(self, wish: AppendConversation) -> None:
-        """Store until somebody says yes or no. Asking again is harmless: each message is stored once, by its id."""
+        """Store until somebody says yes, or no for STORE_PATIENCE seconds. Asking again is harmless: each message is
+        stored once, by its id."""
+        deadline = anyio.current_time() + STORE_PATIENCE
         while True:
             try:
                 await self._bus.call(STORE_MESSAGES, wish, timeout=STORE_SECONDS, repeatable=True)
                 return
             except (CallTimeout, NoResponders, RemoteFault) as error:
-                if isinstance(error, RemoteFault) and error.code != ErrorCode.ENGINE_UNAVAILABLE:
+                if isinstance(error, RemoteFault) and not _may_pass(error, deadline):
                     raise
                 log.warning("turn %s waits to be stored: %s", wish.turn, error)
             await anyio.sleep(STORE_PAUSE)
@@ -354,6 +357,13 @@ class TurnDesk:
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
         await feed.emit(*shown(turn, end))
         self._feeds.close(feed)
+
+
+def _may_pass(fault: RemoteFault, deadline: float) -> bool:
+    """Whether asking again may help: the worker is away, or its storage failed and the deadline is not over."""
+    if fault.code == ErrorCode.ENGINE_UNAVAILABLE:
+        return True
+    return fault.code in (ErrorCode.STORAGE_FAILURE, ErrorCode.INTERNAL) and anyio.current_time() < deadline
 
 
 def _continues(choice: Choice | ModelError) -> bool:

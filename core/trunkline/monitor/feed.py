@@ -104,7 +104,10 @@ class TextStream:
         self._some = anyio.Event()
         self._sent = {False: len(begun), True: 0}
         self._closed = False
-        self._pieces: dict[bool, list[str]] = {False: [begun], True: []}  # one string would be copied for each
+        self._pieces: dict[bool, list[str]] = {
+            False: [begun],
+            True: [],
+        }  # one string would be copied for each
 
     @property
     def text(self) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from trunkline.config import Config
-from trunkline.subjects import CLAIMS, DEAD_LETTERS
+from trunkline.subjects import DEAD_LETTERS, claims_store
 from trunkline_bus import BusSettings, LeafDoor, LeafWay, ServerSettings, ServerUser
 
 USUAL_URL = "nats://127.0.0.1:4222"
@@ -39,6 +39,7 @@ def bus_settings(
         ConfigError: the password's environment variable is not set.
     """
     bus, credentials = config.settings.bus, None
+    claims = claims_store(config.settings.retention)
     if url is None:
         url, user = bus.url or USUAL_URL, bus.user
         password = bus.password.reveal(config.environ) if bus.password is not None else None
@@ -50,8 +51,9 @@ def bus_settings(
         credentials_file=credentials,
         inbox_prefix=config.settings.bus.inbox_prefix.replace("{user}", user or ""),
         dead_letters=DEAD_LETTERS,
-        claims=CLAIMS.name,
-        claim_ttl=CLAIMS.ttl,
+        claims=claims.name,
+        claim_ttl=claims.ttl,
+        claim_bytes=claims.max_bytes,
         claim_replicas=config.settings.bus.replicas,
     )
 

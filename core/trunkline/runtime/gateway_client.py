@@ -81,7 +81,7 @@ class GatewayClient:
         await self._persist(CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
 
     async def decide(self, turn: str, call: str, call_hash: str, *, allow: bool) -> None:
-        """Decide about a parked call. The first decision counts; a later one is refused with ``conflict``."""
+        """Decide about a parked call. The first decision counts; another one is refused with ``conflict``."""
         decision = ApprovalDecided(turn=turn, call=call, call_hash=call_hash, allow=allow, by=self._channel)
         await self._persist(DECIDE_APPROVAL, decision)
 

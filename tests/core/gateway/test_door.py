@@ -13,6 +13,7 @@ import pytest
 
 import trunkline
 from trunkline.abc.gateway import Identity
+from trunkline.config import InvalidConfig, load_config
 from trunkline.errors import StorageError, TrunklineError
 from trunkline.gateway.auth import Door, load_token
 from trunkline.gateway.http.schemas import Error
@@ -284,3 +285,29 @@ class TestPlugins:
         response = await house.http.get(f"/x/{owner}/broken")
         assert response.status_code == 500
         assert msgspec.json.decode(response.content, type=Error).code == "internal"
+
+
+async def test_a_proxy_s_name_is_let_in_when_it_is_configured(tmp_path: Path) -> None:
+    """``gateway.hosts``: exactly those names, in any case and with any port; all others are refused as before."""
+    settings = {"gateway.hosts": ["agents.example.org"]}
+    async with (
+        platform(tmp_path, workers=("gateway", "memory"), config=settings) as running,
+        httpx.AsyncClient(base_url=running.url, timeout=20) as client,
+    ):
+        for host, status in (
+            ("agents.example.org", 200),
+            ("Agents.Example.ORG:443", 200),
+            ("evil.agents.example.org", 403),
+            ("agents.example.org.evil.com", 403),
+            ("example.org", 403),
+            ("", 403),
+        ):
+            answer = await client.get("/healthz", headers={"host": host})
+            assert answer.status_code == status, host
+
+
+@pytest.mark.parametrize("name", ["*", "https://agents.example.org", "a b", "", "agents.example.org/x"])
+def test_what_is_no_name_of_a_host_is_refused(name: str, tmp_path: Path) -> None:
+    """A wildcard or an address with a path would open more than is meant."""
+    with pytest.raises(InvalidConfig, match=r"gateway\.hosts"):
+        load_config(tmp_path, flags={"gateway.hosts": [name]}, environ={})

@@ -123,6 +123,7 @@ async def test_steer(house: House, held: anyio.Event) -> None:
     assert isinstance(steered, TurnSteered)
     assert (steered.turn, steered.request.message.content) == (id, "left!")
     assert (taken.turn, taken.message_id) == (id, steered.request.message.id)
+    assert taken.otherwise == steered.request.turn != id, "the turn to look for if it came too late"
     held.set()
     await status(house, id, "finished")
     accepted = await house.terminal.send(SendMessage(content="and now?", steer=id))
@@ -168,6 +169,11 @@ async def test_the_first_decision_counts(house: House) -> None:
     found = (await seen(house, ApprovalDecided))[0]
     assert found == ApprovalDecided(turn=id, call="c1", call_hash=HASH, allow=True, by="owner")
     await decided[0].journal(ApprovalRecorded(call_id="c1", allow=True, by="owner"))
+    assert (await house.http.post(path, json={"allow": True, "hash": HASH})).status_code == 202, (
+        "its reply was lost"
+    )
+    assert len(await seen(house, ApprovalDecided)) == 1, "the same decision is not handed on twice"
+    assert (await house.http.post(path, json={"allow": False, "hash": HASH})).status_code == 409
     with pytest.raises(RemoteFault, match="allowed by owner already") as late:
         await house.terminal.decide(id, "c1", HASH, allow=False)
     assert late.value.code == ErrorCode.CONFLICT

@@ -5,15 +5,17 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.messages.conversation import Message
 from trunkline.messages.turn import (
+    CancelRecorded,
     FeedItem,
     Finished,
     JournalEntry,
@@ -24,7 +26,7 @@ from trunkline.messages.turn import (
 )
 from trunkline.monitor.journal import RAW_JOURNAL, RawRecord
 from trunkline.monitor.replay import Replay, replay
-from trunkline.monitor.turn import Command, Phase, Release, Turn
+from trunkline.monitor.turn import Command, Phase, Release, Store, Turn
 from trunkline.subjects import FEED
 from trunkline.testing.platform import clean_environ, platform
 
@@ -70,12 +72,23 @@ def lived(seed: int, crashes: list[int]) -> Written:
         entries, todo = turn.advance(*happened)
         written.append((epoch, entries))
         pending += todo
+        if chance.random() < 0.05 and (entries := cancelled(turn, chance)):
+            written.append((epoch, entries))
+            pending = [Store(turn.reason)] if turn.phase is Phase.CLOSING else pending
     return written
 
 
+def cancelled(turn: Turn, chance: random.Random) -> tuple[JournalEntry, ...]:
+    """Somebody ends the turn; a model call that is cut leaves what it had said."""
+    mode: Literal["now", "after_step"] = chance.choice(("now", "after_step"))
+    said = "so f" if mode == "now" and turn.phase is Phase.THINKING else ""
+    return turn.advance(CancelRecorded(by="ann", mode=mode, partial=said))[0]
+
+
+@settings(deadline=None)
 @given(seed=st.integers(), crashes=st.lists(st.integers(0, 30), max_size=6))
 def test_every_turn_comes_out_again_byte_for_byte(seed: int, crashes: list[int]) -> None:
-    """With tools, approvals, denials, failures, steering and any number of owners; also a turn that has not ended."""
+    """With tools, approvals, denials, failures, steering, cancels and any number of owners; also unended ones."""
     written = lived(seed, crashes)
     done = replay("turn_1", raw(written))
     assert done.same, done
@@ -85,6 +98,7 @@ def test_every_turn_comes_out_again_byte_for_byte(seed: int, crashes: list[int])
         assert part.entries_same and part.end_same is None
 
 
+@settings(deadline=None)
 @given(seed=st.integers(), data=st.data())
 def test_a_record_that_is_not_what_the_machine_says_is_found(seed: int, data: st.DataObject) -> None:
     """One byte of a plan, a missing record, an end that is another: each is seen."""

@@ -39,7 +39,9 @@ def build_app(parts: Parts) -> Starlette:
         open_paths.add(metrics.PATH)
     app = Starlette(
         routes=[*own, *_plugin_routes(parts.routes)],
-        middleware=[Middleware(Gate, door=parts.door, host=parts.host, open_paths=open_paths)],
+        middleware=[
+            Middleware(Gate, door=parts.door, host=parts.host, hosts=parts.hosts, open_paths=open_paths)
+        ],
         exception_handlers={
             Refusal: failed,
             BusError: failed,

@@ -36,12 +36,15 @@ _ID = re.compile(r"(?<=/)(conv|turn|msg)_[A-Za-z0-9]+|(?<=/conversations/)(?!mes
 
 
 class Gate:
-    """ASGI middleware. ``open_paths`` need no credential; ``host`` is what the server listens on."""
+    """ASGI middleware. ``open_paths`` need no credential; ``host`` is what the server listens on, and
+    ``hosts`` are further names that people reach it by."""
 
-    def __init__(self, app: ASGIApp, door: Door, host: str, open_paths: Collection[str]) -> None:
+    def __init__(
+        self, app: ASGIApp, door: Door, host: str, hosts: Collection[str], open_paths: Collection[str]
+    ) -> None:
         self._app = app
         self._door = door
-        self._hosts = _own_names(host)
+        self._hosts = _own_names(host) | {name.lower() for name in hosts}
         self._open = frozenset(open_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

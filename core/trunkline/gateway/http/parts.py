@@ -36,6 +36,7 @@ class Parts:
     max_content: int
     metrics: "Metrics"
     metrics_for: Literal["token", "open", "off"] = "token"
+    hosts: tuple[str, ...] = ()
     closing: anyio.Event = field(default_factory=anyio.Event)
 
 

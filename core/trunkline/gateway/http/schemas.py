@@ -130,11 +130,13 @@ class Turn(Out, frozen=True, kw_only=True):
 
 
 class Accepted(Out, frozen=True, kw_only=True):
-    """A message that was taken in beside a running answer."""
+    """A message that was taken in beside a running answer. ``otherwise`` is the turn that answers it if that one has
+    ended before it could take it in; until then there is no such turn."""
 
     turn: str
     conversation_id: str
     message_id: str
+    otherwise: str | None = None
 
 
 class BlockState(Out, frozen=True, kw_only=True):

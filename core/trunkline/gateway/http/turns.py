@@ -88,7 +88,12 @@ ROUTES = (
 
 
 def _accepted(taken: MessageAccepted) -> Accepted:
-    return Accepted(turn=taken.turn, conversation_id=taken.conversation, message_id=taken.message_id)
+    return Accepted(
+        turn=taken.turn,
+        conversation_id=taken.conversation,
+        message_id=taken.message_id,
+        otherwise=taken.otherwise,
+    )
 
 
 def _turn(view: TurnView) -> Turn:
