@@ -36,7 +36,7 @@ def read_mark(home: Path) -> Mark | None:
     """
     try:
         return msgspec.json.decode((home / FILE).read_bytes(), type=Mark)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Mark(form=0, version="") if _is_used(home) else None
     except (OSError, msgspec.MsgspecError) as error:
         raise StorageError(
@@ -73,6 +73,5 @@ def write_mark(home: Path, form: int) -> None:
 
 def _is_used(home: Path) -> bool:
     """Whether anything is kept here. Settings alone are not: they may have been written before the first start."""
-    return any(
-        (home / part).exists() and any((home / part).iterdir()) for part in ("memory", "bus", "workspaces")
-    )
+    parts = (home / part for part in ("memory", "bus", "workspaces"))
+    return any(part.is_dir() and any(part.iterdir()) for part in parts)
