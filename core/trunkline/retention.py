@@ -43,3 +43,7 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     def body_days(self) -> float:
         """How long large bodies are kept, in days: as long as anything that may name one."""
         return max(self.journal_days, self.dead_days)
+
+
+USUAL = Retention()
+"""What counts when nothing is configured."""

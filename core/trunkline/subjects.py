@@ -72,7 +72,7 @@ from trunkline.messages.memory import (
 from trunkline.messages.tools import CallTool, CancelCall, EffectRecord, ListTools, ToolCatalogue, ToolReply
 from trunkline.messages.turn import ApprovalDecided, FeedItem, InboxItem, TurnFact, TurnRecord
 from trunkline.messages.workers import SpanBatch, WorkerBeat
-from trunkline.retention import MEGABYTE, Retention
+from trunkline.retention import MEGABYTE, USUAL, Retention
 from trunkline_bus import (
     BucketSpec,
     ConsumerSpec,
@@ -373,8 +373,8 @@ STREAMS = (
 def topology(
     *,
     replicas: int = 1,
-    retention: Retention = Retention(),
-    feed: Storage = "file",  # noqa: B008  it is frozen
+    retention: Retention = USUAL,
+    feed: Storage = "file",
 ) -> Topology:
     """All that the platform keeps on the server; ``apply()`` brings it there. ``feed`` is where the feed is kept.
 
@@ -403,7 +403,7 @@ def topology(
     )
 
 
-def remote_topology(retention: Retention = Retention()) -> Topology:  # noqa: B008  it is frozen
+def remote_topology(retention: Retention = USUAL) -> Topology:
     """What a remote keeps on its own server: the ledger of its calls, who lives, and what it could not read."""
     whole = topology(retention=retention)
     streams = tuple(stream for stream in whole.streams if stream.name in (EFFECT_STREAM, DEAD_STREAM))

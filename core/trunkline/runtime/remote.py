@@ -43,7 +43,7 @@ async def serve_remote(
         async with EmbeddedServer(server_settings(config, home.bus, way=way)) as server:
             reach = _own(config, server, way.domain)
             async with connect(reach) as bus:
-                undo = await keep(bus, remote_topology())
+                undo = await keep(bus, remote_topology(config.settings.retention))
                 try:
                     await host(
                         worker, HostSettings(config, reach, prepare_bus=False), stop, task_status=task_status
