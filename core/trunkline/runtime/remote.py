@@ -13,6 +13,7 @@ from trunkline.remotes.join import way_of
 from trunkline.runtime.connecting import bus_settings, server_settings
 from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, host, keep
+from trunkline.runtime.migration import migrate
 from trunkline.runtime.runfile import instance_lock
 from trunkline.runtime.worker import Worker
 from trunkline.subjects import remote_topology
@@ -40,6 +41,7 @@ async def serve_remote(
     way = way_of(home.hub)
     home.prepare()
     with instance_lock(home):
+        migrate(home)
         async with EmbeddedServer(server_settings(config, home.bus, way=way)) as server:
             reach = _own(config, server, way.domain)
             async with connect(reach) as bus:
