@@ -2,9 +2,12 @@
 
 import base64
 import hashlib
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import anyio
 import msgspec
 
 from trunkline_bus.errors import StreamUnavailable
@@ -50,39 +53,40 @@ class ObjectStore:
 
     async def put(self, name: str, data: bytes) -> ObjectInfo:
         """Store ``data`` under ``name``, replacing what was there. Raises ``StreamError`` kinds."""
-        previous = await self.info(name)
-        nuid = new_id()
-        pieces = [data[start : start + _CHUNK] for start in range(0, len(data), _CHUNK)]
-        for index, piece in enumerate(pieces):
-            await self._store(f"$O.{self.spec.name}.C.{nuid}", piece, {MSG_ID: f"{nuid}-{index}"})
-        info = ObjectInfo(
-            name=name,
-            bucket=self.spec.name,
-            nuid=nuid,
-            size=len(data),
-            chunks=len(pieces),
-            digest="SHA-256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode(),
-            mtime=datetime.now(UTC).isoformat().replace("+00:00", "Z"),
-        )
-        await self._store(self._meta(name), msgspec.json.encode(info), {MSG_ID: nuid, **_ROLLUP})
-        if previous is not None:
-            await self._purge(previous.nuid)
-        return info
+        return await self._put(name, _pieces_of(data))
+
+    async def put_file(self, name: str, file: Path) -> ObjectInfo:
+        """Store a file's bytes under ``name``, a piece at a time. Raises OSError and ``StreamError`` kinds."""
+        return await self._put(name, _pieces_in(file))
 
     async def get(self, name: str) -> bytes | None:
         """The bytes of ``name``; None when there is no such object or its bytes do not match its digest."""
         info = await self.info(name)
         if info is None:
             return None
-        chunks = [
-            record.data
-            async for record in records(
-                self._link, self.spec.stream_name, f"$O.{self.spec.name}.C.{info.nuid}"
-            )
-        ]
-        data = b"".join(chunks)
-        digest = "SHA-256=" + base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode()
-        return data if digest == info.digest else None
+        data = b"".join([piece async for piece in self._pieces(info)])
+        return data if _digest(hashlib.sha256(data)) == info.digest else None
+
+    async def get_file(self, name: str, file: Path) -> bool:
+        """Write the bytes of ``name`` to a new file, a piece at a time, and say whether they are whole.
+
+        When they are not, or there is no such object, there is no file. Raises OSError (FileExistsError, too) and
+        ``StreamError`` kinds.
+        """
+        info = await self.info(name)
+        if info is None:
+            return False
+        digest, whole = hashlib.sha256(), False
+        async with await anyio.open_file(file, "xb") as target:
+            try:
+                async for piece in self._pieces(info):
+                    digest.update(piece)
+                    await target.write(piece)
+                whole = _digest(digest) == info.digest
+            finally:
+                if not whole:
+                    await anyio.Path(file).unlink(missing_ok=True)
+        return whole
 
     async def info(self, name: str) -> ObjectInfo | None:
         """What is known of ``name``; None when it does not exist, was deleted, or the bucket is missing."""
@@ -115,6 +119,32 @@ class ObjectStore:
                 found.append(info.name)
         return found
 
+    async def _put(self, name: str, pieces: AsyncIterator[bytes]) -> ObjectInfo:
+        previous = await self.info(name)
+        nuid, digest, size, count = new_id(), hashlib.sha256(), 0, 0
+        async for piece in pieces:
+            digest.update(piece)
+            await self._store(f"$O.{self.spec.name}.C.{nuid}", piece, {MSG_ID: f"{nuid}-{count}"})
+            size, count = size + len(piece), count + 1
+        info = ObjectInfo(
+            name=name,
+            bucket=self.spec.name,
+            nuid=nuid,
+            size=size,
+            chunks=count,
+            digest=_digest(digest),
+            mtime=datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+        )
+        await self._store(self._meta(name), msgspec.json.encode(info), {MSG_ID: nuid, **_ROLLUP})
+        if previous is not None:
+            await self._purge(previous.nuid)
+        return info
+
+    async def _pieces(self, info: ObjectInfo) -> AsyncIterator[bytes]:
+        subject = f"$O.{self.spec.name}.C.{info.nuid}"
+        async for record in records(self._link, self.spec.stream_name, subject):
+            yield record.data
+
     async def _store(self, subject: str, data: bytes, headers: dict[str, str]) -> None:
         await store(self._link, self.spec.stream_name, subject, data, headers, 10.0)
 
@@ -124,3 +154,18 @@ class ObjectStore:
 
     def _meta(self, name: str) -> str:
         return f"$O.{self.spec.name}.M.{base64.urlsafe_b64encode(name.encode()).decode()}"
+
+
+async def _pieces_of(data: bytes) -> AsyncIterator[bytes]:
+    for start in range(0, len(data), _CHUNK):
+        yield data[start : start + _CHUNK]
+
+
+async def _pieces_in(file: Path) -> AsyncIterator[bytes]:
+    async with await anyio.open_file(file, "rb") as source:
+        while piece := await source.read(_CHUNK):
+            yield piece
+
+
+def _digest(hash: "hashlib._Hash") -> str:
+    return "SHA-256=" + base64.urlsafe_b64encode(hash.digest()).decode()

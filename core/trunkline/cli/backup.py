@@ -10,15 +10,12 @@ from trunkline.cli.command import Command
 if TYPE_CHECKING:
     from trunkline.config import Config
     from trunkline.runtime.backup import Label
-    from trunkline_bus import Bus
 
 EXAMPLES = """
 trunkline backup garden.tar
 trunkline backup garden.tar --force
 trunkline backup everything.tar --with-bus --with-token
 """
-
-EXPORT_SECONDS = 3_600.0
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -78,29 +75,14 @@ def _check(config: "Config", file: Path, force: bool, with_bus: bool) -> None:
 async def _backup(config: "Config", file: Path, with_token: bool, with_bus: bool) -> "Label":
     import tempfile
 
-    import anyio
-
     from trunkline.runtime.attach import attached
     from trunkline.runtime.backup import write_backup
+    from trunkline.runtime.exports import export_memory
     from trunkline.runtime.home import Home
     from trunkline.workers import load_worker
 
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=file.parent) as folder:
-        exported = anyio.Path(folder) / "memory.tar"
+        exported = Path(folder) / "memory.tar"
         async with attached(config, load_worker, kinds=("memory",)) as bus:
-            await exported.write_bytes(await _exported(bus))
-        return write_backup(Home.of(config), file, Path(exported), token=with_token, bus=with_bus)
-
-
-async def _exported(bus: "Bus") -> bytes:
-    from trunkline.errors import Unavailable
-    from trunkline.messages.memory import ExportMemory
-    from trunkline.subjects import EXPORTS, MEMORY_EXPORT
-
-    done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=EXPORT_SECONDS)
-    objects = bus.objects(EXPORTS)
-    data = await objects.get(done.object)
-    await objects.delete(done.object)
-    if data is None:
-        raise Unavailable("Memory was exported but did not arrive whole.", hint="Try again.")
-    return data
+            await export_memory(bus, exported)
+        return write_backup(Home.of(config), file, exported, token=with_token, bus=with_bus)

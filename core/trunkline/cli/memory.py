@@ -23,7 +23,6 @@ trunkline memory export everything.tar
 """
 
 OWNER = "owner"
-EXPORT_SECONDS = 3_600.0
 ADD_SECONDS = 60.0
 PROGRESS_FROM = 50
 BLOCK_RULE = "lower-case letters, digits and dashes, 32 at most"
@@ -245,36 +244,16 @@ def export(file: Path, force: bool, as_json: bool) -> None:
     """Write all of memory, history included, to FILE: a tar archive that needs no Trunkline to be read."""
     from trunkline.cli.output import json_out
     from trunkline.errors import StorageError
+    from trunkline.runtime.exports import export_memory
 
     if file.exists() and not force:
         raise StorageError(f"{file} exists already.", hint="Choose another name, or give --force.")
     if not file.absolute().parent.is_dir():
         raise StorageError(f"There is no folder {file.absolute().parent}.", hint="Make it first.")
-    files, size = _with_bus(lambda bus: _export(bus, file))
+    done = _with_bus(lambda bus: export_memory(bus, file))
     if as_json:
-        json_out({"file": str(file), "files": files, "size": size})
+        json_out({"file": str(file), "files": done.files, "size": done.size})
     else:
-        click.echo(f"Wrote {files} files and their history to {file} ({size / 1024 / 1024:.1f} MB).")
-
-
-async def _export(bus: "Bus", file: Path) -> tuple[int, int]:
-    from trunkline.errors import StorageError, Unavailable
-    from trunkline.messages.memory import ExportMemory
-    from trunkline.subjects import EXPORTS, MEMORY_EXPORT
-
-    done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=EXPORT_SECONDS)
-    objects = bus.objects(EXPORTS)
-    data = await objects.get(done.object)
-    await objects.delete(done.object)
-    if data is None:
-        raise Unavailable("The archive was made but did not arrive whole.", hint="Try again.")
-    part = file.with_name(file.name + ".part")
-    try:
-        part.write_bytes(data)
-        part.replace(file)
-    except OSError as error:
-        reason = (error.strerror or "storage failed").lower()
-        raise StorageError(f"{file} cannot be written: {reason}.", hint="Choose another place.") from error
-    finally:
-        part.unlink(missing_ok=True)
-    return done.files, len(data)
+        click.echo(
+            f"Wrote {done.files} files and their history to {file} ({done.size / 1024 / 1024:.1f} MB)."
+        )

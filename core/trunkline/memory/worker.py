@@ -243,7 +243,7 @@ class MemoryWorker(Worker):
         file = folder / name
         try:
             files = await self._store.export(self.context.home.cache / name)
-            info = await self.context.bus.objects(EXPORTS).put(name, await file.read_bytes())
+            info = await self.context.bus.objects(EXPORTS).put_file(name, self.context.home.cache / name)
         except OSError as error:
             reason = (error.strerror or "storage failed").lower()
             raise Refusal("write_failure", f"The archive could not be written: {reason}.") from error

@@ -1,0 +1,35 @@
+"""Fetching what memory exported, a piece at a time: it may be larger than this process."""
+
+from pathlib import Path
+
+from trunkline.errors import StorageError, Unavailable
+from trunkline.messages.memory import ExportMemory, MemoryExport
+from trunkline.subjects import EXPORTS, MEMORY_EXPORT
+from trunkline_bus import Bus
+
+EXPORT_SECONDS = 3_600.0
+
+
+async def export_memory(bus: Bus, file: Path) -> MemoryExport:
+    """Have memory exported and write the archive to ``file``, which appears when it is whole.
+
+    Raises:
+        Unavailable: it did not arrive whole.
+        StorageError: the file cannot be written.
+        BusError: memory refused or does not answer.
+    """
+    done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=EXPORT_SECONDS)
+    objects = bus.objects(EXPORTS)
+    part = file.with_name(file.name + ".part")
+    try:
+        part.unlink(missing_ok=True)
+        if not await objects.get_file(done.object, part):
+            raise Unavailable("Memory was exported but did not arrive whole.", hint="Try again.")
+        part.replace(file)
+    except OSError as error:
+        reason = (error.strerror or "storage failed").lower()
+        raise StorageError(f"{file} cannot be written: {reason}.", hint="Choose another place.") from error
+    finally:
+        part.unlink(missing_ok=True)
+        await objects.delete(done.object)
+    return done
