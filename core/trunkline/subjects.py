@@ -5,7 +5,7 @@ The docs page, the NATS permissions in ``deploy/``, the stream filters and the s
 ``journal``, ``feed``, ``evt`` facts, ``ctl`` operators (never queued), ``x`` plugins' own, ``dead`` letters.
 """
 
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from msgspec.structs import replace
 
@@ -79,7 +79,6 @@ from trunkline_bus import (
     DeadLetter,
     Endpoint,
     ObjectStoreSpec,
-    Storage,
     StreamSpec,
     Subject,
     Topic,
@@ -91,6 +90,9 @@ PARTITIONS = 8
 """Into how many parts conversations are dealt; a running system's number cannot be changed."""
 
 DAY = 86_400.0
+
+Storage = Literal["file", "memory"]
+"""Where the server keeps a stream."""
 
 # Streams -----------------------------------------------------------------------------------------------------
 
