@@ -44,6 +44,9 @@ docs: setup
 lock:
 	uv pip compile requirements.in --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file requirements.txt
+	sed '/^# testing/,$$d' requirements.in | uv pip compile - --quiet --universal --python-version 3.11 \
+		--generate-hashes --constraint requirements.txt --no-header --no-annotate --no-emit-index-url \
+		--no-emit-find-links --output-file deploy/requirements.txt
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

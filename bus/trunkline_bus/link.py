@@ -448,7 +448,7 @@ def _plain(error: Exception) -> str:
         return os.strerror(error.errno)
     if isinstance(error, TimeoutError) and not isinstance(error, nats.errors.Error):
         return "no answer in time"
-    return str(error).removeprefix("nats: ") or type(error).__name__
+    return str(error).removeprefix("nats: ").strip("'") or type(error).__name__
 
 
 def _nothing() -> None:

@@ -73,7 +73,9 @@ def explained(error: BaseException) -> tuple[str, str]:
             'See "trunkline doctor", or start the platform with "trunkline up".',
         )
     if isinstance(error, BusError):
-        return str(error), ""
+        from trunkline.runtime.connecting import cure
+
+        return str(error), cure(error)
     return (
         f"Something went wrong inside Trunkline ({type(error).__name__}: {error}).",
         "Set TRUNKLINE_DEBUG=1 to see where, and please report it.",

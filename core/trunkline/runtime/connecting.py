@@ -6,7 +6,16 @@ import msgspec
 
 from trunkline.config import Config
 from trunkline.subjects import DEAD_LETTERS, claims_store
-from trunkline_bus import BusSettings, LeafDoor, LeafWay, ServerSettings, ServerUser
+from trunkline_bus import (
+    BusError,
+    BusSettings,
+    ConnectionFailed,
+    LeafDoor,
+    LeafWay,
+    ServerSettings,
+    ServerTooOld,
+    ServerUser,
+)
 
 USUAL_URL = "nats://127.0.0.1:4222"
 USUAL_INBOX = "_INBOX"
@@ -66,3 +75,14 @@ def own_inbox(settings: BusSettings, who: str) -> BusSettings:
     if settings.inbox_prefix != USUAL_INBOX:
         return settings
     return msgspec.structs.replace(settings, inbox_prefix=f"{USUAL_INBOX}.{who}")
+
+
+def cure(error: BusError) -> str:
+    """What a person can do about a server that cannot be used; "" when there is nothing to say."""
+    if isinstance(error, ServerTooOld):
+        return "Install a newer nats-server there, or leave out bus.url to use the one that comes with Trunkline."
+    if isinstance(error, ConnectionFailed) and "authorization" in str(error).lower():
+        return "Look at bus.user and bus.password (TRUNKLINE_BUS__USER and __PASSWORD): the server refuses them."
+    if isinstance(error, ConnectionFailed):
+        return "Is a server running there? bus.url (TRUNKLINE_BUS__URL) says where it is looked for."
+    return ""

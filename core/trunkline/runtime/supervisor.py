@@ -22,7 +22,7 @@ from trunkline.remotes.guests import guests
 from trunkline.remotes.registry import Registry, Remote
 from trunkline.runtime.adapters import check_adapters
 from trunkline.runtime.children import Child, children, keep_child
-from trunkline.runtime.connecting import bus_settings, server_settings
+from trunkline.runtime.connecting import bus_settings, cure, server_settings
 from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
 from trunkline.runtime.migration import migrate
@@ -62,7 +62,8 @@ class BootError(TrunklineError):
 
     def __init__(self, phase: str, cause: Exception) -> None:
         sentence = str(cause) or type(cause).__name__
-        super().__init__(f"Start-up stopped at '{phase}': {sentence}", hint=getattr(cause, "hint", ""))
+        hint = cure(cause) if isinstance(cause, BusError) else getattr(cause, "hint", "")
+        super().__init__(f"Start-up stopped at '{phase}': {sentence}", hint=hint)
         self.phase = phase
         self.cause = cause
 

@@ -1,0 +1,167 @@
+"""The image is built by its Dockerfile, and the compose file's services hold a conversation in containers of it."""
+
+import re
+import secrets
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+from docker.models.containers import Container
+from testcontainers.core.container import DockerContainer
+from testcontainers.core.network import Network
+
+from trunkline.permissions.nats import password_variable
+
+from .image import image, no_engine
+from .installation import ROOT, USERS
+
+pytestmark = [
+    pytest.mark.kill,
+    pytest.mark.timeout(400),
+    pytest.mark.skipif((missing := no_engine()) is not None, reason=missing or ""),
+]
+
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
+STARTED = ("nats", "streams", "memory", "tools", "monitor", "gateway")
+PASSWORDS = {password_variable(user): "p" + secrets.token_hex(16) for user in USERS}
+
+
+class Composed:
+    """The services that run, each as the compose file has it. Volumes are this one's own."""
+
+    def __init__(self, name: str, folder: Path, network: Network) -> None:
+        self.containers: dict[str, DockerContainer] = {}
+        self._image, self._network = name, network
+        self._project = f"tl{secrets.token_hex(4)}"
+        self._folder = folder
+
+    def start(self, service: str, command: list[str] | None = None) -> Container:
+        """Start a service, or run it with another command."""
+        what = COMPOSE["services"][service]
+        made = DockerContainer(self._image).with_network(self._network).with_network_aliases(service)
+        for name, value in what.get("environment", {}).items():
+            made = made.with_env(name, _filled(str(value)))
+        for place in what["tmpfs"]:
+            made = made.with_tmpfs_mount(place)
+        for text in what["volumes"]:
+            made = made.with_volume_mapping(*self._volume(text))
+        if "ports" in what:
+            made.ports[8420] = ("127.0.0.1",)  # any free one, where the compose file has a fixed one
+        made = made.with_kwargs(**_settings(what)).with_command(command or what.get("command"))
+        self.containers[service] = made
+        made.start()
+        return made.get_wrapped_container()
+
+    def _volume(self, text: str) -> tuple[str, str, str]:
+        source, place, mode = (*text.split(":"), "rw")[:3]
+        if source.startswith("./"):
+            return str(ROOT / "deploy" / source), place, mode
+        return f"{self._project}-{source}", place, mode
+
+    def logs(self) -> str:
+        """What all have said."""
+        return "\n".join(
+            f"--- {name}\n{one.get_wrapped_container().logs().decode()[-3000:]}"
+            for name, one in self.containers.items()
+        )
+
+    def remove(self) -> None:
+        """Leave nothing behind."""
+        client = next(iter(self.containers.values())).get_docker_client().client if self.containers else None
+        for one in self.containers.values():
+            one.stop()
+        for volume in client.volumes.list() if client else ():
+            if volume.name.startswith(self._project):
+                volume.remove(force=True)
+
+
+def _settings(what: dict[str, Any]) -> dict[str, Any]:
+    """The service's other settings in the engine's words."""
+    assert (what["read_only"], what["cap_drop"]) == (True, ["ALL"])
+    health = what.get("healthcheck")
+    second = 1_000_000_000
+    return {
+        "read_only": True,
+        "cap_drop": ["ALL"],
+        "security_opt": [one.replace(":true", "") for one in what["security_opt"]],
+        "entrypoint": what.get("entrypoint"),
+        "healthcheck": health
+        and {"test": health["test"], "interval": second, "retries": 30, "timeout": 5 * second},
+    }
+
+
+def _filled(value: str) -> str:
+    """The value with the variables of ``.env`` in it."""
+    return re.sub(r"\$\{(\w+):[?-]\}", lambda found: PASSWORDS.get(found.group(1), ""), value)
+
+
+@pytest.fixture(scope="module")
+def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
+    """The services of the compose file, without the channel."""
+    folder = tmp_path_factory.mktemp("image")
+    with image(folder) as name, Network() as network:
+        running = Composed(name, folder, network)
+        try:
+            for service in STARTED:
+                container = running.start(service)
+                if service == "nats":
+                    _healthy(container)
+            _healthy(running.containers["gateway"].get_wrapped_container())
+            yield running
+        except BaseException:
+            print(running.logs())  # noqa: T201 - shown with the failure
+            raise
+        finally:
+            running.remove()
+
+
+def _healthy(container: Container) -> None:
+    deadline = time.monotonic() + 90
+    while container.health != "healthy":
+        assert time.monotonic() < deadline, container.logs().decode()
+        time.sleep(0.2)
+        container.reload()
+
+
+def test_a_conversation_goes_through_the_containers(composed: Composed) -> None:
+    """By the operator's container, and by the published port with the token; with a tool and memory."""
+    operator = composed.start(
+        "operator", ["say", '/tool memory_write path=notes/vole.md content="A vole lives in a burrow."']
+    )
+    assert operator.wait(timeout=120)["StatusCode"] == 0, operator.logs().decode()
+    gateway = composed.containers["gateway"]
+    token = gateway.get_wrapped_container().exec_run(["cat", "/data/token"]).output.decode().strip()
+    ports = gateway.get_wrapped_container().attrs["NetworkSettings"]["Ports"]["8420/tcp"]
+    assert [one["HostIp"] for one in ports] == ["127.0.0.1"]
+    address = f"http://127.0.0.1:{ports[0]['HostPort']}"
+    body = {"model": "main", "messages": [{"role": "user", "content": "Where does a vole live?"}]}
+    with httpx.Client(trust_env=False, timeout=90, headers={"Authorization": f"Bearer {token}"}) as client:
+        found = client.post(f"{address}/v1/chat/completions", json=body)
+        assert found.status_code == 200, found.text
+        assert "burrow" in found.json()["choices"][0]["message"]["content"]
+        assert httpx.get(f"{address}/v1/models", trust_env=False).status_code == 401
+
+
+@pytest.mark.parametrize("service", STARTED)
+def test_a_container_is_nobody_special(composed: Composed, service: str) -> None:
+    """It is not root, has no capabilities, cannot gain any, and writes nowhere but in its own folders."""
+    container = composed.containers[service].get_wrapped_container()
+    assert container.exec_run(["id", "-u"]).output.decode().strip() == "10001"
+    status = container.exec_run(["cat", "/proc/1/status"]).output.decode()
+    assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE)
+    assert re.search(r"^NoNewPrivs:\s+1$", status, re.MULTILINE)
+    assert container.exec_run(["touch", "/opt/trunkline/x"]).exit_code != 0
+    assert container.exec_run(["touch", "/data/x"]).exit_code == 0
+
+
+@pytest.mark.parametrize("service", ["gateway", "monitor", "tools", "memory", "streams"])
+def test_sigterm_drains(composed: Composed, service: str) -> None:
+    """``docker stop`` ends each worker by itself, well before it would be killed."""
+    container = composed.containers[service].get_wrapped_container()
+    container.stop(timeout=60)
+    container.reload()
+    assert container.attrs["State"]["ExitCode"] == 0, container.logs().decode()[-2000:]
