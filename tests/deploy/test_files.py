@@ -2,13 +2,16 @@
 
 import configparser
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from trunkline import subjects
 from trunkline.config import load_config
@@ -163,3 +166,84 @@ def test_a_pod_has_its_own_password_alone() -> None:
         assert f"args: [run, {KINDS[user]}," in part
         seen.add(user)
     assert seen == set(KINDS)
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze (Debian: systemd)")
+def test_systemd_understands_the_units(tmp_path: Path) -> None:
+    """No unknown setting, no value that does not fit. The programs need not be installed here."""
+    for file in (DEPLOY / "systemd").iterdir():
+        text = re.sub(r"/opt/trunkline/\.venv/bin/\S+", "/bin/true", file.read_text())
+        (tmp_path / file.name.replace("@", "@telegram")).write_text(text.replace("%i", "telegram"))
+    argv = ["systemd-analyze", "verify", "--man=no", *map(str, sorted(tmp_path.iterdir()))]
+    said = subprocess.run(argv, capture_output=True, text=True, check=False)
+    ours = [line for line in said.stderr.splitlines() if "trunkline-" in line]
+    assert ours == [], said.stderr
+    assert said.returncode == 0, said.stderr
+
+
+def manifests() -> list[dict[str, Any]]:
+    """Every Kubernetes object that is shipped."""
+    files = sorted((DEPLOY / "kubernetes").iterdir())
+    return [one for file in files for one in yaml.safe_load_all(file.read_text()) if one]
+
+
+API = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "Service": "v1", "NetworkPolicy": "networking.k8s.io/v1"}
+
+SAFE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+
+
+def test_the_manifests_fit_together() -> None:
+    """Kinds and versions exist, selectors find their pods, mounts have their volumes, services their ports."""
+    found = manifests()
+    assert {(one["kind"], one["apiVersion"]) for one in found} <= set(API.items())
+    names = [(one["kind"], one["metadata"]["name"]) for one in found]
+    assert len(names) == len(set(names))
+    workloads = [one for one in found if "template" in one["spec"]]
+    pods = [one["spec"]["template"] for one in workloads]
+    for one, pod in zip(workloads, pods, strict=True):
+        assert one["spec"]["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+        claims = {claim["metadata"]["name"] for claim in one["spec"].get("volumeClaimTemplates", ())}
+        volumes = claims | {volume["name"] for volume in pod["spec"].get("volumes", ())}
+        assert pod["spec"]["securityContext"]["runAsNonRoot"] is True
+        for container in pod["spec"]["containers"]:
+            assert {mount["name"] for mount in container.get("volumeMounts", ())} <= volumes
+            assert container["securityContext"] == SAFE
+            ports = {port["name"] for port in container.get("ports", ())}
+            for probe in ("livenessProbe", "readinessProbe"):
+                wanted = container.get(probe, {}).get("httpGet", {}).get("port")
+                assert wanted is None or isinstance(wanted, int) or wanted in ports
+    for service in (one for one in found if one["kind"] == "Service"):
+        wanted = service["spec"]["selector"].items()
+        assert any(wanted <= pod["metadata"]["labels"].items() for pod in pods), service["metadata"]["name"]
+    for one in workloads:
+        if one["kind"] == "StatefulSet":
+            assert one["spec"]["serviceName"]
+
+
+def test_the_collector_s_pipelines_name_what_is_there() -> None:
+    """Each receiver, processor and exporter of a pipeline is configured, and none is configured in vain."""
+    collector = yaml.safe_load((DEPLOY / "collector.yaml").read_text())
+    for part in ("receivers", "processors", "exporters"):
+        used = {name for pipeline in collector["service"]["pipelines"].values() for name in pipeline[part]}
+        assert used == set(collector[part])
+
+
+def test_the_compose_file_fits_together() -> None:
+    """Named volumes exist, every dependency is a service and waits for something that happens."""
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    assert compose["services"].keys() == {"nats", *USERS}
+    for service in compose["services"].values():
+        sources = {volume.split(":")[0] for volume in service["volumes"]}
+        assert {source for source in sources if not source.startswith("./")} <= compose["volumes"].keys()
+        assert all((DEPLOY / source).exists() for source in sources if source.startswith("./"))
+        for name, wanted in service.get("depends_on", {}).items():
+            healthy = wanted["condition"] == "service_healthy"
+            assert not healthy or "healthcheck" in compose["services"][name]
+
+
+def test_the_image_s_lock_is_part_of_the_lock() -> None:
+    """What the image installs is what is tested: the same versions and hashes, without the tools of testing."""
+    whole = set((ROOT / "requirements.txt").read_text().splitlines())
+    part = (DEPLOY / "requirements.txt").read_text().splitlines()
+    assert set(part) <= whole
+    assert not [line for line in part if line.startswith(("pytest", "mypy", "ruff"))]

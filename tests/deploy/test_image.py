@@ -4,6 +4,7 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,10 @@ PASSWORDS = {password_variable(user): "p" + secrets.token_hex(16) for user in US
 class Composed:
     """The services that run, each as the compose file has it. Volumes are this one's own."""
 
-    def __init__(self, name: str, folder: Path, network: Network) -> None:
+    def __init__(self, name: str, network: Network) -> None:
         self.containers: dict[str, DockerContainer] = {}
         self._image, self._network = name, network
         self._project = f"tl{secrets.token_hex(4)}"
-        self._folder = folder
 
     def start(self, service: str, command: list[str] | None = None) -> Container:
         """Start a service, or run it with another command."""
@@ -99,12 +99,11 @@ def _filled(value: str) -> str:
     return re.sub(r"\$\{(\w+):[?-]\}", lambda found: PASSWORDS.get(found.group(1), ""), value)
 
 
-@pytest.fixture(scope="module")
-def composed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Composed]:
+@contextmanager
+def composed(folder: Path) -> Iterator[Composed]:
     """The services of the compose file, without the channel."""
-    folder = tmp_path_factory.mktemp("image")
     with image(folder) as name, Network() as network:
-        running = Composed(name, folder, network)
+        running = Composed(name, network)
         try:
             for service in STARTED:
                 container = running.start(service)
@@ -127,29 +126,42 @@ def _healthy(container: Container) -> None:
         container.reload()
 
 
-def test_a_conversation_goes_through_the_containers(composed: Composed) -> None:
-    """By the operator's container, and by the published port with the token; with a tool and memory."""
-    operator = composed.start(
-        "operator", ["say", '/tool memory_write path=notes/vole.md content="A vole lives in a burrow."']
-    )
+def test_the_compose_file_s_services_hold_a_conversation_in_containers(tmp_path: Path) -> None:
+    """The image is built by its Dockerfile. A conversation with a tool and memory goes through NATS and five workers.
+
+    Each container is nobody special, its health checks work, and SIGTERM drains it. One test, since the image is
+    built once.
+    """
+    with composed(tmp_path) as running:
+        _converse(running)
+        for service in STARTED:
+            _nobody_special(running.containers[service].get_wrapped_container())
+        for service in reversed(STARTED[1:]):
+            _drains(running.containers[service].get_wrapped_container())
+
+
+def _converse(running: Composed) -> None:
+    """By the operator's container, and by the published port with the token."""
+    wish = '/tool memory_write path=notes/vole.md content="A vole lives in a burrow."'
+    operator = running.start("operator", ["say", wish])
     assert operator.wait(timeout=120)["StatusCode"] == 0, operator.logs().decode()
-    gateway = composed.containers["gateway"]
-    token = gateway.get_wrapped_container().exec_run(["cat", "/data/token"]).output.decode().strip()
-    ports = gateway.get_wrapped_container().attrs["NetworkSettings"]["Ports"]["8420/tcp"]
-    assert [one["HostIp"] for one in ports] == ["127.0.0.1"]
-    address = f"http://127.0.0.1:{ports[0]['HostPort']}"
+    gateway = running.containers["gateway"].get_wrapped_container()
+    token = gateway.exec_run(["cat", "/data/token"]).output.decode().strip()
+    gateway.reload()
+    (port,) = gateway.attrs["NetworkSettings"]["Ports"]["8420/tcp"]
+    assert port["HostIp"] == "127.0.0.1"
+    address = f"http://127.0.0.1:{port['HostPort']}"
     body = {"model": "main", "messages": [{"role": "user", "content": "Where does a vole live?"}]}
-    with httpx.Client(trust_env=False, timeout=90, headers={"Authorization": f"Bearer {token}"}) as client:
-        found = client.post(f"{address}/v1/chat/completions", json=body)
+    with httpx.Client(trust_env=False, timeout=90) as client:
+        bearer = {"Authorization": f"Bearer {token}"}
+        found = client.post(f"{address}/v1/chat/completions", json=body, headers=bearer)
         assert found.status_code == 200, found.text
         assert "burrow" in found.json()["choices"][0]["message"]["content"]
-        assert httpx.get(f"{address}/v1/models", trust_env=False).status_code == 401
+        assert client.get(f"{address}/v1/models").status_code == 401
 
 
-@pytest.mark.parametrize("service", STARTED)
-def test_a_container_is_nobody_special(composed: Composed, service: str) -> None:
+def _nobody_special(container: Container) -> None:
     """It is not root, has no capabilities, cannot gain any, and writes nowhere but in its own folders."""
-    container = composed.containers[service].get_wrapped_container()
     assert container.exec_run(["id", "-u"]).output.decode().strip() == "10001"
     status = container.exec_run(["cat", "/proc/1/status"]).output.decode()
     assert re.search(r"^CapEff:\s+0+$", status, re.MULTILINE)
@@ -158,10 +170,8 @@ def test_a_container_is_nobody_special(composed: Composed, service: str) -> None
     assert container.exec_run(["touch", "/data/x"]).exit_code == 0
 
 
-@pytest.mark.parametrize("service", ["gateway", "monitor", "tools", "memory", "streams"])
-def test_sigterm_drains(composed: Composed, service: str) -> None:
-    """``docker stop`` ends each worker by itself, well before it would be killed."""
-    container = composed.containers[service].get_wrapped_container()
+def _drains(container: Container) -> None:
+    """``docker stop`` ends it by itself, well before it would be killed."""
     container.stop(timeout=60)
     container.reload()
     assert container.attrs["State"]["ExitCode"] == 0, container.logs().decode()[-2000:]

@@ -189,6 +189,7 @@ async def _client(settings: BusSettings, inbox: str) -> Client:
 
 
 @pytest.mark.kill
+@pytest.mark.namespace
 @needs_namespaces
 async def test_what_ended_while_the_line_was_down_arrives(tmp_path: Path) -> None:
     """Calls are under way when the line goes. Both sides are killed and started again meanwhile.
@@ -206,6 +207,7 @@ async def test_what_ended_while_the_line_was_down_arrives(tmp_path: Path) -> Non
 
 
 @pytest.mark.kill
+@pytest.mark.namespace
 @needs_namespaces
 async def test_a_host_that_stays_away_is_not_waited_for_for_ever(tmp_path: Path) -> None:
     """The remote is killed in mid-call: when it is back, the call is reported as unknown and not run again."""
