@@ -90,7 +90,7 @@ def _settings(what: dict[str, Any]) -> dict[str, Any]:
         "security_opt": [one.replace(":true", "") for one in what["security_opt"]],
         "entrypoint": what.get("entrypoint"),
         "healthcheck": health
-        and {"test": health["test"], "interval": second, "retries": 30, "timeout": 5 * second},
+        and {"test": health["test"], "interval": second, "retries": 60, "timeout": 30 * second},
     }
 
 
@@ -119,9 +119,10 @@ def composed(folder: Path) -> Iterator[Composed]:
 
 
 def _healthy(container: Container) -> None:
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 150
     while container.health != "healthy":
-        assert time.monotonic() < deadline, container.logs().decode()
+        state = container.attrs["State"]
+        assert time.monotonic() < deadline, (state, container.logs().decode()[-2000:])
         time.sleep(0.2)
         container.reload()
 
