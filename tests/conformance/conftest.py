@@ -19,7 +19,6 @@ PA-T11 says that a message is refused while the loop is down. Here it is accepte
 is back (design section 4), so what is refused is a message that cannot be put there.
 """
 
-import socket
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -112,12 +111,6 @@ def sources(tmp_path: Path) -> Path:
     folder = tmp_path / "sources"
     folder.mkdir()
     return folder
-
-
-@pytest.fixture
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
 
 
 @pytest.fixture

@@ -98,11 +98,11 @@ async def ask(http: httpx.AsyncClient, wish: Any) -> list[contract.Event]:
     return events
 
 
-async def test_ARCH_4_the_agent_loop(house: Open, free_port: int, provider: ScriptedProvider) -> None:
+async def test_ARCH_4_the_agent_loop(house: Open, provider: ScriptedProvider) -> None:
     """``POST /engine/chat``: the events of a loop with tools, and each error before a stream."""
     async with (
-        house({"monitor.engine_port": free_port}) as running,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{free_port}", timeout=20) as http,
+        house() as running,
+        httpx.AsyncClient(base_url=running.platform.engine_url, timeout=20) as http,
     ):
         events = await ask(
             http, body('user:say:Looking. ;; call:list_directory {"path": "."} ;; call:no {} ;; say:So.')

@@ -113,11 +113,11 @@ async def test_ARCH_5_ARCH_6_faults_at_the_gateway(house: Open, caplog: pytest.L
         assert after.text == "well again"
 
 
-async def test_ARCH_5_ARCH_6_faults_at_the_loop(house: Open, free_port: int) -> None:
+async def test_ARCH_5_ARCH_6_faults_at_the_loop(house: Open) -> None:
     """The same at ``/engine/chat``."""
     async with (
-        house({"monitor.engine_port": free_port, "monitor.model_silence": 1.0}) as running,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{free_port}", timeout=20) as http,
+        house({"monitor.model_silence": 1.0}) as running,
+        httpx.AsyncClient(base_url=running.platform.engine_url, timeout=20) as http,
     ):
         heard = b""
         for program, code in FAULTS.items():

@@ -71,7 +71,7 @@ def engine(url: str) -> dict[str, Any]:
 
 
 async def test_ARCH_2_FS_7_another_agent_loop_by_configuration_alone(
-    house: Open, provider: ScriptedProvider, sources: Path, tmp_path: Path, free_port: int
+    house: Open, provider: ScriptedProvider, sources: Path, tmp_path: Path
 ) -> None:
     """One conversation, on one home, with three loops: Trunkline's own, a program with nothing of Trunkline in it, and
     another Trunkline's ``/engine/chat``. Clients see the same, the same is stored, and each request that a foreign loop
@@ -86,10 +86,10 @@ async def test_ARCH_2_FS_7_another_agent_loop_by_configuration_alone(
         process.kill()
         assert process.stdout is not None
         requests = [msgspec.json.decode(line, type=contract.EngineRequest) for line in process.stdout]
-    config = {**talks_to(provider), **tools, "monitor.engine_port": free_port}
+    config = {**talks_to(provider), **tools}
     async with (
-        platform(tmp_path / "loop", config=config, workers=("monitor", "tools", "gateway", "memory")),
-        house(engine(f"http://127.0.0.1:{free_port}")) as running,
+        platform(tmp_path / "loop", config=config, workers=("monitor", "tools", "gateway", "memory")) as loop,
+        house(engine(loop.engine_url)) as running,
     ):
         other = await talk(running.client)
         assert (await running.client.page()).total == 3

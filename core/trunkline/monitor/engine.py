@@ -78,10 +78,15 @@ class EngineServer:
         self._actor = actor
         self._socket: socket.socket | None = None
 
+    @property
+    def url(self) -> str:
+        """Where it listens, such as ``http://127.0.0.1:8421``; "" before ``open()``."""
+        return "" if self._socket is None else "http://{}:{}".format(*self._socket.getsockname())
+
     async def open(self) -> None:
         """Bind the port."""
         self._socket = _bound(self._settings.engine_port)
-        log.info("agent loop on http://%s:%d/engine/chat", *self._socket.getsockname())
+        log.info("agent loop on %s/engine/chat", self.url)
 
     async def run(self) -> None:
         """Serve until cancelled."""
@@ -227,6 +232,7 @@ def _bound(port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((LOOPBACK, wish))
+            listening.listen(128)
             return listening
         except OSError:
             listening.close()

@@ -51,6 +51,11 @@ class MonitorWorker(Worker):
         """Which partitions it has, and which turns it ends for others."""
         return replace(beat, pins=self._inbox.pins, finishing=self._desk.finishing)
 
+    @property
+    def engine_url(self) -> str:
+        """The HTTP address of the bare agent loop; its port differs from the wished one when that was taken."""
+        return self._engine.url
+
     async def open(self) -> None:
         """Get ready to run turns; items are taken from the inbox once ``serve()`` runs."""
         await self._briefer.open()

@@ -109,6 +109,15 @@ class Platform(Talker):
         return self.instance.gateway
 
     @property
+    def engine_url(self) -> str:
+        """The HTTP address of the monitor's bare agent loop, which serves ``/engine/chat``."""
+        from trunkline.monitor.worker import MonitorWorker
+
+        monitor = self.instance.workers["monitor"]
+        assert isinstance(monitor, MonitorWorker)
+        return monitor.engine_url
+
+    @property
     def token(self) -> str:
         """The bearer token for the HTTP surface."""
         return self.home.token_file.read_text().strip()
