@@ -29,7 +29,7 @@ from trunkline_bus.outbound import Outbound
 Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
-PATIENCE = 3.0
+PATIENCE = 1.0
 """Seconds after which a repeatable request is sent again, because who had it may be dead; then twice as many."""
 
 ERROR = "Nats-Service-Error"

@@ -131,7 +131,7 @@ class _PullLoop(Generic[T]):
             extra["group"] = spec.pinned_group
             if self._pin:
                 extra["id"] = self._pin
-        expires = spec.pin_timeout / 2 if spec.pinned_group is not None else _UNPINNED_EXPIRES
+        expires = spec.pin_timeout / 3 if spec.pinned_group is not None else _UNPINNED_EXPIRES
         await self._puller.start(batch=spec.batch, expires=expires, extra=extra)
         while (msg := await self._puller.next()) is not None:
             self._pin = (msg.headers or {}).get(_PIN, self._pin)

@@ -12,6 +12,9 @@ from trunkline_bus.jsapi import nanoseconds
 from trunkline_bus.link import STATUS, ConnectionLost, Link
 from trunkline_bus.mailbox import Mailbox
 
+_SHORT = 1.0
+"""Seconds. A pull that ends sooner needs no heartbeats: its end is one."""
+
 
 class End(enum.Enum):
     """Why a pull brought no more messages."""
@@ -41,14 +44,16 @@ class Puller:
 
     async def start(self, *, batch: int, expires: float, extra: dict[str, Any]) -> None:
         """Send one pull. Raises ``ConnectionFailed``."""
-        heartbeat = expires / 3
-        request = {"batch": batch, "expires": nanoseconds(expires), "idle_heartbeat": nanoseconds(heartbeat)}
+        request: dict[str, Any] = {"batch": batch, "expires": nanoseconds(expires)}
+        self._silence = expires + 1.0
+        if expires > _SHORT:
+            request["idle_heartbeat"] = nanoseconds(expires / 3)
+            self._silence = expires * 2 / 3 + 1.0
         self._box = await self._opened()
         await self._link.publish(
             self._request_subject, msgspec.json.encode(request | extra), reply=self._inbox
         )
         self._left = batch
-        self._silence = heartbeat * 2 + 1.0
         self.end = End.FULL
 
     async def next(self) -> Msg | None:

@@ -32,7 +32,7 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     claim_replicas: int = 1
     connect_timeout: float = 5.0
     min_reconnect_wait: float = 0.05
-    max_reconnect_wait: float = 1.0
+    max_reconnect_wait: float = 0.3
     drain_timeout: float = 10.0
 
     def __repr__(self) -> str:

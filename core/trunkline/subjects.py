@@ -69,7 +69,16 @@ from trunkline.messages.memory import (
     WriteManyMemory,
     WriteMemory,
 )
-from trunkline.messages.tools import CallTool, CancelCall, EffectRecord, ListTools, ToolCatalogue, ToolReply
+from trunkline.messages.tools import (
+    Alive,
+    AskAlive,
+    CallTool,
+    CancelCall,
+    EffectRecord,
+    ListTools,
+    ToolCatalogue,
+    ToolReply,
+)
 from trunkline.messages.turn import ApprovalDecided, FeedItem, InboxItem, TurnFact, TurnRecord
 from trunkline.messages.workers import SpanBatch, WorkerBeat
 from trunkline.retention import MEGABYTE, USUAL, Retention
@@ -216,6 +225,10 @@ REMOTE_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
     "remote.call", Subject("trunkline.cmd.remote.{remote}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
     doc="Run a tool on another host. Its own ledger makes a repeat harmless.",
 )  # fmt: skip
+TOOLS_ALIVE = Endpoint(
+    "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), AskAlive, Alive, traced=False,
+    doc="Whether that tools worker is there. When nobody answers it is gone, and so is what it was running.",
+)  # fmt: skip
 CANCEL_CALL: Topic[CancelCall] = Topic(
     name="tool call cancel",
     subject=Subject("trunkline.ctl.tools.{call}.cancel"),
@@ -307,6 +320,10 @@ DEAD: Topic[DeadLetter] = Topic(
 
 PIN_GROUP = "monitors"
 
+FAILOVER = 1.2
+"""Seconds of silence after which a monitor's partitions, and what it was given of them, are another's. As long as a
+person waits when it dies; a monitor that stands still for as long costs a second model call, and nothing else."""
+
 
 def inbox_consumer(partition: int) -> ConsumerSpec:
     """The consumer of one partition: the server pins it to one live monitor, and to another when that one dies."""
@@ -314,10 +331,10 @@ def inbox_consumer(partition: int) -> ConsumerSpec:
         stream=INBOX_STREAM,
         name=f"part-{partition}",
         filter=f"trunkline.turn.part.{partition}.*",
-        ack_wait=2.0,
+        ack_wait=FAILOVER,
         max_ack_pending=10_000,
         pinned_group=PIN_GROUP,
-        pin_timeout=2.0,
+        pin_timeout=FAILOVER,
     )
 
 

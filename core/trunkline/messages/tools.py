@@ -85,6 +85,14 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     approved: str | None = None
 
 
+class AskAlive(Payload, frozen=True, kw_only=True, tag="tools.ask-alive.v1"):
+    """Ask one tools worker whether it is there."""
+
+
+class Alive(Payload, frozen=True, kw_only=True, tag="tools.alive.v1"):
+    """It is."""
+
+
 class CancelCall(Payload, frozen=True, kw_only=True, tag="tools.cancel.v1"):
     """Stop a call. The worker that runs it answers its caller with an outcome; where it does not run, nothing happens.
 

@@ -23,7 +23,7 @@ from trunkline_bus import Bus, BusError, Delivery
 
 log = logging.getLogger(__name__)
 
-KEEP_SECONDS = 0.6
+KEEP_SECONDS = 0.3
 """How often the server is told that held items are being worked on; well below the consumers' ack_wait."""
 
 REMEMBERED = 10_000

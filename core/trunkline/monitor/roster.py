@@ -14,7 +14,7 @@ from trunkline.subjects import WORKER_BUCKET
 from trunkline_bus import Bus, Entry
 
 SILENT_SECONDS = 2.5
-"""After how long without a beat (one comes each second) a monitor counts as gone; its pins run out after two."""
+"""After how long without a beat (one comes each second) a monitor counts as gone; its pins run out sooner."""
 
 STEADY_SECONDS = 1.5
 """For how long a monitor must have been there before others give up partitions to it."""

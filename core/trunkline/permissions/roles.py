@@ -105,8 +105,8 @@ MONITOR = Role(
 
 TOOLS = Role(
     name="tools",
-    serves=(s.LIST_TOOLS, s.CALL_TOOL),
-    calls=(*BLOCK_MEMORY, s.MEMORY_EXPORT, s.REMOTE_LIST, s.REMOTE_CALL, *PLUGIN_DOORS),
+    serves=(s.LIST_TOOLS, s.CALL_TOOL, s.TOOLS_ALIVE),
+    calls=(*BLOCK_MEMORY, s.MEMORY_EXPORT, s.REMOTE_LIST, s.REMOTE_CALL, s.TOOLS_ALIVE, *PLUGIN_DOORS),
     says=(s.EFFECT,),
     hears=(s.EFFECT, s.CANCEL_CALL, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),

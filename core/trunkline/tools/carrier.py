@@ -109,8 +109,15 @@ class Carrier:
             if trouble is not None and not listed.spec.repeatable:
                 return faults.incident(run.call.call, _NO_LEDGER.format(run.call.name), trouble)
             outcome = await self._attempted(run, catalogue, listed, attempt)
+            if run.stopped is not None and not attempt.started:
+                return await self._elsewhere(run) or outcome
             if not attempt.lost:
                 return outcome
+
+    async def _elsewhere(self, run: Run) -> ToolOutcome | None:
+        """What came of a call that was stopped before it began here: another worker may have begun it meanwhile."""
+        state, _ = await self._settled(run)
+        return repeated(state.outcome) if isinstance(state, Done) else None
 
     async def _settled(self, run: Run) -> tuple[Fresh | Abandoned | Done, BusError | None]:
         try:

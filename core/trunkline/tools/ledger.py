@@ -137,15 +137,14 @@ class Ledger:
 
     async def _waited(self, call: str) -> Fresh | Abandoned | Done:
         """Wait until the worker that holds the call finishes it or is gone."""
-        bell, silences = _Bell(), 0
+        bell = _Bell()
         async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
             tasks.start_soon(bell.ring_for, records)
             while True:
                 state = await self._look(call)
                 if not isinstance(state, Held):
                     break
-                silences = silences + 1 if await self._liveness.gone(state.started.worker) else 0
-                if silences == 2:  # its first beat may come a moment after its first call
+                if await self._liveness.gone(state.started.worker):
                     state = await self._look(call)  # it may have finished just before it went
                     break
                 await bell.wait(POLL)

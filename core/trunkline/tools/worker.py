@@ -9,12 +9,20 @@ import anyio.to_thread
 
 from trunkline.abc.tools import ToolContext, ToolMiddleware
 from trunkline.errors import ErrorCode, ToolError
-from trunkline.messages.tools import CallTool, CancelCall, ListTools, ToolCatalogue, ToolReply
+from trunkline.messages.tools import (
+    Alive,
+    AskAlive,
+    CallTool,
+    CancelCall,
+    ListTools,
+    ToolCatalogue,
+    ToolReply,
+)
 from trunkline.remotes.registry import Registry
 from trunkline.runtime.home import make_folder
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS
+from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, TOOLS_ALIVE
 from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
 from trunkline.tools.dispatch import Guard
@@ -79,6 +87,7 @@ class ToolsWorker(Worker):
         capture = context.config.settings.telemetry.capture_content
         self._calls = Calls(tasks, traced(carrier.carry_out, capture=capture))
         _allow_threads(settings.concurrency * SPARE_THREADS)
+        await context.service.add(TOOLS_ALIVE, self._alive, worker=context.id)
         await self.answer()
 
     async def answer(self) -> None:
@@ -124,6 +133,9 @@ class ToolsWorker(Worker):
         except ToolError as error:
             raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(error)) from error
         return (await self._shelf.catalogue()).shown(limits, request.data.version)
+
+    async def _alive(self, _request: Request[AskAlive]) -> Alive:
+        return Alive()
 
     async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
         call = request.data
