@@ -25,7 +25,14 @@ class BusError(Exception):
 
 
 class ConnectionFailed(BusError):
-    """The server cannot be reached or refused the connection."""
+    """The server cannot be reached or refused the connection.
+
+    ``denied``: it is there and turned us away, so waiting does not help.
+    """
+
+    def __init__(self, text: str, *, denied: bool = False) -> None:
+        super().__init__(text)
+        self.denied = denied
 
 
 class ServerTooOld(BusError):

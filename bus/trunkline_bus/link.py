@@ -27,6 +27,7 @@ from trunkline_bus.errors import (
     ServerTooOld,
     StreamUnavailable,
 )
+from trunkline_bus.jsapi import NOT_READY
 from trunkline_bus.settings import MINIMUM_SERVER, BusSettings
 
 _log = logging.getLogger(__name__)
@@ -89,7 +90,8 @@ class Link:
         except (nats.errors.Error, OSError, TimeoutError, ValueError) as error:
             await self._abandon()
             cause = self._last_error or error
-            raise ConnectionFailed(f"cannot reach NATS at {settings.shown_url}: {_plain(cause)}") from error
+            text = f"cannot reach NATS at {settings.shown_url}: {_plain(cause)}"
+            raise ConnectionFailed(text, denied="authorization" in text.lower()) from error
         if _version(self.server_version) < MINIMUM_SERVER:
             await self.close()
             raise ServerTooOld(
@@ -287,6 +289,8 @@ class Link:
         async def attempt(remaining: float) -> dict[str, Any]:
             msg = await self.request(subject, data, timeout=remaining, fragile=True)
             reply: dict[str, Any] = msgspec.json.decode(msg.data)
+            if reply.get("error", {}).get("err_code") in NOT_READY:
+                raise Unsettled(str(reply["error"].get("description")))
             return reply
 
         answer: dict[str, Any] = await self.persist(attempt, timeout=timeout, what=subject)

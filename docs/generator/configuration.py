@@ -49,6 +49,7 @@ MEANING = {
     "bus.credentials_file": "a NATS credentials file, in place of user and password",
     "bus.inbox_prefix": "the first part of reply subjects; `{user}` at its end stands for `bus.user`",
     "bus.prepare": "whether workers make the streams they need. `false`: `trunkline run streams` does",
+    "bus.wait": "how long a worker that starts waits for NATS to be there, before it gives up",
     "bus.replicas": "on how many servers of a cluster each stream is kept",
     "bus.sync": "when the embedded server brings what it acknowledges to the disk: `always` before, else after so many "
     "seconds at most; see [durability](../explanation/durability.md)",

@@ -33,7 +33,8 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
     """``[bus]``: where NATS is. Without a ``url`` the embedded server is used.
 
     ``inbox_prefix`` is the first part of reply subjects, with the user for ``{user}``. Without ``prepare`` workers
-    make no streams and stand on those that ``trunkline run streams`` keeps.
+    make no streams and stand on those that ``trunkline run streams`` keeps. ``wait`` is for how long a worker that
+    starts waits for NATS to be there.
 
     ``sync`` is when the embedded server brings what it acknowledges to the disk: before (``always``), or after so many
     seconds at most. ``feed`` is where the feed of turns is kept.
@@ -45,6 +46,7 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
     credentials_file: Path | None = None
     inbox_prefix: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]+(\{user\})?$")] = "_INBOX"
     prepare: bool = True
+    wait: Delay = 60.0
     replicas: Annotated[int, msgspec.Meta(ge=1, le=5)] = 1
     sync: Literal["always"] | Seconds = "always"
     feed: Literal["file", "memory"] = "file"
@@ -80,7 +82,7 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     bootstrap: str = "Read AGENT.md for your instructions."
     model_silence: Seconds = 120.0
     max_answer: Count = 4_000_000
-    tool_silence: Seconds = 5.0
+    tool_silence: Seconds = 1.5
     coalesce: Delay = 0.015
     concurrency: Count = 256
     drain: Delay = 20.0

@@ -21,6 +21,7 @@ from trunkline.runtime.bus_form import marked, migrate_bus
 from trunkline.runtime.connecting import own_inbox
 from trunkline.runtime.form import NewerForm
 from trunkline.runtime.home import Home
+from trunkline.runtime.waiting import until_there
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import JOURNAL_STREAM, WORKER_BUCKET, topology
 from trunkline.telemetry.collector import wanted
@@ -69,7 +70,7 @@ async def host(
         TrunklineError, BusError: it could not open.
         Exception: whatever its ``serve()`` raised; it has been closed.
     """
-    async with _context(worker_type.kind, settings) as context:
+    async with _context(worker_type.kind, settings, stop) as context:
         worker = worker_type(context)
         async with _closing(worker):
             await worker.open()
@@ -84,17 +85,24 @@ async def host(
 
 
 @asynccontextmanager
-async def _context(kind: WorkerKind, settings: HostSettings) -> AsyncIterator[WorkerContext]:
+async def _context(
+    kind: WorkerKind, settings: HostSettings, stop: anyio.Event
+) -> AsyncIterator[WorkerContext]:
     """Everything a worker stands on, made in order and undone in reverse."""
     config, worker_id = settings.config, new_id(kind)
     plugins = Plugins.load(config, worker=kind, extra=settings.extra)
     bus_settings = msgspec.structs.replace(own_inbox(settings.bus, kind), name=worker_id)
     async with AsyncExitStack() as stack:
         stack.callback(plugins.crumbs.close)
-        bus = await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
+
+        async def connected() -> Bus:
+            return await stack.enter_async_context(connect(bus_settings, middleware=plugins.bus_middleware()))
+
+        patience = config.settings.bus.wait
+        bus = await until_there(connected, patience, stop)
         if settings.prepare_bus:
             if config.settings.bus.prepare:
-                stack.callback(await keep_topology(bus, config))
+                stack.callback(await until_there(lambda: keep_topology(bus, config), patience, stop))
             await enter_telemetry(stack, bus, config, f"trunkline-{kind}", worker_id)
         await _enter_lifespans(stack, plugins, kind, bus)
         answering = await stack.enter_async_context(

@@ -1,10 +1,13 @@
 """Makes the streams and keeps them, for workers whose credentials do not let them. No worker's own work is in here."""
 
+from contextlib import AsyncExitStack
+
 import anyio
 import msgspec
 from anyio.abc import TaskStatus
 
 from trunkline.runtime.host import HostSettings, keep_topology
+from trunkline.runtime.waiting import until_there
 from trunkline_bus import connect
 
 
@@ -18,8 +21,11 @@ async def keep_streams(
     Raises:
         BusError: they could not be made.
     """
-    async with connect(msgspec.structs.replace(settings.bus, name="streams")) as bus:
-        forget = await keep_topology(bus, settings.config)
+    named = msgspec.structs.replace(settings.bus, name="streams")
+    patience = settings.config.settings.bus.wait
+    async with AsyncExitStack() as stack:
+        bus = await until_there(lambda: stack.enter_async_context(connect(named)), patience, stop)
+        forget = await until_there(lambda: keep_topology(bus, settings.config), patience, stop)
         task_status.started()
         await stop.wait()
         forget()

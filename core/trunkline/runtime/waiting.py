@@ -1,0 +1,41 @@
+"""Waiting for NATS at the start: workers and servers are started in any order, and a server may just be away."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+
+from trunkline_bus import BusError, ConnectionFailed, StreamUnavailable
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0
+
+
+async def until_there(attempt: Callable[[], Awaitable[T]], seconds: float, stop: anyio.Event) -> T:
+    """What ``attempt`` returns, as soon as NATS lets it. That it is waited for is said once, in the log.
+
+    Raises what ``attempt`` raised last when ``seconds`` have passed or ``stop`` is set, and at once what waiting
+    cannot cure, such as a wrong password.
+    """
+    deadline, pause = anyio.current_time() + seconds, FIRST_PAUSE
+    told = False
+    while True:
+        try:
+            return await attempt()
+        except (ConnectionFailed, StreamUnavailable) as error:
+            if not _may_come(error) or stop.is_set() or anyio.current_time() + pause > deadline:
+                raise
+            if not told:
+                log.warning("waiting for NATS, for %g s at most: %s", seconds, error)
+                told = True
+        with anyio.move_on_after(pause):
+            await stop.wait()
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _may_come(error: BusError) -> bool:
+    return not (isinstance(error, ConnectionFailed) and error.denied)
