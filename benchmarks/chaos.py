@@ -12,8 +12,10 @@ import tempfile
 from pathlib import Path
 
 import anyio
+from tests.chaos.disks import why_not
 from tests.chaos.driver import Order, Outcome, run
 from tests.chaos.evidence import evidence
+from tests.chaos.stage import Setting
 
 from benchmarks.chaos_report import report
 from trunkline.testing.scripted_provider import provider_process
@@ -37,26 +39,60 @@ def storm(order: Order, home: Path) -> Outcome:
     return outcome
 
 
-def main() -> None:
-    """Run and print; exits with 1 when a promise was broken."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.chaos", description=__doc__.split("\n")[0])
+def read_order() -> tuple[Order, bool]:
+    """What the command line asks for, and whether to keep the home folder."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.chaos",
+        description=__doc__.split("\n")[0],
+        epilog="1 000 faults take most of an hour. Needs root for --full-disk only.",
+    )
     parser.add_argument("--kills", type=int, default=100, help="how many faults (100)")
     parser.add_argument("--seed", type=int, help="of faults and talk; drawn and printed by default")
-    parser.add_argument("--seconds", type=float, default=36_000, help="strike no longer than this")
+    parser.add_argument("--seconds", type=float, default=7_200, help="strike no longer than this (7200)")
     parser.add_argument("--people", type=int, default=6, help="conversations at once (6)")
-    parser.add_argument("--pause", type=float, default=1.5, help="seconds between faults on average (1.5)")
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds between faults on average (1.0)")
+    parser.add_argument(
+        "--pile", type=float, default=0.5, help="share of faults that strike while others are down (0.5)"
+    )
+    parser.add_argument("--cluster", type=int, default=1, metavar="N", help="so many servers, R=N (1)")
+    scene = parser.add_mutually_exclusive_group()
+    scene.add_argument(
+        "--rolling", type=int, metavar="N", help="N restarts in good order, one after the other"
+    )
+    scene.add_argument("--full-disk", action="store_true", help="fill the disks of bus and memory instead")
     parser.add_argument("--keep", action="store_true", help="keep the home folder with the logs in any case")
     given = parser.parse_args()
+    if given.full_disk and (reason := why_not()):
+        parser.exit(2, f"--full-disk cannot run here: {reason}\n")
     seed = random.SystemRandom().randrange(1_000_000) if given.seed is None else given.seed
-    home = Path(tempfile.mkdtemp(prefix=f"trunkline-chaos-{seed}-"))
-    order = Order(seed, given.kills, given.seconds, people=given.people, pause=given.pause)
+    order = Order(
+        seed,
+        given.rolling or given.kills,
+        given.seconds,
+        people=given.people,
+        pause=given.pause,
+        pile=given.pile,
+        rolling=given.rolling is not None,
+        setting=Setting(given.cluster, given.full_disk),
+    )
+    return order, given.keep
+
+
+def main() -> None:
+    """Run and print; exits with 1 when a promise was broken."""
+    order, keep = read_order()
+    home = Path(tempfile.mkdtemp(prefix=f"trunkline-chaos-{order.seed}-"))
     outcome = storm(order, home)
     print(report(outcome))
+    if outcome.struck < order.faults:
+        print(f"\nonly {outcome.struck} of {order.faults} faults fitted into {order.seconds:g} s")
     if outcome.broken:
-        print(f"\nseed {seed}: promises were broken; logs and stores are kept in {home}\n{evidence(outcome)}")
         (home / "evidence.txt").write_text(evidence(outcome))
+        print(
+            f"\nseed {order.seed}: promises were broken; logs and stores are kept in {home}\n{evidence(outcome)}"
+        )
         sys.exit(1)
-    if given.keep:
+    if keep:
         print(f"\nkept in {home}")
     else:
         shutil.rmtree(home, ignore_errors=True)

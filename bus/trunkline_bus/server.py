@@ -57,6 +57,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``sync`` is ``always``, before an acknowledgement, or the seconds after which what was acknowledged is brought to
     the disk: a power cut or a crash of the system may then lose that much, a crash of the server alone loses nothing.
 
+    ``name`` is the server's own; ``password`` is generated when None; ``extra`` is appended to its configuration, for
+    instance a ``cluster`` block.
+
     ``max_store`` limits what JetStream may put on disk; None means nine tenths of what is free. ``users`` are
     those besides the one who may do everything. ``binary`` is by default the ``nats-server`` beside this Python, else
     the one on the PATH. ``door`` lets leaf nodes in, ``way`` makes this server one.
@@ -68,6 +71,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_payload: int = 8 * 1024 * 1024
     sync: Literal["always"] | float = "always"
     max_store: int | None = None
+    name: str = "trunkline"
+    password: str | None = None
+    extra: str = ""
     binary: Path | None = None
     start_timeout: float = 15.0
     lock_timeout: float = 3.0
@@ -87,7 +93,7 @@ class EmbeddedServer:
     def __init__(self, settings: ServerSettings) -> None:
         self.settings = settings
         self.user = "trunkline"
-        self.password = secrets.token_urlsafe(24)
+        self.password = settings.password or secrets.token_urlsafe(24)
         self.port = settings.port
         self.restarts = 0
         self.storage_failed = False
@@ -120,7 +126,7 @@ class EmbeddedServer:
             self._lock = await self._locked()
             if self.settings.port == -1:
                 last = remembered(self._store, self.settings.host)
-                self.port, self.password = last.port, last.password
+                self.port, self.password = last.port, self.settings.password or last.password
             await self._start()
             remember(self._store, Address(self.port, self.password))
         except OSError as error:
@@ -211,7 +217,7 @@ class EmbeddedServer:
         self._let_in = {*guests, *_versions(door)}
         domain = "" if settings.way is None else f"  domain: {settings.way.domain}\n"
         config = f"""\
-server_name: {settings.way.domain if settings.way else "trunkline"}
+server_name: {json.dumps(settings.way.domain if settings.way else settings.name)}
 listen: {json.dumps(f"{settings.host}:{self.port}")}
 max_payload: {settings.max_payload}
 max_pending: {max(64 * 1024 * 1024, 8 * settings.max_payload)}
@@ -226,7 +232,7 @@ jetstream {{
   sync_interval: {_interval(settings.sync)}
   max_file_store: {self._limit}
 {domain}}}
-{door_lines(door) if door else ""}{way_lines(settings.way) if settings.way else ""}"""
+{door_lines(door) if door else ""}{way_lines(settings.way) if settings.way else ""}{settings.extra}"""
         path = self._store / "server.conf"
         path.touch(mode=0o600)
         path.write_text(config)

@@ -4,7 +4,8 @@ a reader of the feed, one that attaches later and comes back by position, and on
 """
 
 import json
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import anyio
@@ -44,10 +45,14 @@ async def read_feed(
 
 
 class HttpClient:
-    """PA's API with a bearer token. It is patient: what is refused for the moment is tried again."""
+    """PA's API with a bearer token, at any of several gateways, as behind a load balancer.
 
-    def __init__(self, client: httpx.AsyncClient) -> None:
+    It is patient: what is refused for the moment is tried again, at the next gateway.
+    """
+
+    def __init__(self, client: httpx.AsyncClient, gateways: Sequence[str]) -> None:
         self._client = client
+        self._gateways = deque(gateways)
 
     async def say(self, conversation: str | None, wish: Wish, seen: HttpTranscript) -> None:
         """Send a message until it is accepted, and note the turn; its events go on in ``follow``."""
@@ -65,7 +70,7 @@ class HttpClient:
 
     async def _stream(self, method: str, path: str, seen: HttpTranscript, drop: int, **given: Any) -> None:
         try:
-            async with self._client.stream(method, path, **given) as response:
+            async with self._client.stream(method, self._gateways[0] + path, **given) as response:
                 if response.status_code == 200:
                     seen.turn = response.headers["X-Turn-ID"]
                     seen.conversation = response.headers["X-Conversation-ID"]
@@ -75,7 +80,8 @@ class HttpClient:
             if response.status_code < 500:
                 seen.problems.append(f"{method} {path}: {response.status_code} {body}")
         except httpx.TransportError:
-            pass  # the gateway is away
+            pass  # that gateway is away
+        self._gateways.rotate()
         await anyio.sleep(PAUSE)
 
 

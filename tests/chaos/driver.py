@@ -1,9 +1,8 @@
 """The run: a platform on stage, people talking, faults by plan, and at the end the account."""
 
 import logging
-import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,11 +14,11 @@ from anyio.abc import TaskGroup
 from trunkline_bus import new_id
 
 from .ear import Ear
-from .faults import Kind, plan
+from .faults import Fault, Kind, plan, rolling, victims
 from .gaps import Gap, gaps, shown, worst
 from .ledger import Account, Auditor, Broken
 from .load import Load
-from .stage import Stage, on_stage
+from .stage import Setting, Stage, on_stage
 
 FORGET_EVERY = 40
 """After so many faults the scripted provider is told to forget what it was asked, so that it stays small."""
@@ -33,15 +32,28 @@ LONG = 2.0
 class Order:
     """What to do: ``faults`` by ``seed``, ``pause`` seconds apart on average, for at most ``seconds``; ``people`` talk.
 
-    ``settle``: seconds for all that was accepted to be answered after the last fault.
+    ``pile``: the share of faults that strike while others may still be down; the rest wait until everybody is up.
+    ``settle``: seconds for all that was accepted to be answered after the last fault. ``rolling``: restarts in good
+    order, one after the other, instead of faults at random. ``setting``: what is on stage; with small disks, it is
+    they that are struck.
     """
 
     seed: int
     faults: int
     seconds: float
     people: int = 6
-    pause: float = 1.5
+    pause: float = 1.0
+    pile: float = 0.5
     settle: float = 60.0
+    rolling: bool = False
+    setting: Setting = field(default_factory=Setting)
+
+    def plan(self, servers: tuple[str, ...]) -> Iterator[Fault]:
+        """The faults."""
+        if self.rolling:
+            return rolling(self.faults, self.pause, servers)
+        weights = victims(servers, disks=self.setting.disks)
+        return plan(self.seed, self.faults, self.pause, weights, self.pile)
 
 
 @dataclass(slots=True)
@@ -79,14 +91,13 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
     """Run it in ``home``, against the model at ``provider``; ``tell`` hears how it goes."""
     for ours in ("trunkline_bus", "asyncio"):  # the workers have logs
         logging.getLogger(ours).setLevel(logging.CRITICAL)
-    outcome, port, ear = Outcome(order), _free_port(), Ear()
+    outcome, ear = Outcome(order), Ear()
     file = home / f"effects-{new_id()}"
-    async with on_stage(home, provider, port) as stage:
+    async with on_stage(home, provider, order.setting) as stage:
         token = stage.running.token
         await ear.listen(stage.running.bus)
         async with (
             httpx.AsyncClient(
-                base_url=f"http://127.0.0.1:{port}",
                 headers={"Authorization": f"Bearer {token}"},
                 timeout=30,
                 limits=httpx.Limits(max_connections=None),
@@ -100,7 +111,8 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
             outcome.seconds = anyio.current_time() - began
             tasks.cancel_scope.cancel()
         tell("checking")
-        outcome.account = await Auditor(stage.running, file).audit(load.sent)
+        auditor = Auditor(stage.running, file, may_refuse=order.setting.disks)
+        outcome.account = await auditor.audit(load.sent)
         _sum_up(outcome, stage, load, ear)
         await anyio.Path(home / "timeline.txt").write_text("\n".join(_timeline(stage, ear)) + "\n")
     return outcome
@@ -114,7 +126,9 @@ async def _storm(
     tasks.start_soon(stage.watch_over)
     async with anyio.create_task_group() as blows, httpx.AsyncClient() as model:
         with anyio.move_on_after(order.seconds):
-            for fault in plan(order.seed, order.faults, order.pause):
+            for fault in order.plan(stage.servers.names):
+                if fault.patient:
+                    await stage.until_all_up()
                 await anyio.sleep(fault.pause)
                 victim = await stage.strike(fault, blows)
                 done = f"{fault.number + 1}/{order.faults}"
@@ -152,9 +166,3 @@ def _timeline(stage: Stage, ear: Ear) -> list[str]:
     told = [(one.at, f"{one.kind} {one.victim}") for one in stage.struck]
     told += [(at, f"{length:.2f} s of silence in {turn}") for at, length, turn in worst(ear.silences, LONG)]
     return [f"{datetime.fromtimestamp(at + shift, UTC):%H:%M:%S.%f} {what}" for at, what in sorted(told)]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -1,14 +1,18 @@
-"""Hears everything on the feed as it is said, whoever reads it: for how long a turn that was speaking fell silent.
+"""Hears everything on the feed as it is said, whoever reads it: for how long a turn fell silent.
+
+Silences are of text, from one piece to the next of the same answer, and of tools, beyond the time that the tools take
+by themselves. What a model takes before its first word is its own.
 
 A reader may be shown nothing for longer: the scripted model says the same words again when it is asked again, and
 what a reader has it is not shown twice. A real model says something else, and its reader sees that at once.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import anyio
 
-from trunkline.messages.turn import FeedItem, ReasoningDelta, TextDelta, TextReset
+from trunkline.messages.conversation import ToolCall
+from trunkline.messages.turn import FeedItem, ReasoningDelta, TextDelta, TextReset, ToolEnded, ToolStarted
 from trunkline.subjects import FEED
 from trunkline_bus import Bus, Received
 
@@ -23,12 +27,23 @@ class _Heard:
     at: float
 
 
+@dataclass(slots=True)
+class _Tools:
+    """The tools of one step: when the first began, how long they take one after the other, which are under way."""
+
+    began: float
+    own: float = 0.0
+    calls: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
+
+
 class Ear:
-    """``silences``: by turn, from each piece of text to the next, or to the first word of a new owner."""
+    """``silences``: by turn, as above; the first word of a new owner ends one."""
 
     def __init__(self) -> None:
         self.silences: dict[str, list[Silence]] = {}
         self._last: dict[str, _Heard] = {}
+        self._tools: dict[tuple[str, int], _Tools] = {}
 
     async def listen(self, bus: Bus) -> None:
         """Listen for as long as the connection lives."""
@@ -36,15 +51,39 @@ class Ear:
 
     async def hear(self, received: Received[FeedItem]) -> None:
         """Take in one item."""
-        item = received.data
+        self.take(received.data, anyio.current_time())
+
+    def take(self, item: FeedItem, at: float) -> None:
+        """Take in one item that was heard then."""
         text = isinstance(item.event, TextDelta | TextReset | ReasoningDelta)
         step = item.event.step if text else None  # type: ignore[union-attr]
-        heard = _Heard((item.epoch, item.index), step, anyio.current_time())
         before = self._last.get(item.turn)
-        if before is not None and heard.place <= before.place:
+        if before is not None and (item.epoch, item.index) <= before.place:
             return  # told again, for readers that missed it
-        self._last[item.turn] = heard
+        self._last[item.turn] = _Heard((item.epoch, item.index), step, at)
+        self._take_tool(item, at)
         if before is None or before.step is None:
             return
         if step == before.step or item.epoch > before.place[0]:
-            self.silences.setdefault(item.turn, []).append((before.at, heard.at))
+            self._note(item.turn, before.at, at)
+
+    def _take_tool(self, item: FeedItem, at: float) -> None:
+        match item.event:
+            case ToolStarted(step=step, call=call):
+                tools = self._tools.setdefault((item.turn, step), _Tools(at))
+                if call.id not in tools.calls:
+                    tools.calls.add(call.id)
+                    tools.own += _own_time(call)
+            case ToolEnded(step=step, call_id=id) if (item.turn, step) in self._tools:
+                tools = self._tools[item.turn, step]
+                if id not in tools.ended:
+                    tools.ended.add(id)
+                    self._note(item.turn, min(tools.began + tools.own, at), at)
+
+    def _note(self, turn: str, begin: float, end: float) -> None:
+        self.silences.setdefault(turn, []).append((begin, end))
+
+
+def _own_time(call: ToolCall) -> float:
+    """Seconds that a tool of ``effects.py`` takes by itself."""
+    return sum(float(call.arguments.get(name, 0.0)) for name in ("before", "after", "seconds"))

@@ -7,48 +7,72 @@ from typing import Literal
 
 from trunkline.messages.workers import WorkerKind
 
-Kind = Literal["kill", "stop", "drain", "cut"]
+Kind = Literal["kill", "stop", "drain", "cut", "full"]
 
 WORKERS: Mapping[str, WorkerKind] = {
     "monitor-a": "monitor",
     "monitor-b": "monitor",
     "tools-a": "tools",
     "tools-b": "tools",
-    "gateway": "gateway",
+    "gateway-a": "gateway",
+    "gateway-b": "gateway",
     "memory": "memory",
 }
 """Each worker process and its kind."""
 
-VICTIMS: Mapping[str, int] = {
+LEADERS = ("stream leader", "meta leader")
+"""Whichever server of a cluster leads the journal, or the cluster itself, at the time."""
+
+DISKS = ("bus disk", "memory disk")
+"""The disks of nats-server's store and of the memory root."""
+
+_WORKERS = {
     "monitor-a": 5,
     "monitor-b": 5,
     "tools-a": 4,
     "tools-b": 4,
-    "gateway": 3,
+    "gateway-a": 3,
+    "gateway-b": 3,
     "memory": 3,
-    "nats": 2,
-    "client": 1,
 }
-"""Who may be struck, and how often in proportion. ``client`` is the connection of those who watch."""
+
+
+def victims(servers: tuple[str, ...], *, disks: bool = False) -> Mapping[str, int]:
+    """Who may be struck, and how often in proportion. ``client`` is the connection of those who watch."""
+    if disks:
+        return dict.fromkeys(DISKS, 1)
+    led = dict.fromkeys(LEADERS, 3) if len(servers) > 1 else {}
+    return {**_WORKERS, **dict.fromkeys(servers, 2), **led, "client": 1}
+
 
 KINDS: Mapping[str, Mapping[Kind, int]] = {
     "worker": {"kill": 10, "stop": 3, "drain": 3, "cut": 4},
-    "nats": {"kill": 6, "stop": 2, "drain": 2},
+    "server": {"kill": 6, "stop": 2, "drain": 2},
     "client": {"cut": 1},
+    "disk": {"full": 1},
 }
-"""What may happen to whom: SIGKILL, SIGSTOP and SIGCONT, SIGTERM, a broken connection."""
+"""What may happen to whom: SIGKILL, SIGSTOP and SIGCONT, SIGTERM, a broken connection, no room left."""
+
+
+def sort_of(victim: str) -> str:
+    """Which row of ``KINDS`` a victim has."""
+    if victim in WORKERS:
+        return "worker"
+    return {"client": "client", **dict.fromkeys(DISKS, "disk")}.get(victim, "server")
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
     """One blow.
 
-    ``pause``: seconds before it. ``preferred``: all victims, of whom the first that is up is struck. ``kinds``: what
-    happens, by the sort of victim. ``hold``: seconds of a stop. ``down``: seconds before a dead worker is started.
+    ``pause``: seconds before it. ``patient``: it waits before that until everybody is up. ``preferred``: all victims,
+    of whom the first that is up is struck. ``kinds``: what happens, by the sort of victim. ``hold``: seconds of a stop
+    or of a full disk. ``down``: seconds before a dead worker is started.
     """
 
     number: int
     pause: float
+    patient: bool
     preferred: tuple[str, ...]
     kinds: Mapping[str, Kind]
     hold: float
@@ -56,7 +80,7 @@ class Fault:
 
     def kind(self, victim: str) -> Kind:
         """What happens to this victim."""
-        return self.kinds[victim if victim in KINDS else "worker"]
+        return self.kinds[sort_of(victim)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,22 +93,32 @@ class Struck:
     alone: bool
 
 
-def plan(seed: int, count: int, pause: float) -> Iterator[Fault]:
-    """``count`` faults, ``pause`` seconds apart on average."""
+def plan(seed: int, count: int, pause: float, weights: Mapping[str, int], pile: float) -> Iterator[Fault]:
+    """``count`` faults, ``pause`` seconds apart on average; a share of ``pile`` strikes whoever else is down."""
     draw = random.Random(f"faults/{seed}")
     for number in range(count):
         yield Fault(
             number=number,
             pause=min(draw.expovariate(1 / pause), pause * 3),
-            preferred=tuple(_shuffled(draw)),
+            patient=draw.random() >= pile,
+            preferred=tuple(_shuffled(draw, weights)),
             kinds={sort: _one_of(draw, kinds) for sort, kinds in KINDS.items()},
             hold=draw.uniform(3.0, 6.0),
             down=draw.choice((0.0, draw.uniform(0.0, 1.0), draw.uniform(1.0, 3.0))),
         )
 
 
-def _shuffled(draw: random.Random) -> Iterator[str]:
-    left = dict(VICTIMS)
+def rolling(count: int, pause: float, servers: tuple[str, ...]) -> Iterator[Fault]:
+    """``count`` restarts in good order, one process after the other, as an update of the whole installation does."""
+    round_of = (*WORKERS, *servers)
+    drained: Mapping[str, Kind] = dict.fromkeys(KINDS, "drain")
+    for number in range(count):
+        victim = round_of[number % len(round_of)]
+        yield Fault(number, pause, patient=True, preferred=(victim,), kinds=drained, hold=0.0, down=0.0)
+
+
+def _shuffled(draw: random.Random, weights: Mapping[str, int]) -> Iterator[str]:
+    left = dict(weights)
     while left:
         name = draw.choices(list(left), list(left.values()))[0]
         del left[name]

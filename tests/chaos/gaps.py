@@ -14,9 +14,9 @@ REACH = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """The longest silence in a stream that a fault met in the middle of its text.
+    """The longest silence in a stream that a fault met in the middle.
 
-    ``alone``: everybody else was up, no fault came less than ``REACH`` seconds before, and none while it lasted.
+    ``alone``: everybody was up when it struck, and no other fault came while the silence lasted.
     """
 
     struck: Struck
@@ -35,6 +35,15 @@ def gaps(struck: Sequence[Struck], streams: Iterable[Sequence[Silence]]) -> list
     ]
 
 
+def longest(found: Iterable[Gap]) -> list[Gap]:
+    """For each fault the gap of the stream that it held up longest."""
+    most: dict[Struck, Gap] = {}
+    for gap in found:
+        if gap.struck not in most or gap.seconds > most[gap.struck].seconds:
+            most[gap.struck] = gap
+    return list(most.values())
+
+
 def _longest(struck: Struck, stream: Sequence[Silence]) -> Silence | None:
     if not stream or not stream[0][0] < struck.at < stream[-1][1]:
         return None
@@ -43,7 +52,7 @@ def _longest(struck: Struck, stream: Sequence[Silence]) -> Silence | None:
 
 
 def _disturbed(one: Struck, end: float, struck: Sequence[Struck]) -> bool:
-    return any(one.at - REACH < other.at < end for other in struck if other is not one)
+    return any(one.at < other.at < end for other in struck if other is not one)
 
 
 def worst(streams: Mapping[str, Sequence[Silence]], least: float) -> list[tuple[float, float, str]]:

@@ -77,11 +77,15 @@ class Past:
 
 
 class Auditor:
-    """Goes through everything that was sent. Call ``audit`` once, when all is quiet."""
+    """Goes through everything that was sent. Call ``audit`` once, when all is quiet.
 
-    def __init__(self, talker: Talker, file: Path) -> None:
+    ``may_refuse``: tools may say that they were not run, because the disk was full.
+    """
+
+    def __init__(self, talker: Talker, file: Path, *, may_refuse: bool = False) -> None:
         self._talker = talker
         self._file = file
+        self._may_refuse = may_refuse
         self._account = Account()
         self._traces: dict[str, set[str]] = {}
         self._effects: Counter[str] = Counter()
@@ -203,7 +207,8 @@ class Auditor:
         outcomes = {entry.call_id: entry.outcome for entry in past.all(ToolFinished)}
         cancelled = bool(past.all(CancelRecorded))
         for id, mark in {call.id: call.arguments.get("mark", "") for call in calls}.items():
-            yield from _effect_told(mark, self._effects[mark], outcomes.get(id), cancelled)
+            told = _effect_told(mark, self._effects[mark], outcomes.get(id), cancelled, self._may_refuse)
+            yield from told
 
     def _traced(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
         for started in past.all(Started)[:1]:
@@ -257,7 +262,7 @@ def _answered(one: Sent, messages: list[Message], past: Past) -> Iterator[tuple[
 
 
 def _effect_told(
-    mark: str, count: int, outcome: ToolOutcome | None, cancelled: bool
+    mark: str, count: int, outcome: ToolOutcome | None, cancelled: bool, may_refuse: bool
 ) -> Iterator[tuple[Sort, str]]:
     if outcome is None:
         if not cancelled:
@@ -266,7 +271,7 @@ def _effect_told(
         yield "lost", f"{mark} is said to be done and is not: {outcome}"
     elif outcome.status == "error" and count and any(text in outcome.output.lower() for text in NOT_RUN):
         yield "broken", f"{mark} is said not to be run and was: {outcome}"
-    elif outcome.status == "error" and not cancelled:
+    elif outcome.status == "error" and not (cancelled or may_refuse):
         yield "broken", f"the call for {mark} failed: {outcome}"
 
 

@@ -48,7 +48,7 @@ class Load:
     ) -> None:
         self._stage = stage
         self._gateway = stage.running.gateway
-        self._http = HttpClient(http)
+        self._http = HttpClient(http, stage.gateways)
         self._seed = seed
         self._file = str(file)
         self._tasks = tasks
@@ -75,6 +75,8 @@ class Load:
         async def counted() -> None:
             try:
                 await job()
+            except RemoteFault as fault:
+                self.problems.append(f"gave up: {fault.code} {fault.message}")
             finally:
                 self._open -= 1
                 self._closed.set()
@@ -158,6 +160,5 @@ class Load:
                 await anyio.sleep(0.2)
             except RemoteFault as fault:
                 if fault.code not in PASSING:
-                    self.problems.append(f"refused: {fault.code} {fault.message}")
                     raise
                 await anyio.sleep(0.2)

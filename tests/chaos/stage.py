@@ -1,4 +1,4 @@
-"""The processes on stage: every worker and the server, each on a wire of its own, kept running and struck at will.
+"""The processes on stage: every worker and the servers, each on a wire of its own, kept running and struck at will.
 
 What a supervisor such as systemd does is done here too: a worker that ended is started again.
 """
@@ -6,20 +6,24 @@ What a supervisor such as systemd does is done here too: a worker that ended is 
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
 from trunkline.testing.platform import Talker
 from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
-from trunkline_bus import connect
+from trunkline_bus import EmbeddedServer, connect
 
+from .disks import Disk, small_disk
 from .effects import PLUGIN
-from .faults import WORKERS, Fault, Kind, Struck
+from .faults import DISKS, LEADERS, WORKERS, Fault, Kind, Struck
+from .servers import Servers, cluster, free_ports, one_server
 from .wire import Wire
 
 STARTS = 10
@@ -29,17 +33,47 @@ DRAIN = 45.0
 """Seconds within which a worker must have drained and ended."""
 
 
+CALM = 1.0
+"""Seconds for which everybody must be up before a fault counts as one that struck alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What is on stage: how many servers, and whether the disks are small ones."""
+
+    servers: int = 1
+    disks: bool = False
+
+
 class Stage:
     """The running platform, and what may be done to it. ``problems`` are those of processes."""
 
-    def __init__(self, running: ProcessPlatform, wires: dict[str, Wire], audience: Talker) -> None:
+    def __init__(
+        self,
+        running: ProcessPlatform,
+        servers: Servers,
+        wires: Mapping[str, Wire],
+        ports: Mapping[str, int],
+        disks: Mapping[str, Disk],
+        audience: Talker,
+    ) -> None:
         self.running = running
+        self.servers = servers
         self.audience = audience
         self.problems: list[str] = []
         self.failed_starts = 0
         self.struck: list[Struck] = []
         self._wires = wires
+        self._ports = ports
+        self._disks = disks
         self._down: set[str] = set()
+        self._calm_since = anyio.current_time()
+        self._all_up = anyio.Event()
+
+    @property
+    def gateways(self) -> list[str]:
+        """The HTTP addresses."""
+        return [f"http://127.0.0.1:{port}" for port in self._ports.values()]
 
     @property
     def counted(self) -> Counter[tuple[str, Kind]]:
@@ -51,18 +85,40 @@ class Stage:
         async with anyio.create_task_group() as tasks:
             for name in WORKERS:
                 tasks.start_soon(self._start, name)
+        if self.problems:
+            raise AssertionError("\n".join(self.problems))
+
+    async def until_all_up(self) -> None:
+        """Return once nobody is down."""
+        while self._down:
+            self._all_up = anyio.Event()
+            await self._all_up.wait()
 
     async def strike(self, fault: Fault, tasks: TaskGroup) -> str:
         """Strike the first preferred victim that is up, and go on with the rest of it in the background."""
         while True:
-            victim = next((name for name in fault.preferred if name not in self._down), None)
-            if victim is not None:
-                break
+            for wished in fault.preferred:
+                victim = await self._found(wished)
+                if victim is not None and victim not in self._down:
+                    self._blow(wished, victim, fault, tasks)
+                    return wished
             await anyio.sleep(0.05)
-        self.struck.append(Struck(anyio.current_time(), victim, fault.kind(victim), alone=not self._down))
+
+    async def _found(self, wished: str) -> str | None:
+        """Who that is now: leaders change."""
+        return await self.servers.leader(wished, self.running.bus) if wished in LEADERS else wished
+
+    def _blow(self, wished: str, victim: str, fault: Fault, tasks: TaskGroup) -> None:
+        now, kind = anyio.current_time(), fault.kind(wished)
+        alone = not self._down and now - self._calm_since >= CALM
+        self.struck.append(Struck(now, wished, kind, alone))
         self._down.add(victim)
-        tasks.start_soon(self._suffer, victim, fault.kind(victim), fault)
-        return victim
+        tasks.start_soon(self._suffer, victim, kind, fault)
+
+    def _up_again(self, victim: str) -> None:
+        self._down.discard(victim)
+        self._calm_since = anyio.current_time()
+        self._all_up.set()
 
     async def watch_over(self) -> None:
         """Start again who ended without being struck; that is a problem. Runs until cancelled."""
@@ -72,18 +128,21 @@ class Stage:
                     self._down.add(name)
                     self.problems.append(f"{name} ended by itself:\n{self._process(name).text()[-3000:]}")
                     await self._start(name)
-                    self._down.discard(name)
+                    self._up_again(name)
             await anyio.sleep(0.2)
 
     async def _suffer(self, victim: str, kind: Kind, fault: Fault) -> None:
+        server = self.servers.named.get(victim)
         try:
             match kind:
                 case "cut":
                     self._wires[victim].cut()
                 case "stop":
-                    await self._stop(victim, fault.hold)
-                case "kill" | "drain" if victim == "nats":
-                    await self._end_server(signal.SIGKILL if kind == "kill" else signal.SIGTERM)
+                    await _hold(self._process(victim).pid if server is None else server.pid, fault.hold)
+                case "full":
+                    await _fill(self._disks[victim], fault.hold)
+                case "kill" | "drain" if server is not None:
+                    await self._end_server(server, signal.SIGKILL if kind == "kill" else signal.SIGTERM)
                 case "kill":
                     self.running.kill(victim)
                     await anyio.sleep(fault.down)
@@ -93,15 +152,7 @@ class Stage:
                     await anyio.sleep(fault.down)
                     await self._start(victim)
         finally:
-            self._down.discard(victim)
-
-    async def _stop(self, victim: str, seconds: float) -> None:
-        pid = self.running.server.pid if victim == "nats" else self._process(victim).pid
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            await anyio.sleep(seconds)
-        finally:
-            os.kill(pid, signal.SIGCONT)
+            self._up_again(victim)
 
     async def _drain(self, victim: str) -> None:
         process = self._process(victim)
@@ -115,19 +166,20 @@ class Stage:
         if status != 0:
             self.problems.append(f"{victim} drained with exit status {status}:\n{process.text()[-3000:]}")
 
-    async def _end_server(self, number: signal.Signals) -> None:
-        server, before = self.running.server, self.running.server.restarts
+    async def _end_server(self, server: EmbeddedServer, number: signal.Signals) -> None:
+        before = server.restarts
         os.kill(server.pid, number)
         with anyio.move_on_after(30) as patience:
             while server.restarts == before:  # noqa: ASYNC110 - the server tells nobody
                 await anyio.sleep(0.05)
-        if patience.cancelled_caught:
-            self.problems.append("nats-server did not come back in 30 s")
+        back = not patience.cancelled_caught and await self.servers.until_healthy(server.settings.name, 30)
+        if not back:
+            self.problems.append(f"{server.settings.name} did not come back in 30 s")
 
     async def _start(self, name: str) -> None:
         for attempt in range(STARTS):
             try:
-                await self.running.start(WORKERS[name], name, TRUNKLINE_BUS__URL=self._wires[name].url)
+                await self.running.start(WORKERS[name], name, **self._environ(name))
                 return
             except AssertionError:
                 self.failed_starts += 1
@@ -135,30 +187,66 @@ class Stage:
                 await anyio.sleep(0.2 * (attempt + 1))
         self.problems.append(f"{name} could not be started:\n{self._process(name).text()[-3000:]}")
 
+    def _environ(self, name: str) -> dict[str, str]:
+        environ = {"TRUNKLINE_BUS__URL": self._wires[name].url}
+        return (
+            {**environ, "TRUNKLINE_GATEWAY__PORT": str(self._ports[name])} if name in self._ports else environ
+        )
+
     def _process(self, name: str) -> WorkerProcess:
         return self.running.processes[name]
 
 
+async def _hold(pid: int, seconds: float) -> None:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        await anyio.sleep(seconds)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+async def _fill(disk: Disk, seconds: float) -> None:
+    try:
+        with anyio.move_on_after(seconds):
+            while True:  # what is deleted meanwhile makes room, too
+                await anyio.to_thread.run_sync(disk.fill)
+                await anyio.sleep(0.1)
+    finally:
+        disk.empty()
+
+
 @asynccontextmanager
-async def on_stage(home: Path, provider: str, port: int) -> AsyncIterator[Stage]:
-    """Everything up and ready. ``port`` is the gateway's."""
-    config = {
+async def on_stage(home: Path, provider: str, setting: Setting) -> AsyncIterator[Stage]:
+    """Everything up and ready."""
+    config: dict[str, object] = {
         "runtime.provider_adapter": "openai",
         "adapters.openai.base_url": provider,
         "adapters.openai.model": "scripted",
-        "gateway.port": port,
+        "bus.replicas": setting.servers,
     }
     async with AsyncExitStack() as stack:
+        disks = _mounted(stack, home) if setting.disks else {}
+        bus = home / "bus"
+        if disks:
+            bus = disks["bus disk"].root
+            config["runtime.memory_root"] = str(disks["memory disk"].root)
+        serving = cluster(bus, setting.servers) if setting.servers > 1 else one_server(bus)
+        servers = await stack.enter_async_context(serving)
+        plugins = {"chaos_tools": PLUGIN}
         running = await stack.enter_async_context(
-            process_platform(home, config=config, plugins={"chaos_tools": PLUGIN}, workers=())
+            process_platform(home, config=config, plugins=plugins, workers=(), servers=servers.all)
         )
-        wires = {
-            name: await stack.enter_async_context(Wire(running.server.url).laid())
-            for name in (*WORKERS, "client")
-        }
+        url = ",".join(server.url for server in servers.all)
+        wires = {name: await stack.enter_async_context(Wire(url).laid()) for name in (*WORKERS, "client")}
         settings = running.bus.link.settings
         watching = msgspec.structs.replace(settings, url=wires["client"].url, name="audience")
         audience = Talker(await stack.enter_async_context(connect(watching)))
-        stage = Stage(running, wires, audience)
+        gateways = [name for name, kind in WORKERS.items() if kind == "gateway"]
+        ports = dict(zip(gateways, free_ports(len(gateways)), strict=True))
+        stage = Stage(running, servers, wires, ports, disks, audience)
         await stage.open()
         yield stage
+
+
+def _mounted(stack: AsyncExitStack, home: Path) -> dict[str, Disk]:
+    return {name: stack.enter_context(small_disk(home / name.replace(" ", "-"))) for name in DISKS}

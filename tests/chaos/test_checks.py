@@ -66,7 +66,7 @@ def test_a_silence_is_counted_for_the_fault_in_its_middle() -> None:
     kill = Struck(10.2, "monitor-a", "kill", alone=True)
     [gap] = gaps([kill], [stream])
     assert (round(gap.seconds, 1), gap.alone) == (3.0, True)
-    cut = Struck(11.0, "gateway", "cut", alone=True)
+    cut = Struck(11.0, "gateway", "cut", alone=False)
     assert [gap.alone for gap in gaps([kill, cut], [stream])] == [False, False]
     assert gaps([Struck(14.0, "nats", "kill", alone=True)], [stream]) == []
 

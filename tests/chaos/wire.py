@@ -1,7 +1,8 @@
-"""A wire between one process and the server, which can be cut: a relay on loopback. It knows not what it carries."""
+"""A wire between one process and the servers, which can be cut: relays on loopback. It knows not what it carries."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from urllib.parse import urlsplit
 
 import anyio
@@ -11,21 +12,26 @@ LOST = (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.End
 
 
 class Wire:
-    """Relays to ``target`` (``nats://host:port``); ``url`` is the address to use in its place."""
+    """Relays to ``targets`` (``nats://host:port``, several with commas); ``url`` is what to use in their place."""
 
-    def __init__(self, target: str) -> None:
-        parts = urlsplit(target)
-        self._host, self._port = parts.hostname or "127.0.0.1", parts.port or 4222
+    def __init__(self, targets: str) -> None:
+        self._targets = tuple(targets.split(","))
         self._calls: set[anyio.CancelScope] = set()
         self.url = ""
 
     @asynccontextmanager
     async def laid(self) -> AsyncIterator["Wire"]:
         """Relay while the block runs."""
-        listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
-        async with listener, anyio.create_task_group() as tasks:
-            self.url = f"nats://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
-            tasks.start_soon(listener.serve, self._call)
+        urls = []
+        async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
+            for target in self._targets:
+                listener = await anyio.create_tcp_listener(local_host="127.0.0.1")
+                await stack.enter_async_context(listener)
+                urls.append(f"nats://127.0.0.1:{listener.extra(SocketAttribute.local_port)}")
+                parts = urlsplit(target)
+                call = partial(self._call, parts.hostname or "127.0.0.1", parts.port or 4222)
+                tasks.start_soon(listener.serve, call)
+            self.url = ",".join(urls)
             yield self
             tasks.cancel_scope.cancel()
 
@@ -34,13 +40,13 @@ class Wire:
         for call in tuple(self._calls):
             call.cancel()
 
-    async def _call(self, near: SocketStream) -> None:
+    async def _call(self, host: str, port: int, near: SocketStream) -> None:
         with anyio.CancelScope() as scope:
             self._calls.add(scope)
             try:
                 async with (
                     near,
-                    await anyio.connect_tcp(self._host, self._port) as far,
+                    await anyio.connect_tcp(host, port) as far,
                     anyio.create_task_group() as tasks,
                 ):
                     tasks.start_soon(_carry, near, far, tasks.cancel_scope)

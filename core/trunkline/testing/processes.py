@@ -110,13 +110,24 @@ class ProcessPlatform(Talker):
     """The processes, and a connection of the test's own to talk over."""
 
     def __init__(
-        self, bus: Bus, home: Home, server: EmbeddedServer, environ: Mapping[str, str], *, patience: float
+        self,
+        bus: Bus,
+        home: Home,
+        servers: Sequence[EmbeddedServer],
+        environ: Mapping[str, str],
+        *,
+        patience: float,
     ) -> None:
         super().__init__(bus, patience=patience)
         self.home = home
-        self.server = server
+        self.servers = tuple(servers)
         self.environ = environ
         self.processes: dict[str, WorkerProcess] = {}
+
+    @property
+    def server(self) -> EmbeddedServer:
+        """The only server, or the first one of a cluster."""
+        return self.servers[0]
 
     async def start(self, kind: WorkerKind, name: str | None = None, **environ: str) -> WorkerProcess:
         """Start a worker, or start it again, and wait until it is ready."""
@@ -173,6 +184,7 @@ async def process_platform(
     environ: Mapping[str, str] | None = None,
     plugins: Mapping[str, str] | None = None,
     workers: Sequence[WorkerKind] = KINDS,
+    servers: Sequence[EmbeddedServer] = (),
     patience: float = 60.0,
 ) -> AsyncIterator[ProcessPlatform]:
     """Run workers as processes until the block is left, which kills them.
@@ -184,6 +196,7 @@ async def process_platform(
         plugins: Plugins for the workers: the text of a module by its name. They become files of a
             ``runtime.tool_sources`` folder.
         workers: Which kinds to start; more can be started with ``start``.
+        servers: Servers that run already, a cluster with one password; by default one is started.
         patience: How long ``say`` waits for the end of a turn, in seconds.
     """
     async with AsyncExitStack() as stack:
@@ -191,12 +204,13 @@ async def process_platform(
             home = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="trunkline-")))
         write_settings(home / "trunkline.toml", _settings(home, config, plugins))
         theirs = {**clean_environ(), "PYTHONUNBUFFERED": "1", "TRUNKLINE_HOME": str(home), **(environ or {})}
-        embedded = server_settings(load_config(home, environ=theirs), home / "bus")
-        server = await stack.enter_async_context(EmbeddedServer(embedded))
+        if not servers:
+            embedded = server_settings(load_config(home, environ=theirs), home / "bus")
+            servers = (await stack.enter_async_context(EmbeddedServer(embedded)),)
         bus_environ = {
-            "TRUNKLINE_BUS__URL": server.url,
-            "TRUNKLINE_BUS__USER": server.user,
-            "TRUNKLINE_BUS__PASSWORD": server.password,
+            "TRUNKLINE_BUS__URL": ",".join(server.url for server in servers),
+            "TRUNKLINE_BUS__USER": servers[0].user,
+            "TRUNKLINE_BUS__PASSWORD": servers[0].password,
         }
         everything = {**bus_environ, **theirs}
         read = load_config(home, environ=everything)
@@ -204,7 +218,7 @@ async def process_platform(
         places.prepare()
         settings = msgspec.structs.replace(bus_settings(read), name="test")
         bus = await stack.enter_async_context(connect(settings))
-        running = ProcessPlatform(bus, places, server, everything, patience=patience)
+        running = ProcessPlatform(bus, places, servers, everything, patience=patience)
         stack.callback(_kill_all, running)
         await running.start_all(workers)
         yield running

@@ -1,0 +1,116 @@
+"""The servers on stage: a single one, or a cluster of three of which each stream is on all. Knows who leads."""
+
+import socket
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from pathlib import Path
+
+import anyio
+import httpx
+
+from trunkline.runtime.connecting import MAX_STORE
+from trunkline.subjects import JOURNAL_STREAM
+from trunkline_bus import Bus, BusError, BusSettings, EmbeddedServer, ServerSettings, connect
+
+PASSWORD = "chaos"
+ELECTION = 60.0
+"""Seconds within which the servers of a new cluster must have a leader."""
+
+
+class Servers:
+    """By name: ``nats``, or ``nats-1`` and so on."""
+
+    def __init__(self, named: Mapping[str, EmbeddedServer], monitors: Mapping[str, str]) -> None:
+        self.named = dict(named)
+        self._monitors = monitors
+        """The address of each one's monitoring, by name."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(self.named)
+
+    @property
+    def all(self) -> Sequence[EmbeddedServer]:
+        """All of them, in the order of their names."""
+        return tuple(self.named.values())
+
+    async def until_healthy(self, name: str, seconds: float) -> bool:
+        """Wait until a server of a cluster has caught up with the others, as who updates them one by one does."""
+        if name not in self._monitors:
+            return True
+        async with httpx.AsyncClient(timeout=1.0) as http:
+            with anyio.move_on_after(seconds):
+                while True:
+                    with suppress(httpx.HTTPError):
+                        if (await http.get(f"{self._monitors[name]}/healthz")).status_code == 200:
+                            return True
+                    await anyio.sleep(0.1)
+        return False
+
+    async def leader(self, of: str, bus: Bus) -> str | None:
+        """Who leads the journal ("stream leader") or the cluster ("meta leader"); None when nobody says."""
+        try:
+            if of == "stream leader":
+                found = await bus.link.api(f"STREAM.INFO.{JOURNAL_STREAM}", timeout=0.5)
+                return str(found["cluster"]["leader"])
+            return await self._meta_leader()
+        except (BusError, KeyError):
+            return None
+
+    async def _meta_leader(self) -> str | None:
+        async with httpx.AsyncClient(timeout=0.5) as http:
+            for address in self._monitors.values():
+                try:
+                    found = (await http.get(f"{address}/jsz")).json()
+                    return str(found["meta_cluster"]["leader"])
+                except (httpx.HTTPError, KeyError, ValueError):
+                    continue  # that one is down, or does not know
+        return None
+
+
+@asynccontextmanager
+async def one_server(store: Path) -> AsyncIterator[Servers]:
+    """A single server, which lets the disk be the limit as ``trunkline up`` does."""
+    async with EmbeddedServer(ServerSettings(store_dir=store, max_store=MAX_STORE)) as server:
+        yield Servers({"nats": server}, {})
+
+
+@asynccontextmanager
+async def cluster(folder: Path, size: int) -> AsyncIterator[Servers]:
+    """A cluster with a leader. Clients are told of no other server than those that they have been given."""
+    ports = free_ports(size * 2)
+    routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports[:size])
+    async with AsyncExitStack() as stack:
+        named: dict[str, EmbeddedServer] = {}
+        for number in range(size):
+            name = f"nats-{number + 1}"
+            extra = (
+                f"http: 127.0.0.1:{ports[size + number]}\n"
+                f"cluster {{ name: chaos, listen: 127.0.0.1:{ports[number]}, no_advertise: true, "
+                f"routes: [{routes}] }}\n"
+            )
+            settings = ServerSettings(store_dir=folder / name, name=name, password=PASSWORD, extra=extra)
+            named[name] = await stack.enter_async_context(EmbeddedServer(settings))
+        monitors = {name: f"http://127.0.0.1:{ports[size + n]}" for n, name in enumerate(named)}
+        servers = Servers(named, monitors)
+        await _elected(servers)
+        yield servers
+
+
+async def _elected(servers: Servers) -> None:
+    url = ",".join(server.url for server in servers.all)
+    settings = BusSettings(url=url, user=servers.all[0].user, password=PASSWORD)
+    async with connect(settings) as bus:
+        await bus.link.api("INFO", timeout=ELECTION)
+        for name in servers.names:
+            await servers.until_healthy(name, ELECTION)
+
+
+def free_ports(count: int) -> list[int]:
+    """So many ports that nobody has now."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]
