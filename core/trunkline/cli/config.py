@@ -1,8 +1,13 @@
 """``trunkline config``: every setting, its value and where it comes from."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
 
 EXAMPLES = """
 trunkline config
@@ -27,6 +32,7 @@ def command(prefix: str, as_json: bool) -> None:
     rows = [row for row in config.describe() if _under(row.key, prefix)]
     if not rows:
         _refuse(prefix, [row.key for row in config.describe()])
+    _warn(config)
     if as_json:
         entries = [
             {"key": row.key, "value": row.value, "origin": row.origin.kind, "where": row.origin.where}
@@ -35,6 +41,14 @@ def command(prefix: str, as_json: bool) -> None:
         json_out({"home": str(config.home), "file": str(config.file), "settings": entries})
         return
     table([(row.key, row.value, str(row.origin)) for row in rows], header=("SETTING", "VALUE", "ORIGIN"))
+
+
+def _warn(config: "Config") -> None:
+    """Say which sections nobody reads, because their plugin is not there or their name is wrong."""
+    from trunkline.plugins import Plugins
+
+    for problem in Plugins.load(config).config_problems():
+        click.echo(f"Warning: {problem}", err=True)
 
 
 def _under(key: str, prefix: str) -> bool:

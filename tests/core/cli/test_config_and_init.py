@@ -25,6 +25,22 @@ def test_every_setting_is_shown_with_its_origin(trunkline: Run, home: Path) -> N
     assert "swordfish" not in done.stdout + done.stderr
 
 
+def test_a_section_that_nobody_reads_is_named(trunkline: Run, home: Path) -> None:
+    """A misspelt adapter does not pass in silence: its table and line, beside the settings."""
+    home.mkdir()
+    (home / "trunkline.toml").write_text('[adapters.nosuch]\nmodel = "x"\n')
+    shown = trunkline("config")
+    assert shown.returncode == 0 and "gateway.port" in shown.stdout
+    assert "Warning: adapters.nosuch" in shown.stderr and "line 1" in shown.stderr
+
+
+def test_what_is_piped_in_is_read_when_it_is_said_so(trunkline: Run) -> None:
+    """Without a TEXT nothing is guessed; the way to read a pipe is named."""
+    missing = trunkline("say", stdin="hello")
+    assert missing.returncode == 2 and "trunkline say -" in missing.stderr
+    assert trunkline("say", "-", stdin="hello").returncode == 0
+
+
 def test_a_prefix_shows_one_section(trunkline: Run) -> None:
     """The table has a line a setting."""
     lines = trunkline("config", "gateway").stdout.splitlines()
