@@ -1,5 +1,6 @@
 """Many conversations that never stop talking, each with its next message waiting behind the one that is answered."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
@@ -29,12 +30,12 @@ class Said:
 
 
 class Crowd:
-    """``people`` conversations. ``program`` is what comes before the answer, such as ``wait:0.5``.
+    """``people`` conversations. ``program`` gives what comes before the answer of a mark, such as ``wait:0.5``.
 
     ``said`` has what was accepted, by conversation, in order.
     """
 
-    def __init__(self, talker: Talker, people: int, program: str) -> None:
+    def __init__(self, talker: Talker, people: int, program: Callable[[str], str]) -> None:
         self.said: dict[str, list[Said]] = {}
         self.stopping = False
         self._talker = talker
@@ -77,7 +78,7 @@ class Crowd:
         mark = f"p{number}m{len(mine)}"
         conversation = mine[0].accepted.conversation if mine else None
         message = SendMessage(
-            content=f"{self._program} ;; say:{mark}", conversation=conversation, client_id=mark
+            content=f"{self._program(mark)} ;; say:{mark}", conversation=conversation, client_id=mark
         )
         said = Said(await self._sent(message), mark)
         self.said.setdefault(said.accepted.conversation, mine)

@@ -28,7 +28,7 @@ async def test_monitors_share_the_work_as_they_come_and_go(tmp_path: Path) -> No
         }
         kinds = ("gateway", "memory", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:
-            crowd = Crowd(running, 100, "wait:0.4")
+            crowd = Crowd(running, 100, lambda _: "wait:0.4")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(crowd.talk)
                 peaceful = await come_and_go(running, crowd)

@@ -99,7 +99,9 @@ def _compare(past: _Past, said: list[Said], found: Verdict) -> None:
 
 async def _stored(talker: Talker, conversation: str, said: list[Said], found: Verdict) -> None:
     view = await talker.gateway.conversation(conversation)
-    answers = [message.content for message in view.messages if message.role == "assistant"]
+    answers = [
+        message.content for message in view.messages if message.role == "assistant" and message.content
+    ]
     wanted = [one.mark for one in said]
     found.lost += [f"{mark} is not stored" for mark in wanted if mark not in answers]
     found.doubled += [f"{mark} is stored twice" for mark in set(answers) if answers.count(mark) > 1]

@@ -1,0 +1,70 @@
+"""Two gateways are one door: the same conversations and feeds, and a client of one that dies goes on at the other."""
+
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from tests.chaos.clients import HttpClient
+from tests.chaos.programs import Wish
+from tests.chaos.transcript import HttpTranscript
+
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline.testing.scripted_provider import provider_process
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+WORDS = " ".join(f"word-{number}" for number in range(1, 41))
+
+
+async def test_a_client_goes_on_at_the_other_gateway(tmp_path: Path) -> None:
+    """What one gateway accepted, the other shows from the begin; when the first is killed in mid-stream, its client
+    goes on at the second by ``Last-Event-ID`` without gap or repeat, and talks on in the same conversation."""
+    with provider_process() as provider:
+        config = {
+            "runtime.provider_adapter": "openai",
+            "adapters.openai.base_url": provider,
+            "adapters.openai.model": "scripted",
+        }
+        kinds = ("gateway", "memory", "monitor", "tools")
+        async with process_platform(tmp_path, config=config, workers=kinds) as running:
+            other = await running.start("gateway", "gateway-2")
+            async with client(running, running.url) as moving, client(running, other.address) as staying:
+                seen, beside = await watched(running, moving, staying, other.address)
+                assert seen.text == beside.text == WORDS
+                assert not seen.problems and not beside.problems
+                view = (await moving.get(f"/conversations/{seen.conversation}")).json()
+                assert [message["role"] for message in view["messages"]] == ["user", "assistant"]
+                again = HttpTranscript("again")
+                await HttpClient(moving).say(seen.conversation, wish("again", "say:still here"), again)
+                await HttpClient(moving).follow(again, 0)
+                assert (again.conversation, again.text) == (seen.conversation, "still here")
+
+
+async def watched(
+    running: ProcessPlatform, moving: httpx.AsyncClient, staying: httpx.AsyncClient, other: str
+) -> tuple[HttpTranscript, HttpTranscript]:
+    """A turn as a client sees it whose gateway dies, and as one at the other gateway sees it."""
+    seen, beside = HttpTranscript("moving"), HttpTranscript("staying")
+    await HttpClient(moving).say(None, wish("first", "slow:40:50"), seen)
+    beside.turn = seen.turn
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(HttpClient(staying).follow, beside, 0)
+        tasks.start_soon(HttpClient(moving).follow, seen, 0)
+        with anyio.fail_after(20):
+            while len(seen.text) < 40:  # noqa: ASYNC110 - another task notes it
+                await anyio.sleep(0.02)
+        assert not seen.ended
+        running.kill("gateway")
+        moving.base_url = httpx.URL(other)
+    return seen, beside
+
+
+def client(running: ProcessPlatform, url: str) -> httpx.AsyncClient:
+    """A client of one gateway."""
+    return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {running.token}"}, timeout=30)
+
+
+def wish(mark: str, program: str) -> Wish:
+    """A message."""
+    return Wish(kind="scale", mark=mark, program=program, ending=None)

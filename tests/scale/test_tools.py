@@ -1,0 +1,48 @@
+"""Several tools workers take the calls in turn; one that dies in the middle of calls harms nobody else's."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.testing.processes import process_platform
+from trunkline.testing.scripted_provider import provider_process
+
+from .crowd import Crowd
+from .errands import PLUGIN, errand, errands, runners
+from .verdict import verdict
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+
+async def test_tools_workers_share_the_calls_and_survive_each_other(tmp_path: Path) -> None:
+    """All three run calls. One is killed in the middle of some: these are reported as unknown, none is run twice, and
+    every message is answered."""
+    file = tmp_path / "errands"
+    with provider_process() as provider:
+        config = {
+            "runtime.provider_adapter": "openai",
+            "adapters.openai.base_url": provider,
+            "adapters.openai.model": "scripted",
+            "monitor.tool_silence": 2.5,
+        }
+        kinds = ("gateway", "memory", "monitor", "tools")
+        async with process_platform(
+            tmp_path, config=config, plugins={"errand": PLUGIN}, workers=kinds
+        ) as running:
+            others = [await running.start("tools", name) for name in ("tools-2", "tools-3")]
+            crowd = Crowd(running, 20, lambda mark: errand(file, mark, 0.4))
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(crowd.talk)
+                with anyio.fail_after(30):
+                    while len(runners(file)) < 3 or runners(file)[others[0].pid] < 4:  # noqa: ASYNC110 - a file
+                        await anyio.sleep(0.02)
+                others[0].kill()
+                killed = runners(file).total()
+                with anyio.fail_after(30):
+                    while runners(file).total() < killed + 20:  # noqa: ASYNC110 - a file
+                        await anyio.sleep(0.05)
+                crowd.stopping = True
+            after, ran = await verdict(running, crowd), await errands(running, file)
+    assert not after.broken and not ran.broken
+    assert all("unknown" in told for told in ran.unknown), ran.unknown
