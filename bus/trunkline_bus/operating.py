@@ -12,14 +12,23 @@ import msgspec
 from trunkline_bus.connection import Bus
 from trunkline_bus.endpoint import Topic
 from trunkline_bus.jetstream import api, records, store
-from trunkline_bus.jsapi import MSG_ID, NO_MESSAGE, StoredRecord, error_of, parse_time, record_of_get
+from trunkline_bus.jsapi import (
+    MSG_ID,
+    NO_MESSAGE,
+    STREAM_NOT_FOUND,
+    StoredRecord,
+    error_of,
+    parse_time,
+    record_of_get,
+)
 from trunkline_bus.messages import Ack
 from trunkline_bus.streams import stream_of
 
 
 class StreamState(msgspec.Struct, frozen=True, kw_only=True):
-    """How full a stream is. ``bytes`` is what its messages take on the server, ``first`` the oldest one's time.
+    """How full a stream is, at ``at`` of the server's clock.
 
+    ``bytes`` is what its messages take on the server, ``first`` the oldest one's time.
     ``max_bytes`` and ``max_age`` (seconds) are its limits, None without one; with ``refuses`` a full one takes no more,
     else the oldest goes. ``metadata`` is what programs and the server noted with it.
     """
@@ -27,6 +36,7 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     messages: int
     bytes: int
+    at: datetime
     first: datetime | None = None
     max_bytes: int | None = None
     max_age: float | None = None
@@ -61,6 +71,7 @@ async def stream_state(bus: Bus, name: str) -> StreamState:
         name=name,
         messages=state["messages"],
         bytes=state["bytes"],
+        at=parse_time(info["ts"]),
         first=parse_time(state["first_ts"]) if state["messages"] else None,
         max_bytes=config["max_bytes"] if config.get("max_bytes", -1) > 0 else None,
         max_age=config["max_age"] / 1e9 if config.get("max_age") else None,
@@ -135,3 +146,14 @@ async def _record(bus: Bus, topic: Topic[Any], body: dict[str, Any]) -> StoredRe
     if reply["error"].get("err_code") == NO_MESSAGE:
         return None
     raise error_of(reply["error"], topic.name)
+
+
+async def stream_settings(bus: Bus, name: str) -> Mapping[str, Any] | None:
+    """A stream's settings as the JetStream API names them; None when there is no such stream."""
+    reply = await bus.link.api(f"STREAM.INFO.{name}")
+    if "error" not in reply:
+        settings: Mapping[str, Any] = reply["config"]
+        return settings
+    if reply["error"].get("err_code") == STREAM_NOT_FOUND:
+        return None
+    raise error_of(reply["error"], f"stream {name}")

@@ -96,7 +96,7 @@ from trunkline_bus import (
 )
 
 PARTITIONS = 8
-"""Into how many parts conversations are dealt; a running system's number cannot be changed."""
+"""Into how many parts a new inbox is dealt. An old one is as its stream says (``runtime.partitions``)."""
 
 DAY = 86_400.0
 
@@ -117,6 +117,14 @@ INBOX: Topic[InboxItem] = Topic(
     payload=InboxItem,  # type: ignore[arg-type]
     stream=INBOX_STREAM,
     doc="What a turn is asked to do: messages, steering, cancels, decisions. Durable until done.",
+)
+MOVED: Topic[InboxItem] = Topic(
+    name="moved inbox items",
+    subject=Subject("trunkline.turn.moved.{conversation}"),
+    stored=INBOX.stored,
+    payload=InboxItem,  # type: ignore[arg-type]
+    stream=INBOX_STREAM,
+    doc="What waits in the inbox while that is dealt into another number of partitions; heard only meanwhile.",
 )
 JOURNAL: Topic[TurnRecord] = Topic(
     name="turn journal",
@@ -338,15 +346,24 @@ def inbox_consumer(partition: int) -> ConsumerSpec:
     )
 
 
+EVERY_PARTITION = replace(inbox_consumer(0), name="*", filter="trunkline.turn.part.*.*")
+"""All of their consumers at once, in the words of permissions."""
+
+
+def inbox_transform(door: str, partitions: int) -> Transform:
+    """Deal what comes under ``door`` by conversation."""
+    return Transform(
+        source=door,
+        destination=f"trunkline.turn.part.{{{{partition({partitions},1)}}}}.{{{{wildcard(1)}}}}",
+    )
+
+
 STREAMS = (
     StreamSpec(
         name=INBOX_STREAM,
         subjects=("trunkline.turn.inbox.*",),
         retention="workqueue",
-        transform=Transform(
-            source="trunkline.turn.inbox.*",
-            destination=f"trunkline.turn.part.{{{{partition({PARTITIONS},1)}}}}.{{{{wildcard(1)}}}}",
-        ),
+        transform=inbox_transform("trunkline.turn.inbox.*", PARTITIONS),
         duplicate_window=600.0,
         discard="new",
         description="Accepted messages, until they are answered",

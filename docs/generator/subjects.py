@@ -100,8 +100,9 @@ def _consumers() -> str:
     consumers = subjects.topology().consumers
     one = consumers[0]
     return (
-        f"## Consumers\n\nThe inbox is dealt into {len(consumers)} partitions by conversation, "
-        f"`{one.filter.replace('.0.', '.N.')}`. Each has a durable pull consumer `{one.name.replace('0', 'N')}` in the "
+        f"## Consumers\n\nThe inbox is dealt into {len(consumers)} partitions by conversation "
+        f"(`trunkline partitions` changes that), `{one.filter.replace('.0.', '.N.')}`. "
+        f"Each has a durable pull consumer `{one.name.replace('0', 'N')}` in the "
         f"priority group `{one.pinned_group}`: the server pins it to one live monitor and to another one when that is "
         f"silent for {seconds(one.pin_timeout)}. What is not acknowledged comes again after {seconds(one.ack_wait)}."
     )

@@ -36,7 +36,8 @@ COMMANDS = (
     "trunkline.cmd.tools.call", "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
 )  # fmt: skip
 SAYINGS = (
-    "trunkline.turn.inbox.conv", "trunkline.turn.part.0.conv", "trunkline.journal.turn.conv.turn",
+    "trunkline.turn.inbox.conv", "trunkline.turn.moved.conv", "trunkline.turn.part.0.conv",
+    "trunkline.journal.turn.conv.turn",
     "trunkline.journal.effect.call", "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished",
     "trunkline.evt.memory.files.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
     "trunkline.dead.bus.reason",
@@ -151,6 +152,8 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.cmd.tools.call", *memory("read-many"), *BLOCK_MEMORY, "trunkline.journal.turn.conv.turn",
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
         *FEED_READER, *looks("FACTS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
+        "$JS.API.STREAM.INFO.INBOX",
+        "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
     },
     "tools": {
@@ -173,6 +176,7 @@ PUBLISH: dict[str, set[str]] = {
         *(f"$JS.API.STREAM.{verb}.{one}" for verb in VERBS[:2] for one in (*STREAMS, *BUCKETS)),
         *SIZES,
         *(f"$JS.API.CONSUMER.CREATE.INBOX.{part}.trunkline.turn.part.{part[5:]}.conv" for part in PARTS),
+        *reads("INBOX", "KV_workers"), "$JS.API.STREAM.MSG.DELETE.INBOX", "trunkline.turn.moved.conv",
     },
 }  # fmt: skip
 """What of ``published()`` each user may write, its own inbox aside."""

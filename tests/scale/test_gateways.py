@@ -9,6 +9,7 @@ from tests.chaos.clients import HttpClient
 from tests.chaos.programs import Wish
 from tests.chaos.transcript import HttpTranscript
 
+from trunkline.messages.workers import WorkerKind
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
@@ -26,7 +27,7 @@ async def test_a_client_goes_on_at_the_other_gateway(tmp_path: Path) -> None:
             "adapters.openai.base_url": provider,
             "adapters.openai.model": "scripted",
         }
-        kinds = ("gateway", "memory", "monitor", "tools")
+        kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:
             other = await running.start("gateway", "gateway-2")
             async with client(running, running.url) as moving, client(running, other.address) as staying:

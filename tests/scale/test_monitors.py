@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from trunkline.messages.workers import WorkerKind
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
@@ -26,7 +27,7 @@ async def test_monitors_share_the_work_as_they_come_and_go(tmp_path: Path) -> No
             "adapters.openai.model": "scripted",
             "monitor.concurrency": 12,
         }
-        kinds = ("gateway", "memory", "tools")
+        kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:
             crowd = Crowd(running, 100, lambda _: "wait:0.4")
             async with anyio.create_task_group() as tasks:

@@ -5,6 +5,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from trunkline.messages.workers import WorkerKind
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import provider_process
 
@@ -26,7 +27,7 @@ async def test_tools_workers_share_the_calls_and_survive_each_other(tmp_path: Pa
             "adapters.openai.model": "scripted",
             "monitor.tool_silence": 2.5,
         }
-        kinds = ("gateway", "memory", "monitor", "tools")
+        kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor", "tools")
         async with process_platform(
             tmp_path, config=config, plugins={"errand": PLUGIN}, workers=kinds
         ) as running:

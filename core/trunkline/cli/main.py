@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "replay": "Drive a recorded turn again, and compare.",
     "fork": "Ask again from a step of a turn, in a new conversation.",
     "top": "Watch the platform: workers, partitions, turns, streams, errors.",
+    "partitions": "Say or change into how many partitions the inbox is dealt.",
     "dead": "Look at messages that nobody could read, and send them again.",
     "remote": "Use the tools of other hosts.",
     "backup": "Write memory, its history and the settings to one archive.",

@@ -33,12 +33,13 @@ from trunkline.monitor.lane import Lane, Run
 from trunkline.monitor.mailbox import cuts
 from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.pulse import PulseBoard
+from trunkline.monitor.roster import Roster
 from trunkline.monitor.runner import Means, Runner
 from trunkline.monitor.transcript import to_store
 from trunkline.monitor.turn import Phase, Turn
 from trunkline.plugins import Plugins
 from trunkline.runtime.memory_client import BlockMemory
-from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT, WORKER_BUCKET
+from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT
 from trunkline.telemetry import names
 from trunkline.telemetry.instruments import Instruments
 from trunkline.telemetry.tally import Tally
@@ -74,6 +75,7 @@ class TurnDesk:
         briefer: Briefer,
         feeds: FeedDesk,
         pulse: PulseBoard,
+        roster: Roster,
         limit: int,
         tool_silence: float,
         model_silence: float,
@@ -90,6 +92,7 @@ class TurnDesk:
         self._briefer = briefer
         self._feeds = feeds
         self._pulse = pulse
+        self._roster = roster
         self._limiter = anyio.CapacityLimiter(limit)
         self._actor = Actor(bus, tool_silence)
         self._model_silence = model_silence
@@ -183,12 +186,7 @@ class TurnDesk:
 
     async def is_finishing(self, worker: str, conversation: str) -> bool:
         """See ``Desk.is_finishing``."""
-        if worker == self._worker:
-            return False
-        entry = await self._bus.kv(WORKER_BUCKET).get(worker)
-        if entry is None or entry.value is None:
-            return False
-        return entry.value.draining or conversation in entry.value.finishing
+        return await self._roster.is_finishing(worker, conversation)
 
     # Turns ---------------------------------------------------------------------------------------------------
 

@@ -18,8 +18,9 @@ from anyio.abc import TaskGroup
 from trunkline.messages.turn import InboxItem
 from trunkline.monitor.held import Held, give_back
 from trunkline.monitor.roster import Roster
-from trunkline.subjects import INBOX, PARTITIONS, inbox_consumer
-from trunkline_bus import Bus, BusError, Delivery
+from trunkline.runtime.partitions import open_partitions
+from trunkline.subjects import INBOX, inbox_consumer
+from trunkline_bus import Bus, BusError, Delivery, Stored
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +28,9 @@ KEEP_SECONDS = 0.3
 """How often the server is told that held items are being worked on; well below the consumers' ack_wait."""
 
 REMEMBERED = 10_000
+
+LOOK_AHEAD = 1_000
+"""How many further items a new owner takes at once, so that what its predecessor had begun does not come one by one."""
 
 LOOK_SECONDS = 1.0
 """How often is looked who else lives: as often as they say so."""
@@ -56,11 +60,16 @@ class Inbox:
         """Under which pin a partition was searched for what a former owner left."""
         self._seats: dict[int, anyio.CancelScope] = {}
         self._pulling = anyio.CancelScope()
+        self._partitions = 0
 
     @property
     def pins(self) -> dict[int, str]:
         """The last pin of each partition that this monitor is given items of."""
         return dict(self._pins)
+
+    async def open(self) -> None:
+        """Learn how many partitions there are. Raises Unavailable while that is being changed."""
+        self._partitions = await open_partitions(self._bus)
 
     async def run(self) -> None:
         """Take items until ``close()``; keep what is held until cancelled."""
@@ -92,7 +101,7 @@ class Inbox:
                 await self._roster.look()
             except BusError as error:
                 log.debug("who lives could not be seen: %s", error)
-            wanted = self._roster.wanted(self._pins, PARTITIONS)
+            wanted = self._roster.wanted(self._pins, self._partitions)
             for partition in wanted - self._seats.keys():
                 self._seats[partition] = anyio.CancelScope()
                 pulls.start_soon(self._pull, partition, self._seats[partition])
@@ -121,33 +130,47 @@ class Inbox:
                 self._searched.pop(int(delivery.keys["partition"]), None)
 
     async def _take(self, delivery: Delivery[InboxItem]) -> None:
-        self._pins[int(delivery.keys["partition"])] = delivery.pin
+        partition = int(delivery.keys["partition"])
+        if self._pins.get(partition) == delivery.pin:
+            return await self._take_in(delivery)
+        self._pins[partition] = delivery.pin
+        self._leave(
+            partition
+        )  # another may have had it: what is known of its conversations may be out of date
+        await self._take_in(delivery)
+        await self._announce()  # so that a standby sits down
+
+    async def _take_in(self, delivery: Delivery[InboxItem]) -> None:
         if delivery.envelope.id in self._done:
             await delivery.ack()
         elif delivery.envelope.id in self._holding:
             self._holding[delivery.envelope.id].delivery = delivery
         else:
             await self._take_earlier(delivery)
-            await self._hold(Held(self._bus, delivery))
+            if self._is_new(delivery):
+                await self._hold(Held(self._bus, delivery))
 
     async def _take_earlier(self, delivery: Delivery[InboxItem]) -> None:
         """Take what a former owner left unfinished: of the partition under a new pin, else of the conversation."""
         partition = int(delivery.keys["partition"])
-        keys = {"partition": delivery.keys["partition"]}
-        if self._searched.get(partition) == delivery.pin:
-            if not delivery.redelivered:
-                return
-            keys["conversation"] = delivery.keys["conversation"]
-        else:
-            self._leave(
-                partition
-            )  # another may have had it: what is known of its conversations may be out of date
+        if self._searched.get(partition) != delivery.pin:
+            await self._take_left(delivery, LOOK_AHEAD, partition=delivery.keys["partition"])
+            self._searched[partition] = delivery.pin
+        elif delivery.redelivered:
+            await self._take_left(delivery, 0, **delivery.keys)
+
+    async def _take_left(self, delivery: Delivery[InboxItem], ahead: int, **keys: str) -> None:
+        """Take all that lies before the delivery, and so many items from it on."""
         async for stored in self._bus.history(INBOX, after=0, **keys):
-            if stored.seq >= delivery.seq:
+            ahead -= stored.seq >= delivery.seq
+            if ahead < 0:
                 break
-            if stored.envelope.id not in self._holding and stored.envelope.id not in self._done:
-                await self._hold(Held(self._bus, stored))
-        self._searched[partition] = delivery.pin
+            if self._is_new(stored):
+                same = stored.envelope.id == delivery.envelope.id
+                await self._hold(Held(self._bus, delivery if same else stored))
+
+    def _is_new(self, stored: Stored[InboxItem]) -> bool:
+        return stored.envelope.id not in self._holding and stored.envelope.id not in self._done
 
     async def _hold(self, held: Held) -> None:
         self._holding[held.id] = held

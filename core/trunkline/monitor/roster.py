@@ -39,30 +39,39 @@ class Roster:
     async def look(self) -> None:
         """Read who lives. Raises BusError; what was seen before stays."""
         entries = [entry for entry in await self._bucket.entries() if self._is_another(entry)]
-        now = current_time()
         for entry in entries:
-            self._note(entry, now)
+            self._note(entry)
         present = {entry.key for entry in entries}
-        self._seen = {
-            key: seen
-            for key, seen in self._seen.items()
-            if key in present and now - seen.last < SILENT_SECONDS
-        }
+        self._seen = {key: seen for key, seen in self._seen.items() if key in present}
+
+    async def is_finishing(self, monitor: str, conversation: str) -> bool:
+        """Whether another monitor lives and is about to end the turn that it runs there, and to begin no other.
+
+        Asks the server: a look may be a second old. Raises BusError.
+        """
+        entry = None if monitor == self._me else await self._bucket.get(monitor)
+        if entry is None or not self._is_another(entry):
+            return False
+        seen = self._note(entry)
+        return _lives(seen) and (seen.beat.draining or conversation in seen.beat.finishing)
 
     def _is_another(self, entry: Entry[WorkerBeat]) -> bool:
         return entry.value is not None and entry.value.kind == "monitor" and entry.key != self._me
 
-    def _note(self, entry: Entry[WorkerBeat], now: float) -> None:
-        if entry.value is None:
-            return
+    def _note(self, entry: Entry[WorkerBeat]) -> _Seen:
+        assert entry.value is not None
+        now = current_time()
         seen = self._seen.setdefault(entry.key, _Seen(entry.value, entry.revision, now, now))
         if seen.revision != entry.revision:
-            seen.beat, seen.revision, seen.last = entry.value, entry.revision, now
+            since = seen.since if _lives(seen) else now
+            seen.beat, seen.revision, seen.since, seen.last = entry.value, entry.revision, since, now
+        return seen
 
     @property
     def monitors(self) -> frozenset[str]:
         """All that take partitions, this one among them."""
-        return frozenset({self._me, *(key for key, seen in self._seen.items() if not seen.beat.draining)})
+        others = (key for key, seen in self._seen.items() if _lives(seen) and not seen.beat.draining)
+        return frozenset({self._me, *others})
 
     def wanted(self, held: Collection[int], partitions: int) -> set[int]:
         """What this monitor should pull: its share, what it ``held`` until the owner is there, and as a standby what
@@ -85,3 +94,7 @@ class Roster:
         """Whether the monitor was given something of the partition. Before that a standby would only be in its way:
         an unheld partition goes to whichever of those who pull it asked first."""
         return partition in self._seen[monitor].beat.pins
+
+
+def _lives(seen: _Seen) -> bool:
+    return current_time() - seen.last < SILENT_SECONDS

@@ -36,9 +36,10 @@ class MonitorWorker(Worker):
             context.bus, [owned.item for owned in context.plugins.context_sources()], self._settings.bootstrap
         )
         self._pulse = PulseBoard(context.bus, context.id)
+        self._roster = Roster(context.bus, context.id)
         self._inbox = Inbox(
             context.bus,
-            Roster(context.bus, context.id),
+            self._roster,
             offer=self._offer,
             leave=lambda partition: self._desk.leave(partition),
             announce=lambda: self.announce(),
@@ -66,6 +67,7 @@ class MonitorWorker(Worker):
         self._feeds = FeedDesk(self.context.bus, tasks)
         self.resources.callback(self._feeds.undo)
         self._desk = self._make_desk(tasks)
+        await self._inbox.open()
         await self._engine.open()
 
     async def serve(self) -> None:
@@ -94,6 +96,7 @@ class MonitorWorker(Worker):
             briefer=self._briefer,
             feeds=self._feeds,
             pulse=self._pulse,
+            roster=self._roster,
             limit=self._settings.concurrency,
             tool_silence=self._settings.tool_silence,
             model_silence=self._settings.model_silence,

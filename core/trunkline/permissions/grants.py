@@ -57,6 +57,7 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
         yield f"$KV.{bucket.name}.*"
     for bucket in role.looks:
         yield from _readable(bucket.stream_name)
+    yield from (f"$JS.API.STREAM.INFO.{stream}" for stream in role.measures)
     yield from _objects(role)
     if role.worker:
         yield from (f"$KV.{s.WORKER_BUCKET.name}.*", s.SPANS.subject.filter())
@@ -130,9 +131,9 @@ def _claims() -> Iterator[str]:
 def _prepared() -> Iterator[str]:
     for stream in _streams():
         yield from (f"$JS.API.STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE"))
-    for consumer in s.topology().consumers:
-        place = f"{consumer.stream}.{consumer.name}"
-        yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")
+    consumer = s.EVERY_PARTITION
+    place = f"{consumer.stream}.{consumer.name}"
+    yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")
 
 
 def _streams() -> tuple[str, ...]:

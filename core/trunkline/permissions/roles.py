@@ -43,13 +43,13 @@ class Role:
 
     ``serves`` and ``calls`` are endpoints, ``says`` topics it publishes or stores, ``hears`` topics it listens to.
     ``reads`` are streams that it reads stored messages of, ``removes`` those it deletes single messages of, and
-    ``consumes`` the consumers it pulls from. ``keeps`` are buckets it writes, ``looks`` those it reads. ``brings`` are
-    object buckets it puts objects in, ``fetches`` those whose objects it reads and deletes. ``channels`` are the names
-    under which it speaks to the gateway. ``keys`` are parts of what it serves that it serves under one value alone.
-    ``discovers`` lets it ask services who they are, ``watches`` lets it see the
-    settings and sizes of every stream. ``prepares`` lets it make and change streams and nothing else. ``away``: it runs
-    on a leaf node with streams of its own, or apart, so it has nothing of ours but what stands in the fields above.
-    ``answers`` lets it reply to whatever it is asked.
+    ``consumes`` the consumers it pulls from. ``measures`` are streams whose settings it may see. ``keeps`` are
+    buckets it writes, ``looks`` those it reads. ``brings`` are object buckets it puts objects in, ``fetches`` those
+    whose objects it reads and deletes. ``channels`` are the names under which it speaks to the gateway. ``keys``
+    are parts of what it serves that it serves under one value alone. ``discovers`` lets it ask services who they
+    are, ``watches`` lets it see the settings and sizes of every stream. ``prepares`` lets it make and change
+    streams and nothing else. ``away``: it runs on a leaf node with streams of its own, or apart, so it has nothing
+    of ours but what stands in the fields above. ``answers`` lets it reply to whatever it is asked.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Role:
     reads: tuple[str, ...] = ()
     removes: tuple[str, ...] = ()
     consumes: tuple[ConsumerSpec, ...] = ()
+    measures: tuple[str, ...] = ()
     keeps: tuple[BucketSpec[Any], ...] = ()
     looks: tuple[BucketSpec[Any], ...] = ()
     brings: tuple[ObjectStoreSpec, ...] = ()
@@ -98,7 +99,8 @@ MONITOR = Role(
     hears=(s.MEMORY_CHANGED,),
     reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM),
     removes=(s.INBOX_STREAM,),
-    consumes=tuple(s.inbox_consumer(partition) for partition in range(s.PARTITIONS)),
+    consumes=(s.EVERY_PARTITION,),
+    measures=(s.INBOX_STREAM,),
     keeps=(s.PULSE_BUCKET,),
     looks=(s.WORKER_BUCKET,),
 )  # fmt: skip
@@ -134,7 +136,15 @@ OPERATOR = Role(
     watches=True,
 )  # fmt: skip
 
-STREAMS = Role(name="streams", worker=False, prepares=True)
+STREAMS = Role(
+    name="streams",
+    says=(s.MOVED,),  # `trunkline partitions` deals what waits in the inbox anew
+    reads=(s.INBOX_STREAM,),
+    removes=(s.INBOX_STREAM,),
+    looks=(s.WORKER_BUCKET,),
+    worker=False,
+    prepares=True,
+)
 
 
 def channel(name: str) -> Role:

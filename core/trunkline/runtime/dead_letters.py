@@ -13,12 +13,13 @@ from datetime import datetime
 import msgspec
 
 from trunkline.errors import TrunklineError
-from trunkline.subjects import DEAD, EFFECT, FEED, INBOX, JOURNAL, SPANS, TURN_FACT
+from trunkline.subjects import DEAD, EFFECT, FEED, INBOX, JOURNAL, MOVED, SPANS, TURN_FACT
 from trunkline_bus import Bus, DeadLetter, DecodeError, Envelope, Subject, SubjectError
 from trunkline_bus.claims import CLAIM
 from trunkline_bus.operating import raw_history, send_again
 
 REFUSED: Mapping[str, str] = {
+    MOVED.subject.template: "it lies in the inbox, and is sent again as what it was there",
     JOURNAL.subject.template: "a journal is only written at its end, by the turn's owner; late it would break the turn",
     EFFECT.subject.template: "the ledger says what a tool did when; written late it would say what is not true",
     FEED.subject.template: "a feed is read by position, and what is missing in it is told from the journal",

@@ -21,6 +21,7 @@ from trunkline.runtime.bus_form import marked, migrate_bus
 from trunkline.runtime.connecting import own_inbox
 from trunkline.runtime.form import NewerForm
 from trunkline.runtime.home import Home
+from trunkline.runtime.partitions import as_dealt
 from trunkline.runtime.waiting import until_there
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import JOURNAL_STREAM, WORKER_BUCKET, topology
@@ -120,9 +121,13 @@ async def keep_topology(bus: Bus, config: Config, *, remake: Collection[str] = (
 
     ``remake`` names the streams that may be made anew now, without what they hold, if the server will not change them.
     """
+    return await keep(bus, wanted_topology(config), remake=remake)
+
+
+def wanted_topology(config: Config) -> Topology:
+    """What the server should keep, by the configuration."""
     kept = config.settings.bus
-    wanted = topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed)
-    return await keep(bus, marked(wanted), remake=remake)
+    return marked(topology(replicas=kept.replicas, retention=config.settings.retention, feed=kept.feed))
 
 
 async def keep(bus: Bus, wanted: Topology, *, remake: Collection[str] = ()) -> Callable[[], None]:
@@ -131,7 +136,7 @@ async def keep(bus: Bus, wanted: Topology, *, remake: Collection[str] = ()) -> C
     async def bring(remake: Collection[str] = ()) -> None:
         if any(stream.name == JOURNAL_STREAM for stream in wanted.streams):
             await migrate_bus(bus)
-        await apply(bus, wanted, remake=remake)
+        await apply(bus, await as_dealt(bus, wanted), remake=remake)
 
     async def again() -> None:
         try:

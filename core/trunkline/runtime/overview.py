@@ -1,18 +1,18 @@
 """A platform at a glance: who lives, what waits, what is kept, what failed lately. Reads only."""
 
 from collections import deque
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import anyio
 import msgspec
 
 from trunkline.messages.turn import TurnFact
 from trunkline.messages.workers import WorkerBeat
+from trunkline.runtime.partitions import dealing
 from trunkline.subjects import (
     DEAD_STREAM,
     INBOX,
     INBOX_STREAM,
-    PARTITIONS,
     STREAMS,
     TURN_FACT,
     WORKER_BUCKET,
@@ -58,7 +58,7 @@ class Lately(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """A platform at ``time`` (UTC).
+    """A platform at ``time`` (UTC) of the server's clock: whoever looks may have a wrong one.
 
     ``in_flight`` counts the conversations with a message at a monitor; each runs one turn at a time.
     """
@@ -86,9 +86,10 @@ class Lookout:
     async def look(self) -> Overview:
         """The platform now. Raises BusError when it cannot be seen."""
         streams = tuple([await stream_state(self._bus, spec.name) for spec in STREAMS])
-        partitions = await self._partitions()
+        now = streams[0].at
+        partitions = await self._partitions(now)
         return Overview(
-            time=datetime.now(UTC),
+            time=now,
             server=self._bus.server_version,
             workers=await self._workers(),
             partitions=partitions,
@@ -96,7 +97,7 @@ class Lookout:
             waiting=sum(one.messages - one.held for one in partitions),
             streams=streams,
             dead_letters=next(one.messages for one in streams if one.name == DEAD_STREAM),
-            lately=await self._lately(),
+            lately=await self._lately(now),
         )
 
     async def _workers(self) -> tuple[WorkerBeat, ...]:
@@ -104,25 +105,25 @@ class Lookout:
         beats = [entry.value for entry in entries if entry.value is not None]
         return tuple(sorted(beats, key=lambda beat: (beat.kind, beat.started_at, beat.id)))
 
-    async def _partitions(self) -> tuple[PartitionState, ...]:
+    async def _partitions(self, now: datetime) -> tuple[PartitionState, ...]:
         counts = await subject_counts(self._bus, INBOX_STREAM, INBOX.kept.filter())
         found: dict[int, PartitionState] = {}
 
         async def read(partition: int) -> None:
             mine = [n for name, n in counts.items() if INBOX.kept.parse(name)["partition"] == str(partition)]
-            found[partition] = await self._partition(partition, mine)
+            found[partition] = await self._partition(partition, mine, now)
 
         async with anyio.create_task_group() as tasks:
-            for partition in range(PARTITIONS):
+            for partition in range((await dealing(self._bus)).partitions):
                 tasks.start_soon(read, partition)
         return tuple(found[partition] for partition in sorted(found))
 
-    async def _partition(self, partition: int, counts: list[int]) -> PartitionState:
+    async def _partition(self, partition: int, counts: list[int], now: datetime) -> PartitionState:
         consumer: ConsumerState = await consumer_state(
             self._bus, INBOX_STREAM, inbox_consumer(partition).name
         )
         first = await first_time(self._bus, INBOX, partition=str(partition)) if counts else None
-        oldest = (datetime.now(UTC) - first).total_seconds() if first is not None else None
+        oldest = (now - first).total_seconds() if first is not None else None
         return PartitionState(
             partition=partition,
             messages=sum(counts),
@@ -133,8 +134,8 @@ class Lookout:
             pinned_at=consumer.pinned_at,
         )
 
-    async def _lately(self) -> Lately:
-        begin = datetime.now(UTC) - self._span
+    async def _lately(self, now: datetime) -> Lately:
+        begin = now - self._span
         if self._seen is None:
             self._seen = await last_before(self._bus, TURN_FACT, begin)
         async for stored in self._bus.history(TURN_FACT, after=self._seen):

@@ -1,0 +1,219 @@
+"""The runs behind ``python -m benchmarks.scale``: platforms of processes, workers that come and go. Prints nothing."""
+
+import signal
+import tempfile
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+from tests.chaos.clients import HttpClient
+from tests.chaos.programs import Wish
+from tests.chaos.transcript import HttpTranscript
+from tests.scale.crowd import Crowd
+from tests.scale.errands import PLUGIN, errand, errands, runners
+from tests.scale.shares import settled
+from tests.scale.verdict import verdict
+
+from trunkline.messages.workers import WorkerKind
+from trunkline.subjects import JOURNAL
+from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
+
+PARTITIONS = 8
+
+SEATED = 2.0
+"""Seconds after which the monitors have heard of the last change; faults on top of each other are the chaos run's."""
+
+
+@dataclass(slots=True)
+class Scaled:
+    """One run with ``count`` workers: turns a second, how long each share-out took, and what was broken.
+
+    ``shares`` are partitions by monitor after each change. ``spread`` is how many calls each tools worker ran.
+    """
+
+    count: int
+    rate: float = 0.0
+    turns: int = 0
+    joined: float = 0.0
+    left: float = 0.0
+    shares: list[list[int]] = field(default_factory=list)
+    spread: list[int] = field(default_factory=list)
+    again: int = 0
+    unknown: int = 0
+    broken: list[str] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def stage(
+    provider: str, kinds: Sequence[WorkerKind], settings: Mapping[str, Any], **given: Any
+) -> AsyncIterator[ProcessPlatform]:
+    """A platform of processes in a folder of its own."""
+    config = {
+        "runtime.provider_adapter": "openai",
+        "adapters.openai.base_url": provider,
+        "adapters.openai.model": "scripted",
+        **settings,
+    }
+    with tempfile.TemporaryDirectory(prefix="trunkline-scale-") as home:
+        async with process_platform(Path(home), config=config, workers=kinds, **given) as running:
+            yield running
+
+
+async def rate_of(crowd: Crowd, seconds: float) -> float:
+    """Turns that end in a second, once the crowd talks at its pace."""
+    await anyio.sleep(seconds / 3)
+    begin = anyio.current_time()
+    await anyio.sleep(seconds)
+    end = anyio.current_time()
+    return sum(begin <= said.end < end for said in crowd.everything) / (end - begin)
+
+
+async def monitors(provider: str, count: int, people: int, seconds: float) -> Scaled:
+    """``count`` monitors that run 4 turns of 2 s each at once; then one more joins, and one leaves."""
+    found = Scaled(count)
+    async with stage(provider, ("gateway", "memory", "tools"), {"monitor.concurrency": 4}) as running:
+        crowd = Crowd(running, people, lambda _: "wait:2")
+        for number in range(count):
+            await running.start("monitor", f"monitor-{number}")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(crowd.talk)
+            await _shared_out(running, found, count)
+            found.rate = await rate_of(crowd, seconds)
+            await running.start("monitor", "joins")
+            found.joined = await _shared_out(running, found, count + 1)
+            running.processes["joins"].kill(signal.SIGTERM)
+            found.left = await _shared_out(running, found, count)
+            crowd.stopping = True
+        await _judge(running, crowd, found)
+    return found
+
+
+async def _shared_out(running: ProcessPlatform, found: Scaled, count: int) -> float:
+    share, larger = divmod(PARTITIONS, count)
+    due = sorted([share + 1] * larger + [share] * (count - larger))
+    seconds = await settled(running, lambda shares: sorted(shares.values()) == due, 60.0)
+    found.shares.append(due)
+    return seconds
+
+
+async def _judge(running: ProcessPlatform, crowd: Crowd, found: Scaled) -> None:
+    judged = await verdict(running, crowd)
+    found.turns, found.again = judged.turns, judged.again
+    found.broken.extend(judged.broken)
+
+
+async def failovers(provider: str, kills: int, people: int) -> tuple[list[float], Scaled]:
+    """Three monitors, one of them killed again and again; seconds from each kill to each of its turns' next owner."""
+    found, deaths = Scaled(3), list[tuple[str, float]]()
+    async with stage(provider, ("gateway", "memory", "tools"), {}) as running:
+        crowd = Crowd(running, people, lambda _: "wait:1.5")
+        victims = [await running.start("monitor", f"monitor-{number}") for number in range(3)]
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(crowd.talk)
+            for number in range(kills):
+                await _shared_out(running, found, 3)
+                await anyio.sleep(SEATED)
+                victim = victims[number % 3]
+                deaths.append((await _id_of(running, victim), time.time()))
+                victim.kill()
+                await _shared_out(running, found, 2)
+                await running.restart(victim.name)
+            crowd.stopping = True
+        await _judge(running, crowd, found)
+        return await _takeovers(running, dict(deaths)), found
+
+
+async def _id_of(running: ProcessPlatform, process: WorkerProcess) -> str:
+    from trunkline.runtime.overview import Lookout
+
+    seen = await Lookout(running.bus).look()
+    return next(beat.id for beat in seen.workers if beat.pid == process.pid)
+
+
+async def _takeovers(running: ProcessPlatform, deaths: dict[str, float]) -> list[float]:
+    owners: dict[str, str] = {}
+    found: list[float] = []
+    async for record in running.bus.history(JOURNAL):
+        before = owners.get(record.data.turn, record.data.owner)
+        if before != record.data.owner and before in deaths:
+            found.append(record.time.timestamp() - deaths[before])
+        owners[record.data.turn] = record.data.owner
+    return found
+
+
+async def tools(provider: str, count: int, people: int, seconds: float) -> Scaled:
+    """``count`` tools workers that run 4 calls of 1 s each at once; then one is killed in the middle of its calls."""
+    found = Scaled(count)
+    settings = {"tools.concurrency": 4, "monitor.tool_silence": 3.0}
+    async with stage(
+        provider, ("gateway", "memory", "monitor"), settings, plugins={"errand": PLUGIN}
+    ) as running:
+        file = running.home.config_file.parent / "errands"
+        for number in range(count):
+            await running.start("tools", f"tools-{number}")
+        crowd = Crowd(running, people, lambda mark: errand(file, mark, 1.0))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(crowd.talk)
+            found.rate = await rate_of(crowd, seconds)
+            found.spread = sorted(runners(file).values())
+            running.kill("tools-0")
+            if count == 1:
+                await running.restart("tools-0")
+            crowd.stopping = True
+        await _judge(running, crowd, found)
+        ran = await errands(running, file)
+        found.unknown = len(ran.unknown)
+        found.broken.extend(ran.broken)
+    return found
+
+
+async def gateways(provider: str, clients: int) -> tuple[list[float], list[str]]:
+    """Two gateways; the one that all clients stream from is killed, and they go on at the other. Seconds from the
+    kill to each client's next text, and what was broken."""
+    async with stage(provider, ("gateway", "memory", "monitor", "tools"), {}) as running:
+        other = await running.start("gateway", "gateway-2")
+        moved = [_Moved(running, f"m{number}") for number in range(clients)]
+        async with anyio.create_task_group() as tasks:
+            for one in moved:
+                tasks.start_soon(one.run)
+            with anyio.fail_after(60):
+                while not all(len(one.seen.text) > 40 for one in moved):  # noqa: ASYNC110 - tasks note it
+                    await anyio.sleep(0.02)
+            running.kill("gateway")
+            for one in moved:
+                tasks.start_soon(one.move, other.address)
+        return [one.silent for one in moved], [problem for one in moved for problem in one.problems]
+
+
+class _Moved:
+    """A client whose gateway dies."""
+
+    def __init__(self, running: ProcessPlatform, mark: str) -> None:
+        self.seen = HttpTranscript(mark)
+        self.silent = 0.0
+        headers = {"Authorization": f"Bearer {running.token}"}
+        self._http = httpx.AsyncClient(base_url=running.url, headers=headers, timeout=30)
+
+    async def run(self) -> None:
+        wish = Wish(kind="scale", mark=self.seen.client, program="slow:100:50", ending=None)
+        async with self._http:
+            await HttpClient(self._http).say(None, wish, self.seen)
+            await HttpClient(self._http).follow(self.seen, 0)
+
+    async def move(self, url: str) -> None:
+        begin, had = anyio.current_time(), len(self.seen.text)
+        self._http.base_url = httpx.URL(url)
+        while len(self.seen.text) == had and not self.seen.ended:  # noqa: ASYNC110 - another task notes it
+            await anyio.sleep(0.005)
+        self.silent = anyio.current_time() - begin
+
+    @property
+    def problems(self) -> list[str]:
+        """What it saw that it should not have, or did not see."""
+        whole = " ".join(f"word-{number}" for number in range(1, 101))
+        return [*self.seen.problems, *([] if self.seen.text == whole else [f"it has {self.seen.text!r}"])]

@@ -1,0 +1,153 @@
+"""Into how many partitions the inbox is dealt, and dealing it anew. The server's stream is the only place that knows.
+
+Dealing anew needs all monitors gone. For its length the inbox's door is shut: senders find nobody and try again, while
+everything that waits is stored once more, in order, under its new partition. Then the door opens. When that is
+interrupted, the door stays shut until it is done again; what was moved already is known by its message id.
+"""
+
+import logging
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from msgspec.structs import replace
+
+from trunkline.errors import Unavailable
+from trunkline.messages.workers import WorkerBeat
+from trunkline.subjects import (
+    INBOX,
+    INBOX_STREAM,
+    MOVED,
+    PARTITIONS,
+    WORKER_BUCKET,
+    inbox_consumer,
+    inbox_transform,
+)
+from trunkline_bus import Bus, ConsumerSpec, StreamSpec, Topology, apply
+from trunkline_bus.jsapi import StoredRecord
+from trunkline_bus.operating import raw_history, send_again, stream_settings, stream_state
+
+log = logging.getLogger(__name__)
+
+_DEALT = re.compile(r"partition\((\d+),")
+_MESSAGE_ID = "Nats-Msg-Id"
+
+
+@dataclass(frozen=True, slots=True)
+class Dealing:
+    """How the inbox is dealt: into how many partitions, and whether its door is shut because it is dealt anew."""
+
+    partitions: int
+    shut: bool = False
+
+
+async def dealing(bus: Bus) -> Dealing:
+    """How the server deals the inbox now; as by default when it has none yet. Raises ``StreamError`` kinds."""
+    settings: Mapping[str, Any] = await stream_settings(bus, INBOX_STREAM) or {}
+    transform = settings.get("subject_transform") or {}
+    found = _DEALT.search(transform.get("dest", ""))
+    shut = transform.get("src") == MOVED.subject.filter()
+    return Dealing(int(found[1]) if found else PARTITIONS, shut)
+
+
+async def open_partitions(bus: Bus) -> int:
+    """The number of partitions, for who pulls them.
+
+    Raises:
+        Unavailable: the inbox is being dealt anew, or that was interrupted.
+    """
+    now = await dealing(bus)
+    if now.shut:
+        raise Unavailable(
+            f"The inbox is being dealt into {now.partitions} partitions.",
+            hint=f'Wait; if that was interrupted, run "trunkline partitions {now.partitions}" again.',
+        )
+    return now.partitions
+
+
+async def as_dealt(bus: Bus, wanted: Topology) -> Topology:
+    """``wanted`` with its inbox as the server deals it; without that while the door is shut, so that it stays so."""
+    if not any(stream.name == INBOX_STREAM for stream in wanted.streams):
+        return wanted
+    now = await dealing(bus)
+    if now.shut:
+        log.error('the inbox is dealt anew; if not, run "trunkline partitions %d" again', now.partitions)
+        streams = tuple(stream for stream in wanted.streams if stream.name != INBOX_STREAM)
+        return replace(wanted, streams=streams, consumers=())
+    return replace(
+        wanted,
+        streams=tuple(_dealt(stream, now.partitions) for stream in wanted.streams),
+        consumers=_consumers(now.partitions),
+    )
+
+
+async def deal(bus: Bus, wanted: Topology, partitions: int) -> int:
+    """Deal the inbox of ``wanted`` into so many partitions; returns how many messages were moved.
+
+    Raises:
+        Unavailable: a monitor lives.
+        StreamError: the server refused; do it again.
+    """
+    await _without_monitors(bus)
+    inbox = next(stream for stream in wanted.streams if stream.name == INBOX_STREAM)
+    door = MOVED.subject.filter()
+    shut = replace(inbox, subjects=(door,), transform=inbox_transform(door, partitions))
+    await apply(bus, Topology(streams=(shut,), consumers=_consumers(partitions)))
+    moved = await _move(bus, f"moved-{partitions}-")
+    await apply(bus, Topology(streams=(_dealt(inbox, partitions),)))
+    return moved
+
+
+def _dealt(stream: StreamSpec, partitions: int) -> StreamSpec:
+    if stream.transform is None:
+        return stream
+    return replace(stream, transform=inbox_transform(stream.transform.source, partitions))
+
+
+def _consumers(partitions: int) -> tuple[ConsumerSpec, ...]:
+    return tuple(inbox_consumer(partition) for partition in range(partitions))
+
+
+async def _move(bus: Bus, prefix: str) -> int:
+    """Store everything once more, in order; what has the prefix already was moved before an interruption."""
+    old = [
+        record for record in await _waiting(bus) if not record.headers.get(_MESSAGE_ID, "").startswith(prefix)
+    ]
+    for record in old:
+        conversation = INBOX.kept.parse(record.subject)["conversation"]
+        headers = {name: text for name, text in record.headers.items() if name != _MESSAGE_ID}
+        await send_again(
+            bus,
+            MOVED,
+            record.data,
+            msg_id=f"{prefix}{record.seq}",
+            headers=headers,
+            conversation=conversation,
+        )
+        await bus.delete(INBOX, record.seq)
+    return len(old)
+
+
+async def _waiting(bus: Bus) -> list[StoredRecord]:
+    """All that the stream's leader has: a read may be answered by a replica that is behind."""
+    while True:
+        found = [record async for record in raw_history(bus, INBOX)]
+        if len(found) >= (await stream_state(bus, INBOX_STREAM)).messages:
+            return found
+        await anyio.sleep(0.1)
+
+
+async def _without_monitors(bus: Bus) -> None:
+    entries = await bus.kv(WORKER_BUCKET).entries()
+    living = [entry.value for entry in entries if entry.value is not None and entry.value.kind == "monitor"]
+    if living:
+        raise Unavailable(
+            f"{len(living)} of the monitors live: {', '.join(map(_place, living))}.",
+            hint="Stop all monitors (SIGTERM); everything else may go on. Messages wait until they are back.",
+        )
+
+
+def _place(beat: WorkerBeat) -> str:
+    return f"process {beat.pid} on {beat.host}"

@@ -1,0 +1,107 @@
+"""The inbox dealt anew."""
+
+from collections import Counter
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.errors import Unavailable
+from trunkline.messages.turn import TurnCancelRequested
+from trunkline.runtime.partitions import Dealing, deal, dealing, open_partitions
+from trunkline.subjects import INBOX, inbox_consumer, topology
+from trunkline.testing.platform import platform
+from trunkline_bus import Bus
+
+pytestmark = pytest.mark.anyio
+
+CONVERSATIONS = [f"conv_{number}" for number in range(20)]
+
+
+async def fill(bus: Bus) -> None:
+    """Ten messages for each conversation, in turn."""
+    for number in range(10):
+        for conversation in CONVERSATIONS:
+            wish = TurnCancelRequested(turn=f"turn_{number}", by="ann")
+            await bus.append(INBOX, wish, conversation=conversation)
+
+
+async def waiting(bus: Bus) -> dict[str, list[str]]:
+    """The turns of each conversation, in the order in which their messages lie in the inbox."""
+    found: dict[str, list[str]] = {}
+    async for stored in bus.history(INBOX):
+        found.setdefault(stored.keys["conversation"], []).append(stored.data.turn)
+    return found
+
+
+async def test_what_waits_is_dealt_anew_in_order(tmp_path: Path) -> None:
+    """Into more and into fewer partitions: each message is there once, in its conversation's order, where the
+    consumers of the new partitions find it; and what comes later is dealt in the same way."""
+    async with platform(tmp_path, workers=("memory",)) as running:
+        await fill(running.bus)
+        before = await waiting(running.bus)
+        for partitions in (16, 3):
+            assert await deal(running.bus, topology(), partitions) == 200
+            assert await open_partitions(running.bus) == partitions
+            assert await waiting(running.bus) == before
+            await running.bus.append(
+                INBOX, TurnCancelRequested(turn="later", by="ann"), conversation="conv_0"
+            )
+            where: dict[str, set[str]] = {}
+            async for stored in running.bus.history(INBOX):
+                where.setdefault(stored.keys["conversation"], set()).add(stored.keys["partition"])
+            assert all(len(places) == 1 and int(min(places)) < partitions for places in where.values())
+            assert len({min(places) for places in where.values()}) > 2
+            async with running.bus.pinned(inbox_consumer(int(min(where["conv_0"]))), INBOX) as items:
+                with anyio.fail_after(10):
+                    while (item := await anext(items)).data.turn != "later":
+                        pass
+                await item.ack(confirm=True)
+
+
+async def test_an_interrupted_dealing_is_done_again(tmp_path: Path) -> None:
+    """While the door is shut nobody may pull, the platform starts all the same, and doing it again loses and doubles
+    nothing and keeps the order."""
+    async with platform(tmp_path, workers=("memory",)) as running:
+        await fill(running.bus)
+        before = await waiting(running.bus)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(deal, running.bus, topology(), 16)
+            with anyio.fail_after(20):
+                while sum(map(len, (await waiting(running.bus)).values())) == 200 and not (
+                    await moved(running.bus)
+                ):
+                    pass
+            tasks.cancel_scope.cancel()
+        assert await dealing(running.bus) == Dealing(16, shut=True)
+        with pytest.raises(Unavailable, match="being dealt into 16"):
+            await open_partitions(running.bus)
+    async with platform(tmp_path, workers=("memory",)) as running:
+        assert (await dealing(running.bus)).shut
+        assert 0 < await deal(running.bus, topology(), 16) < 200
+        assert await waiting(running.bus) == before
+        assert await open_partitions(running.bus) == 16
+
+
+async def moved(bus: Bus) -> bool:
+    """Whether some messages were moved already."""
+    return Counter([int(s.keys["partition"]) >= 8 async for s in bus.history(INBOX)])[True] > 5
+
+
+async def test_it_is_refused_while_a_monitor_lives() -> None:
+    """A monitor that pulled by the old number would run a conversation beside the one that pulls by the new."""
+    async with platform() as running:
+        with anyio.fail_after(10):
+            while not await lives(running.bus):  # noqa: ASYNC110 - another task tells it
+                await anyio.sleep(0.05)
+        with pytest.raises(Unavailable, match="1 of the monitors live: process"):
+            await deal(running.bus, topology(), 16)
+        assert await dealing(running.bus) == Dealing(8)
+        assert (await running.say("hello")).text
+
+
+async def lives(bus: Bus) -> bool:
+    """Whether a monitor has told that it lives."""
+    from trunkline.subjects import WORKER_BUCKET
+
+    return any(key.startswith("monitor") for key in await bus.kv(WORKER_BUCKET).keys())

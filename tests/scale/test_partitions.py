@@ -1,0 +1,65 @@
+"""The number of partitions changed while people talk: nothing is lost and nothing changes its order."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.messages.workers import WorkerKind
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline.testing.scripted_provider import provider_process
+
+from .crowd import Crowd
+from .shares import settled
+from .verdict import verdict
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+
+async def test_the_number_of_partitions_changes_under_load(tmp_path: Path) -> None:
+    """With a monitor alive it is refused; with none, what waits is moved, and the monitors that come back share the
+    new partitions. All is answered once and in order, whatever was accepted when."""
+    with provider_process() as provider:
+        config = {
+            "runtime.provider_adapter": "openai",
+            "adapters.openai.base_url": provider,
+            "adapters.openai.model": "scripted",
+        }
+        kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor", "tools")
+        async with process_platform(tmp_path, config=config, workers=kinds) as running:
+            crowd = Crowd(running, 40, lambda _: "wait:0.3")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(crowd.talk)
+                await settled(running, lambda found: list(found.values()) == [8])
+                refused = await trunkline(running, "partitions", "4")
+                assert refused.returncode == 1 and "Stop all monitors" in refused.stderr
+                await dealt_into(running, 12)
+                await dealt_into(running, 4)
+                crowd.stopping = True
+            after = await verdict(running, crowd)
+    assert not after.broken
+    assert after.again == 0
+
+
+async def dealt_into(running: ProcessPlatform, number: int) -> None:
+    """Stop the monitor, deal, and start it again."""
+    running.kill("monitor", signal.SIGTERM)
+    assert await running.processes["monitor"].gone() == 0
+    done = await trunkline(running, "partitions", str(number))
+    assert done.returncode == 0 and f"into {number} partitions now" in done.stdout, done.stderr
+    await running.restart("monitor")
+    # By chance no conversation may be dealt into one or two of them.
+    await settled(running, lambda found: len(found) == 1 and number * 0.7 < sum(found.values()) <= number)
+
+
+async def trunkline(running: ProcessPlatform, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the program as an operator would."""
+    command = [sys.executable, "-m", "trunkline.cli.main", *arguments]
+    return await anyio.to_thread.run_sync(
+        lambda: subprocess.run(
+            command, env=dict(running.environ), capture_output=True, text=True, timeout=60, check=False
+        )
+    )

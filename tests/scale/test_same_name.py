@@ -1,0 +1,38 @@
+"""Workers that cannot be told apart by host and process, as in containers made from one image."""
+
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.messages.workers import WorkerBeat
+from trunkline.monitor.worker import MonitorWorker
+from trunkline.runtime.host import HostSettings, host
+from trunkline.runtime.overview import Lookout
+from trunkline.testing.platform import Platform, platform
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_two_monitors_of_the_same_host_and_process_id_share_the_work(tmp_path: Path) -> None:
+    """A worker's id is drawn anew at each start, so nothing depends on the names of hosts and processes."""
+    async with platform(tmp_path, workers=("gateway", "memory", "tools")) as running:
+        settings = HostSettings(running.config, running.instance.bus, prepare_bus=False)
+        stop = anyio.Event()
+        async with anyio.create_task_group() as tasks:
+            for _ in range(2):
+                await tasks.start(host, MonitorWorker, settings, stop)
+            beats: list[WorkerBeat] = []
+            with anyio.fail_after(60):
+                while sorted(len(beat.pins) for beat in beats) != [4, 4]:
+                    answer = await running.say("hello")
+                    assert answer.ended.reason == "stop"
+                    beats = await monitors(running)
+            stop.set()
+    assert len({beat.id for beat in beats}) == 2
+    assert len({(beat.host, beat.pid) for beat in beats}) == 1
+
+
+async def monitors(running: Platform) -> list[WorkerBeat]:
+    """The monitors that live."""
+    return [beat for beat in (await Lookout(running.bus).look()).workers if beat.kind == "monitor"]
