@@ -1,0 +1,90 @@
+"""Hosts whose clocks differ by minutes. Each worker runs under libfaketime, where that is installed."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline.messages.workers import WorkerKind
+from trunkline.subjects import SPANS
+from trunkline.telemetry import names
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline.testing.scripted_provider import provider_process
+
+from .crowd import Crowd
+from .shares import settled
+from .verdict import verdict
+
+LIBRARY = next(iter(sorted(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))), None)
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.kill,
+    pytest.mark.skipif(LIBRARY is None, reason="libfaketime is not installed (Debian: faketime)"),
+]
+
+CLOCKS: Mapping[str, tuple[WorkerKind, str]] = {
+    "gateway": ("gateway", "+7m"),
+    "memory": ("memory", "-8m"),
+    "tools": ("tools", "+11m"),
+    "fast": ("monitor", "+5m"),
+    "slow": ("monitor", "-6m"),
+}
+
+
+def clock(offset: str) -> dict[str, str]:
+    """What makes a process believe that it is earlier or later."""
+    return {"LD_PRELOAD": str(LIBRARY), "FAKETIME": offset}
+
+
+async def test_no_worker_reads_another_ones_clock(tmp_path: Path) -> None:
+    """The monitors share the partitions, a killed one is replaced, all is answered once and in order, each turn has one
+    trace, and whoever looks on with a wrong clock is told the right ages and counts."""
+    with provider_process() as provider:
+        config = {
+            "runtime.provider_adapter": "openai",
+            "adapters.openai.base_url": provider,
+            "adapters.openai.model": "scripted",
+        }
+        async with process_platform(tmp_path, config=config, workers=()) as running:
+            for name, (kind, offset) in CLOCKS.items():
+                await running.start(kind, name, **clock(offset))
+            crowd = Crowd(running, 40, lambda _: "wait:0.3")
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(crowd.talk)
+                await settled(running, lambda found: list(found.values()) == [4, 4])
+                seen = await top(running, "+20m")
+                running.kill("fast")
+                await settled(running, lambda found: list(found.values()) == [8])
+                crowd.stopping = True
+            after = await verdict(running, crowd)
+            traces = await traces_of(running)
+    assert not after.broken
+    assert seen["lately"]["finished"] > 0
+    assert all(0 <= (one["oldest"] or 0) < 120 for one in seen["partitions"])
+    assert all(len(found) == 1 for found in traces.values()) and len(traces) >= after.turns * 0.9
+
+
+async def top(running: ProcessPlatform, offset: str) -> Any:
+    """What an operator sees whose clock is wrong."""
+    command = [sys.executable, "-m", "trunkline.cli.main", "top", "--once", "--json"]
+    environ = {**running.environ, **clock(offset)}
+    done = await anyio.to_thread.run_sync(
+        lambda: subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=True)
+    )
+    return json.loads(done.stdout)
+
+
+async def traces_of(running: ProcessPlatform) -> dict[str, set[str]]:
+    """The traces of each turn."""
+    found: dict[str, set[str]] = {}
+    async for batch in running.bus.history(SPANS):
+        for span in batch.data.spans:
+            if turn := span.attributes.get(names.TURN):
+                found.setdefault(turn, set()).add(span.trace_id)
+    return found
