@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 
 import anyio
 
+from trunkline.messages.blocks import Pulse
 from trunkline.messages.conversation import Message
 from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
@@ -134,7 +135,7 @@ class Auditor:
         bucket = self._talker.bus.kv(PULSE_BUCKET)
         entries = [await bucket.get(key) for key in await bucket.keys()]
         beats = [entry.value for entry in entries if entry is not None and entry.value is not None]
-        return [repr(beat) for beat in beats if beat.pulse.status == "BUSY"]
+        return [repr(beat) for beat in beats if stale(beat.pulse)]
 
     async def _all_traces(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
@@ -207,7 +208,7 @@ class Auditor:
         outcomes = {entry.call_id: entry.outcome for entry in past.all(ToolFinished)}
         cancelled = bool(past.all(CancelRecorded))
         for id, mark in {call.id: call.arguments.get("mark", "") for call in calls}.items():
-            told = _effect_told(mark, self._effects[mark], outcomes.get(id), cancelled, self._may_refuse)
+            told = effect_told(mark, self._effects[mark], outcomes.get(id), cancelled, self._may_refuse)
             yield from told
 
     def _traced(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
@@ -230,6 +231,11 @@ class Auditor:
             answers = text.count(one.wish.steered)
             if answers != 1:
                 self._say("doubled" if answers else "lost", where, f"answered {answers} times")
+
+
+def stale(pulse: Pulse) -> bool:
+    """Whether a pulse tells of a turn that is not there any more: as running, or as failed where another went on."""
+    return pulse.status == "BUSY" or pulse.error == "interrupted"
 
 
 def _ends(past: Past) -> Iterator[tuple[Sort, str]]:
@@ -261,9 +267,10 @@ def _answered(one: Sent, messages: list[Message], past: Past) -> Iterator[tuple[
             yield "broken", f"the stored answer is {text!r}, not {one.wish.whole!r}"
 
 
-def _effect_told(
+def effect_told(
     mark: str, count: int, outcome: ToolOutcome | None, cancelled: bool, may_refuse: bool
 ) -> Iterator[tuple[Sort, str]]:
+    """What does not fit in what is said of an effect that happened ``count`` times."""
     if outcome is None:
         if not cancelled:
             yield "lost", f"the call for {mark} has no outcome"

@@ -3,11 +3,23 @@
 import anyio
 import pytest
 
+from trunkline.messages.blocks import Pulse
 from trunkline.messages.conversation import ToolCall
-from trunkline.messages.turn import FeedEvent, TextDelta, TextReset, ToolStarted, TurnEnded
+from trunkline.messages.tools import ToolOutcome
+from trunkline.messages.turn import (
+    FeedEvent,
+    FeedItem,
+    TextDelta,
+    TextReset,
+    ToolEnded,
+    ToolStarted,
+    TurnEnded,
+)
 
+from .ear import Ear
 from .faults import Struck
-from .gaps import gaps, shown
+from .gaps import gaps, longest, shown
+from .ledger import effect_told, stale
 from .transcript import FeedTranscript, HttpTranscript
 from .wire import Wire
 
@@ -69,6 +81,56 @@ def test_a_silence_is_counted_for_the_fault_in_its_middle() -> None:
     cut = Struck(11.0, "gateway", "cut", alone=False)
     assert [gap.alone for gap in gaps([kill, cut], [stream])] == [False, False]
     assert gaps([Struck(14.0, "nats", "kill", alone=True)], [stream]) == []
+
+
+def test_each_fault_counts_by_the_stream_that_it_held_up_longest() -> None:
+    """Streams that a fault did not touch make it look no better."""
+    kill = Struck(10.2, "monitor-a", "kill", alone=True)
+    calm = [(10.0 + n / 10, 10.1 + n / 10) for n in range(40)]
+    found = gaps([kill], [calm, calm, [(10.0, 13.0), (13.0, 13.1)]])
+    assert sorted(round(gap.seconds, 1) for gap in found) == [0.1, 0.1, 3.0]
+    assert [round(gap.seconds, 1) for gap in longest(found)] == [3.0]
+
+
+def test_a_tool_is_a_silence_beyond_the_time_that_it_takes_itself() -> None:
+    """What a person waits for a tool's worker counts, what they wait for the tool does not."""
+    ear = Ear()
+    call = ToolCall(id="c", name="transfer", arguments={"before": 0.5, "after": 1.0})
+    ended = ToolEnded(step=0, call_id="c", name="transfer")
+    ear.take(FeedItem(turn="t", epoch=1, index=0, event=ToolStarted(step=0, call=call)), 10.0)
+    ear.take(FeedItem(turn="t", epoch=2, index=0, event=ToolStarted(step=0, call=call)), 12.0)
+    ear.take(FeedItem(turn="t", epoch=2, index=1, event=ended), 14.0)
+    assert ear.silences["t"] == [(11.5, 14.0)]
+
+
+def test_a_pulse_that_tells_of_a_turn_that_is_gone_is_stale() -> None:
+    """Busy with it, or failed because another monitor has it."""
+    assert stale(Pulse(status="BUSY", current_task="turn"))
+    assert stale(Pulse(status="ERROR", error="interrupted"))
+    assert not stale(Pulse(status="ACTIVE"))
+    assert not stale(Pulse(status="ERROR", error="provider_error"))
+
+
+@pytest.mark.parametrize(
+    ("status", "count", "cancelled", "may_refuse", "sort"),
+    [
+        ("ok", 1, False, False, None),
+        ("ok", 0, False, False, "lost"),
+        ("unknown", 1, False, False, None),
+        ("unknown", 0, False, False, None),
+        ("error", 0, False, False, "broken"),
+        ("error", 0, True, False, None),
+        ("error", 0, False, True, None),
+        ("error", 1, False, True, "broken"),
+    ],
+)
+def test_what_is_said_of_an_effect_is_held_against_what_happened(
+    status: str, count: int, cancelled: bool, may_refuse: bool, sort: str | None
+) -> None:
+    """Done and not there, said not to be run and there, failed for no reason."""
+    outcome = ToolOutcome(call="c", status=status, output="It was not run.")  # type: ignore[arg-type]
+    told = list(effect_told("m", count, outcome, cancelled, may_refuse))
+    assert [one for one, _ in told] == ([sort] if sort else [])
 
 
 @pytest.mark.anyio

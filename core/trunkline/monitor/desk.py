@@ -216,7 +216,10 @@ class TurnDesk:
                     span.set_status(trace.StatusCode.ERROR, run.turn.code)
                 error = run.turn.code
         except BaseExceptionGroup as failures:
-            raise _first(failures) from failures
+            failure = _first(failures)
+            if isinstance(failure, Fenced):
+                error = None  # the turn is another monitor's, and no failure of this one
+            raise failure from failures
         finally:
             self._pulse.end(request.block, request.turn, error)
 

@@ -230,7 +230,7 @@ def _settings(
     settings: dict[str, Any] = {**DEFAULTS, **KILLED, **(config or {})}
     if plugins:
         folder = home / "test-plugins"
-        folder.mkdir()
+        folder.mkdir(parents=True)
         for name, text in plugins.items():
             (folder / f"{name}.py").write_text(text)
         settings["runtime.tool_sources"] = [str(folder)]
