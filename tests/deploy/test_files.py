@@ -111,6 +111,25 @@ def test_a_remote_is_a_user_with_a_key_and_its_own_subjects(tmp_path: Path) -> N
     subprocess.run([binary, "-t", "-c", tmp_path / "nats-server.conf"], check=True, env=variables, capture_output=True)
 
 
+def test_a_plugin_apart_is_a_user_that_answers_and_asks_nobody(tmp_path: Path) -> None:
+    """``--plugin`` adds its user: three subjects of its own to hear, nothing to publish; the server understands it."""
+    argv = [sys.executable, "-m", "trunkline.permissions", CHANNEL, "--plugin", "weather"]
+    printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    (entry,) = re.findall(r"user: plugin-weather, password: \S+ permissions: (.+?)\n      } }", printed, re.DOTALL)
+    assert set(re.findall(r'"(.+?)"', entry)) == {
+        ">", "_INBOX_plugin-weather.>", "trunkline.x.weather.tools.list", "trunkline.x.weather.tools.run",
+        "trunkline.x.weather.tools.memory", "1h",
+    }  # fmt: skip
+    assert 'publish: { deny: ">" }' in entry and "allow_responses" in entry
+    (tmp_path / "accounts.conf").write_text(printed)
+    (tmp_path / "nats-server.conf").write_text((DEPLOY / "nats/nats-server.conf").read_text())
+    passwords = {password_variable(user): "p" for user in (*USERS, "plugin-weather")}
+    variables = {**passwords, "TRUNKLINE_NATS_LISTEN": "127.0.0.1:-1", "TRUNKLINE_NATS_STORE": str(tmp_path)}
+    binary = server_binary()
+    assert binary is not None
+    subprocess.run([binary, "-t", "-c", tmp_path / "nats-server.conf"], check=True, env=variables, capture_output=True)
+
+
 def services() -> dict[str, str]:
     """The services of the compose file, each with its text."""
     text = (DEPLOY / "compose.yaml").read_text().split("\nservices:\n")[1].split("\nvolumes:\n")[0]

@@ -50,7 +50,7 @@ def _checked(channels: tuple[str, ...]) -> tuple[str, ...]:
         taken = name in ("cli", "terminal", "http") or variables.count(password_variable(name)) > 1
         if taken or _CHANNEL.fullmatch(name) is None:
             raise ValueError(
-                f"{name!r} cannot be a channel's user: write each channel once, in a-z, 0-9 and -; "
+                f"{name!r} cannot be a channel's user or a plugin's: write each name once, in a-z, 0-9 and -; "
                 "cli and terminal are the operator's, http the gateway's own"
             )
     return channels

@@ -1,8 +1,10 @@
 """Which plugins run in a process of their own, and which cannot. Seen in settings and files; nothing is imported."""
 
+import re
 from collections.abc import Mapping
 
 from trunkline.config import Config
+from trunkline.errors import PluginError
 from trunkline.hookspecs import PROJECT
 from trunkline.plugins import asks
 from trunkline.plugins.finding import Candidate
@@ -11,6 +13,8 @@ from trunkline.plugins.pins import Pin
 
 APART = frozenset({"trunkline_tools", "trunkline_channels", "trunkline_config", "trunkline_messages"})
 """The hooks that work from another process."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 DECIDING = (
     "trunkline_stop_turn",
@@ -25,8 +29,18 @@ def is_apart(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> b
     """Whether it runs apart: the owner says so, or agreed to it when a plugin was installed that asks for it.
 
     Raises:
-        PluginError: what it asks for cannot be understood.
+        PluginError: its name can be no part of a subject, so that it could not be asked for anything.
     """
+    apart = _is_to_be(candidate, config, pins)
+    if apart and _NAME.fullmatch(candidate.name) is None:
+        raise PluginError(
+            f"It is to run in a process of its own, but its name {candidate.name!r} cannot stand in a subject.",
+            hint="Call its entry point by a-z, 0-9 and -, at most 32 of them.",
+        )
+    return apart
+
+
+def _is_to_be(candidate: Candidate, config: Config, pins: Mapping[str, Pin]) -> bool:
     names = (candidate.name, candidate.owner)
     written = any("isolation" in (config.sources.get(("plugins", name)) or {}) for name in names)
     if written:

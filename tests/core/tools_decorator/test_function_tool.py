@@ -219,3 +219,25 @@ def test_the_effect_must_be_said():
         trunkline.tool(effect="delete")(bad_annotation)  # type: ignore[arg-type]
     with pytest.raises(PluginError, match="'b', which is no parameter"):
         trunkline.tool(effect="read", paths=("b",))(book.function)
+
+
+async def test_a_thread_that_is_given_up_ends():
+    """A synchronous tool that loops is told to end with its call, so that it does not take time from all for ever,
+    and the thread goes on to other work."""
+    ended = threading.Event()
+
+    @trunkline.tool(effect="read")
+    def loop() -> str:
+        """Loop."""
+        try:
+            while True:
+                pass
+        finally:
+            ended.set()
+
+    with anyio.move_on_after(0.2):
+        await loop(context(), {})
+    with anyio.fail_after(20):
+        while not ended.is_set():  # noqa: ASYNC110
+            await anyio.sleep(0.01)
+    assert await book(context(), {"city": "Faro"}) == "Faro 1 False None"
