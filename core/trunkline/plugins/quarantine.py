@@ -46,7 +46,6 @@ class Crash(msgspec.Struct, frozen=True, kw_only=True):
     time: datetime
     worker: str
     how: str
-    told: bool
     suspects: tuple[Suspect, ...]
 
 
@@ -210,9 +209,9 @@ def _crash(head: Head, workers: int, found: Sequence[Crumb], words: str) -> Cras
         Suspect(owner=crumb.owner, doing=crumb.doing, at=crumb.at, named=_speaks_of(words, crumb.owner))
         for crumb in latest.values()
     )
-    how, told = _how(head, words)
+    how = _how(head, words)
     worker = head.worker if workers == 1 else "whole platform, in place of one"
-    return Crash(time=datetime.now(UTC), worker=worker, how=how, told=told, suspects=suspects)
+    return Crash(time=datetime.now(UTC), worker=worker, how=how, suspects=suspects)
 
 
 def _speaks_of(words: str, owner: str) -> bool:
@@ -220,15 +219,15 @@ def _speaks_of(words: str, owner: str) -> bool:
     return f"/{module}/" in words or f"/{module}.py" in words
 
 
-def _how(head: Head, words: str) -> tuple[str, bool]:
+def _how(head: Head, words: str) -> str:
     first = words.strip().partition("\n")[0]
     if first.startswith("Timeout"):
-        return f"it held the whole worker up for longer than the watchdog allows {first[8:].strip('!')}", True
+        return f"it held the whole worker up for longer than the watchdog allows {first[8:].strip('!')}"
     if first:
-        return first.removeprefix("Fatal Python error: ").lower(), True
+        return first.removeprefix("Fatal Python error: ").lower()
     if crumbs.memory_kills() > head.memory_kills:
-        return "the system killed a process for want of memory", True
-    return WITHOUT_A_WORD, False
+        return f"{WITHOUT_A_WORD}; the system killed something for want of memory meanwhile"
+    return WITHOUT_A_WORD
 
 
 def _named(crash: Crash) -> str:
