@@ -36,7 +36,7 @@ async def live_a_little(client: Client) -> str:
 
 def read_conversation(folder: Path, id: str) -> list[dict[str, Any]]:
     """A conversation's messages by nothing but JSON."""
-    (file,) = folder.glob(f"blocks/*/conversations/{id}.jsonl")
+    (file,) = folder.glob(f"blocks/*/conversations/*/{id}.jsonl")
     header, *messages = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     assert header["id"] == id and header["title"]
     return messages

@@ -227,7 +227,7 @@ BAD: dict[str, Bad] = {
         import trunkline
 
         async def spoof(bus):
-            for subject in ("trunkline.cmd.tools.call", "trunkline.turn.inbox.c", "trunkline.evt.memory.changed"):
+            for subject in ("trunkline.cmd.tools.call", "trunkline.turn.inbox.c", "trunkline.evt.memory.files.changed"):
                 await bus.link.publish(subject, b"\\xff\\xfe not a message")
 
         @contextlib.asynccontextmanager

@@ -248,7 +248,7 @@ async def spoof() -> str:
 SUBJECTS = [
     "trunkline.turn.inbox.conv1", "trunkline.journal.turn.c.t", "trunkline.journal.effect.c", "trunkline.feed.turn.c.t",
     "trunkline.cmd.gateway.cli.send", "trunkline.cmd.memory.read", "trunkline.cmd.memory.write",
-    "trunkline.cmd.tools.call", "trunkline.cmd.conversation.append", "trunkline.evt.memory.changed",
+    "trunkline.cmd.tools.call", "trunkline.cmd.conversation.append", "trunkline.evt.memory.files.changed",
     "trunkline.x.other.tools.run", "trunkline.x.acme-host.tools.run", "trunkline.dead.letters",
     "$KV.workers.tools", "$KV.pulse.x", "$O.claims.C.x", "$JS.API.STREAM.LIST", "$JS.API.STREAM.DELETE.INBOX",
     "$JS.API.DIRECT.GET.JOURNAL", "$JS.API.STREAM.MSG.GET.INBOX", "$JS.ACK.INBOX.part-0.1.1.1.1.1", "_INBOX.abc.def",

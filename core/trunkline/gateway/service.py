@@ -188,8 +188,9 @@ class Messages:
 
 def _request(message: SendMessage, sender: Sender, block: str, conversation: str, turn: str) -> TurnRequested:
     first, history = _first_message(message, turn)
-    if history is None and message.conversation is None and message.client_id is None:
-        history = ()  # the conversation begins with this message: nothing is to be loaded
+    begins = message.conversation is None and message.client_id is None
+    if begins and history is None:
+        history = ()  # nothing is to be loaded
     return TurnRequested(
         turn=turn,
         block=block,
@@ -198,6 +199,7 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
         actor=sender.identity.id,
         channel=sender.channel,
         history=history,
+        begins=begins,
         client_tools=message.client_tools,
         model=message.model,
         max_tokens=message.max_tokens,

@@ -1,5 +1,7 @@
 """Conversations as files: one JSON line a message, below ``blocks/<block>/conversations/``. Formats and planning only.
 
+They lie in folders by the last letter of their id, which is random: git writes a folder's list anew for each file that
+changes in it, and one folder for all made every turn dearer with every conversation.
 The first line is the header. Appending passes over messages whose id is there already, so repeats change nothing.
 Conversations in use are kept in memory, keyed by the content they were read from, so nothing is parsed twice.
 """
@@ -31,7 +33,9 @@ _log = logging.getLogger(__name__)
 
 _BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 _CONVERSATION = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_PATH = re.compile(rf"blocks/({_BLOCK.pattern})/conversations/({_CONVERSATION.pattern})\.jsonl")
+_PATH = re.compile(
+    rf"blocks/({_BLOCK.pattern})/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
+)
 TITLE_LETTERS = 60
 CACHE_BYTES = 24 * 1024 * 1024
 HELD, HELD_MESSAGE = 2_000, 1_000
@@ -52,13 +56,21 @@ _header = msgspec.json.Decoder(Header)
 _message = msgspec.json.Decoder(Message)
 
 
-def conversation_path(block: str, conversation: str) -> str:
-    """Where a conversation lies. Raises Refusal ``invalid_path`` for names that no block or conversation has."""
+def conversation_places(block: str, conversation: str) -> tuple[str, str]:
+    """Where a conversation lies: beside those with the same last letter; if it began before there were such folders,
+    beside all others.
+
+    Raises Refusal ``invalid_path`` for names that no block or conversation has.
+    """
     if not _BLOCK.fullmatch(block):
         raise Refusal("invalid_path", f"{block[:80]!r} is not a block's name.")
     if not _CONVERSATION.fullmatch(conversation):
         raise Refusal("invalid_path", f"{conversation[:80]!r} is not a conversation's id.")
-    return f"blocks/{block}/conversations/{conversation}.jsonl"
+    folder, last = f"blocks/{block}/conversations", conversation[-1].lower()
+    return (
+        f"{folder}/{last if last.isalnum() else '_'}/{conversation}.jsonl",
+        f"{folder}/{conversation}.jsonl",
+    )
 
 
 def names_of(path: str) -> tuple[str, str] | None:
@@ -209,34 +221,33 @@ class AppendMessages(Wish):
     @classmethod
     def of(cls, append: AppendConversation, cache: ConversationCache) -> "AppendMessages":
         """The wish behind a request. Raises Refusal ``invalid_path``."""
-        conversation_path(append.block, append.conversation)
+        conversation_places(append.block, append.conversation)
         scope = Scope(block=append.block, conversation=append.conversation, turn=append.turn)
         return cls(actor=append.actor, scope=scope, append=append, cache=cache)
 
     @property
-    def path(self) -> str:
-        """The conversation's file."""
-        return conversation_path(self.append.block, self.append.conversation)
-
-    @property
     def touches(self) -> tuple[str, ...]:
-        """The file."""
-        return (self.path,)
+        """The file, wherever it lies."""
+        return conversation_places(self.append.block, self.append.conversation)
 
     def plan(self, view: View) -> Plan:
         """The file with the new messages at its end; nothing when all of them are there."""
-        entry = view.entry(self.path)
-        if entry is None:
-            return self._begin()
-        known = self.cache.get(str(entry.blob)) or parse(self.path, view.blob(entry))
+        for path in self.touches:
+            entry = view.entry(path)
+            if entry is not None:
+                return self._go_on(path, entry, view)
+        return self._begin(self.touches[0])
+
+    def _go_on(self, path: str, entry: Entry, view: View) -> Plan:
+        known = self.cache.get(str(entry.blob)) or parse(path, view.blob(entry))
         added = _unknown(self.append.messages, known.ids)
         if self.append.title not in (None, known.header.title):
-            return self._rewrite(known, added)
+            return self._rewrite(path, known, added)
         if not added:
             return Plan({}, count=len(known.messages))
-        return self._extend(entry, known, added)
+        return self._extend(path, entry, known, added)
 
-    def _begin(self) -> Plan:
+    def _begin(self, path: str) -> Plan:
         added = _unknown(self.append.messages, set())
         header = Header(
             id=self.append.conversation,
@@ -248,37 +259,39 @@ class AppendMessages(Wish):
         text = _line(header) + b"".join(map(_line, added))
 
         def keep(entries: Entries) -> None:
-            new = entries.get(self.path)
+            new = entries.get(path)
             if new is not None:
                 self.cache.put(str(new.blob), Conversation.begun(header, added, text))
 
-        return self._plan(text, added, len(added), keep)
+        return self._plan(path, text, added, len(added), keep)
 
-    def _rewrite(self, known: Conversation, added: list[Message]) -> Plan:
+    def _rewrite(self, path: str, known: Conversation, added: list[Message]) -> Plan:
         header = msgspec.structs.replace(known.header, title=self.append.title)
         messages = [*known.messages, *added]
         text = _line(header) + b"".join(map(_line, messages))
-        return self._plan(text, added, len(messages), lambda entries: None)
+        return self._plan(path, text, added, len(messages), lambda entries: None)
 
-    def _extend(self, entry: Entry, known: Conversation, added: list[Message]) -> Plan:
+    def _extend(self, path: str, entry: Entry, known: Conversation, added: list[Message]) -> Plan:
         tail = b"".join(map(_line, added))
         if not known.text.endswith(b"\n"):
             tail = b"\n" + tail
 
         def keep(entries: Entries) -> None:
-            new = entries.get(self.path)
+            new = entries.get(path)
             if new is not None:
                 self.cache.put(str(entry.blob), known)
                 self.cache.grown(str(entry.blob), str(new.blob), added, tail)
 
-        plan = self._plan(known.text + tail, added, len(known.messages) + len(added), keep)
-        plan.growth[self.path] = Growth(entry, len(known.text), tail)
+        plan = self._plan(path, known.text + tail, added, len(known.messages) + len(added), keep)
+        plan.growth[path] = Growth(entry, len(known.text), tail)
         return plan
 
-    def _plan(self, text: bytes, added: list[Message], count: int, done: Callable[[Entries], None]) -> Plan:
+    def _plan(
+        self, path: str, text: bytes, added: list[Message], count: int, done: Callable[[Entries], None]
+    ) -> Plan:
         noun = "message" if len(added) == 1 else "messages"
         reason = f"Conversation {self.append.conversation}: {len(added)} {noun}"
-        return Plan({self.path: text}, reason, count=count, done=done)
+        return Plan({path: text}, reason, count=count, done=done)
 
 
 def _unknown(messages: Iterable[Message], ids: set[str]) -> list[Message]:

@@ -21,7 +21,7 @@ memory/.git/   their whole history: who changed what, when, and in which convers
 
 Read the history:        git -C memory log --stat
 One file's history:      git -C memory log -p -- AGENT.md
-Conversations:           memory/blocks/<block>/conversations/*.jsonl
+Conversations:           memory/blocks/<block>/conversations/*/*.jsonl
                          (one JSON object a line: the first is the header, each other one a message)
 Use it with Trunkline:   unpack it, and set runtime.memory_root to the folder memory
 Not in here:             passwords and keys (Trunkline keeps none in memory), and search indexes (they are made anew)

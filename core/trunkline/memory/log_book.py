@@ -15,7 +15,7 @@ from trunkline.memory.conversations import (
     AppendMessages,
     Conversation,
     ConversationCache,
-    conversation_path,
+    conversation_places,
     names_of,
     parse,
 )
@@ -244,10 +244,10 @@ class LogBook(View):
 
     def load_conversation(self, block: str, conversation: str, after: int) -> ConversationSlice:
         """A conversation's messages from number ``after`` on."""
-        path = conversation_path(block, conversation)
-        return (
-            self._conversation(path).slice(after) if path in self._files else ConversationSlice(exists=False)
-        )
+        for path in conversation_places(block, conversation):
+            if path in self._files:
+                return self._conversation(path).slice(after)
+        return ConversationSlice(exists=False)
 
     def list_conversations(self, query: ListConversations) -> ConversationPage:
         """A page of those that match, newest first."""

@@ -4,6 +4,7 @@ Threads: one at a time writes (``_writing``), one at a time uses the index (``_i
 """
 
 import logging
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -25,7 +26,7 @@ from trunkline.memory.conversations import (
     AppendMessages,
     Conversation,
     ConversationCache,
-    conversation_path,
+    conversation_places,
     parse,
 )
 from trunkline.memory.durable import Syncer
@@ -57,7 +58,10 @@ T = TypeVar("T")
 
 SWEEP_SECONDS = 5.0
 CARE_SECONDS = 30.0
-EXPOSE_SECONDS = 0.25
+INDEX_SECONDS = 0.5
+"""How long the search index gathers changes. Whoever asks it sees all of them: it is brought up first."""
+
+EXPOSE_SECONDS = 0.5
 """How long git's index may lag behind the last commit, on a memory of ordinary size."""
 
 PLATFORM = "trunkline"
@@ -240,8 +244,8 @@ class GitMemoryStore(MemoryStore):
 
     async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
         """A conversation's messages."""
-        path = conversation_path(block, conversation)
-        return await self._thread(self._reading, lambda: self._load(path, after))
+        places = conversation_places(block, conversation)
+        return await self._thread(self._reading, lambda: self._load(places, after))
 
     async def list_conversations(self, query: ListConversations) -> ConversationPage:
         """A page of conversations."""
@@ -260,15 +264,17 @@ class GitMemoryStore(MemoryStore):
             modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
         )
 
-    def _load(self, path: str, after: int) -> ConversationSlice:
-        status = self._worktree.probe(path)
-        if status is None:
-            return ConversationSlice(exists=False)
+    def _load(self, places: Sequence[str], after: int) -> ConversationSlice:
+        for path in places:
+            status = self._worktree.probe(path)
+            if status is not None:
+                return self._conversation(path, status).slice(after)
+        return ConversationSlice(exists=False)
+
+    def _conversation(self, path: str, status: os.stat_result) -> Conversation:
         blob = self._stamps.blob(path, Stamp.of(status))
         known = self._conversations.get(str(blob)) if blob is not None else None
-        if known is None:
-            known = self._parse(path)
-        return known.slice(after)
+        return known or self._parse(path)
 
     def _parse(self, path: str) -> Conversation:
         data = self._worktree.read(path)[0]
@@ -325,6 +331,7 @@ class GitMemoryStore(MemoryStore):
                 await anyio.sleep(1)
                 continue
             await self._changed.wait()
+            await anyio.sleep(INDEX_SECONDS)
             self._changed = anyio.Event()
 
     async def _keep_exposed(self) -> None:

@@ -30,6 +30,7 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     """A message that was accepted and wants an answer.
 
     ``history`` replaces the stored conversation (a client that sends its whole transcript, as OpenAI's do).
+    ``begins`` says that the conversation begins with this message: before it nobody can have known its id.
     ``client_tools`` are run by the client: a call to one ends the turn with finish reason ``tool_calls``.
     ``model`` and ``instructions`` hold for this turn only. With ``forked_from`` the monitor takes the transcript from
     that turn's journal; ``said`` is whether ``message`` is a person's new one, or stands for what came before the step.
@@ -43,6 +44,7 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     channel: str
     trigger: Literal["message", "webhook", "schedule"] = "message"
     history: tuple[Message, ...] | None = None
+    begins: bool = False
     client_tools: tuple[ToolSchema, ...] = ()
     model: str | None = None
     max_tokens: int | None = None

@@ -23,6 +23,8 @@ class Held:
         self.conversation = stored.keys["conversation"]
         self.item = stored.data
         self.delivery = stored if isinstance(stored, Delivery) else None
+        self.first = isinstance(stored, Delivery) and not stored.redelivered
+        """Whether the server says that nobody was given it before. After a crash it may err."""
         self.done = False
 
     async def keep(self) -> None:

@@ -45,6 +45,11 @@ class Journal:
         self.parked: str | None = None
         """The turn that the journal ends with, if that is parked. Known after the first replay."""
 
+    def begin(self) -> None:
+        """Take it that nobody has written yet, without asking. Where that is wrong, the first write is Fenced."""
+        if self._last is None:
+            self._last = 0
+
     def forget(self) -> None:
         """Find out anew where the journal ends, because somebody else may write to it."""
         self._last = None

@@ -156,6 +156,8 @@ class Lane:
             pause = min(pause * 2, 5.0)
 
     async def _handle(self, held: Held) -> None:
+        if held.first and isinstance(held.item, TurnRequested) and held.item.begins:
+            self._journal.begin()
         records = await self._settled_records(held)
         turn, request = _replayed(records), _request(records, held.item)
         if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):

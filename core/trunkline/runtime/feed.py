@@ -27,8 +27,9 @@ log = logging.getLogger(__name__)
 BUFFER = 1024
 """How many live items may wait for a slow reader; older ones are read from the stream again."""
 
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 2.0
-"""Seconds between looks at the stream while nothing comes: doubled each time."""
+SILENT_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.25, 0.05, 2.0
+"""Seconds between looks at the stream while nothing comes: the first when all is silent, as while a model thinks, and
+the first when something is known to be missing; doubled each time."""
 
 
 class TurnNotFound(RemoteFault, LookupError):
@@ -68,7 +69,7 @@ class FeedReader:
         self._last_seq = 0
         self._silent_since = 0.0
         self._missing = False
-        self._pause = FIRST_PAUSE
+        self._pause = SILENT_PAUSE
         self._due = 0.0
 
     @property

@@ -97,9 +97,8 @@ async def test_many_appends_at_once_keep_each_message_once(store: GitMemoryStore
 async def test_the_file_is_json_lines(store: GitMemoryStore, root: Path, git: Git) -> None:
     """ARCH-1: a header line, then a message a line; the commit names conversation and turn."""
     await store.append_conversation(append(said(1), said(2, "assistant")))
-    lines = [
-        json.loads(line) for line in (root / "blocks/main/conversations/c1.jsonl").read_text().splitlines()
-    ]
+    text = (root / "blocks/main/conversations/1/c1.jsonl").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
     assert lines[0] == {"id": "c1", "block": "main", "title": "text 1", "created_at": "2026-01-01T00:01:00Z"}
     assert [line["content"] for line in lines[1:]] == ["text 1", "text 2"]
     message = git("log", "-1", "--format=%B")
@@ -147,7 +146,7 @@ async def test_a_line_that_cannot_be_read_costs_only_itself(opened: Opened, root
     """A broken line by hand, or a missing line end, neither hides the others nor stops appending."""
     async with opened() as store:
         await store.append_conversation(append(said(1), said(2)))
-    file = root / "blocks/main/conversations/c1.jsonl"
+    file = root / "blocks/main/conversations/1/c1.jsonl"
     lines = file.read_text().splitlines()
     file.write_text("\n".join([lines[0], lines[1], "{broken", lines[2]]))
     async with opened() as store:
@@ -155,6 +154,23 @@ async def test_a_line_that_cannot_be_read_costs_only_itself(opened: Opened, root
         assert await store.append_conversation(append(said(4))) == 4
         assert await ids(store) == ["m1", "m2", "m3", "m4"]
     assert "{broken\n" in file.read_text()
+
+
+async def test_a_conversation_from_before_the_folders_goes_on_where_it_lies(
+    opened: Opened, root: Path
+) -> None:
+    """A memory whose conversations lie side by side needs no migration: they are found, listed and appended to."""
+    async with opened() as store:
+        await store.append_conversation(append(said(1)))
+    folder = root / "blocks/main/conversations"
+    (folder / "1/c1.jsonl").rename(folder / "c1.jsonl")
+    async with opened() as store:
+        assert await ids(store) == ["m1"]
+        assert await store.append_conversation(append(said(1), said(2))) == 2
+        assert (await store.list_conversations(ListConversations())).total == 1
+        assert await ids(store) == ["m1", "m2"]
+    assert [file.name for file in folder.rglob("*.jsonl")] == ["c1.jsonl"]
+    assert len((folder / "c1.jsonl").read_text().splitlines()) == 3
 
 
 @pytest.fixture

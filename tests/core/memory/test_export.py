@@ -92,7 +92,7 @@ async def test_an_archive_is_whole_while_writes_go_on(
             memory = tmp_path / f"out{number}/memory"
             assert git("fsck", "--full", "--strict", "--no-dangling", at=memory) == ""
             assert git("status", "--porcelain", at=memory) == ""
-            lines = (memory / "blocks/main/conversations/c.jsonl").read_text().splitlines()
+            lines = (memory / "blocks/main/conversations/c/c.jsonl").read_text().splitlines()
             assert len(lines) > before
         group.cancel_scope.cancel()
 

@@ -66,7 +66,7 @@ async def test_a_conversation_costs_what_is_added_to_it(tmp_path: Path) -> None:
     again = await opened(records, tmp_path)
     found = await again.load_conversation("main", "conv_a", after=0)
     assert [message.id for message in found.messages] == [f"msg_{number}" for number in range(5)]
-    before = (await again.history("blocks/main/conversations/conv_a.jsonl", limit=9))[0].previous or ""
+    before = (await again.history("blocks/main/conversations/a/conv_a.jsonl", limit=9))[0].previous or ""
     assert before.count("\n") == 5, "the header and four messages"
 
 

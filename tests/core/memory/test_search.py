@@ -123,7 +123,7 @@ async def test_conversations_are_found_by_what_was_said(store: GitMemoryStore) -
         append = AppendConversation(block="main", conversation="c", messages=(message,), actor="gateway")
         await store.append_conversation(append)
         (hit,) = await find(store, f"word{number}")
-        assert (hit.path, hit.line) == ("blocks/main/conversations/c.jsonl", number + 2)
+        assert (hit.path, hit.line) == ("blocks/main/conversations/c/c.jsonl", number + 2)
         assert hit.content == f'Say "word{number}" now.'
     assert (await find(store, "word0"))[0].line == 2
 

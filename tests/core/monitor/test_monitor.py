@@ -2,9 +2,11 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 import trunkline
@@ -19,6 +21,7 @@ from trunkline.messages.turn import (
     ApprovalDecided,
     ApprovalRequested,
     MessageSteered,
+    Started,
     TextDelta,
     ToolEnded,
     ToolStarted,
@@ -297,6 +300,21 @@ async def test_the_next_message_uses_a_changed_preference() -> None:
         await running.bus.call(MEMORY_WRITE, wish)
         await running.say("say:b")
         assert [request.model for request in model.requests] == ["", "other"]
+
+
+async def test_a_beginning_that_was_begun_already_is_answered_once(tmp_path: Path) -> None:
+    """A message that claims to begin its conversation is not looked up; the journal knows better when it is written."""
+    model = ScriptedModel()
+    settings = {"runtime.provider_adapter": model.name}
+    async with platform(tmp_path, plugins=[Models(model)], config=settings) as running:
+        accepted = (await running.say("say:a")).accepted
+        journal = [s.data async for s in running.bus.history(JOURNAL, conversation=accepted.conversation)]
+    (request,) = (entry.request for entry in journal[0].entries if isinstance(entry, Started))
+    claims = msgspec.structs.replace(request, begins=True)
+    async with platform(tmp_path, plugins=[Models(model)], config=settings) as running:
+        await running.bus.append(INBOX, claims, msg_id="again", conversation=accepted.conversation)
+        await _until(lambda: _inbox_is_empty(running, accepted.conversation))
+    assert len(model.requests) == 1
 
 
 async def test_a_preference_edited_by_hand_counts_soon() -> None:

@@ -18,6 +18,10 @@ GRACE_SECONDS = 3
 
 BACKLOG = 2048
 
+KEEP_SECONDS = 75
+"""How long an idle connection is kept: longer than clients and proxies keep theirs (60 s as a rule), or one of them
+would now and then send into a connection that is just being closed."""
+
 
 class HttpServer:
     """Binds at once, serves later. ``ended`` is set when it has stopped, whatever the reason.
@@ -46,6 +50,7 @@ class HttpServer:
             access_log=False,
             server_header=False,
             proxy_headers=False,
+            timeout_keep_alive=KEEP_SECONDS,
             timeout_graceful_shutdown=GRACE_SECONDS,
         )
         self._uvicorn = _Uvicorn(config)
