@@ -200,12 +200,14 @@ class Bus:
         *,
         queue: str | None = None,
         limit: int = 64,
+        confirm: bool = True,
         **keys: str,
     ) -> Subscription:
         """Run ``handler`` for each live message, at most ``limit`` at once; a missing key matches any.
 
         Of all subscriptions with the same ``queue`` one gets a message. With ``limit=1`` messages are handled in
-        order. A message that cannot be read and one whose handler fails go to the dead letters.
+        order. A message that cannot be read and one whose handler fails go to the dead letters. Without ``confirm``
+        this does not wait until the server has the subscription; it has it before what is sent later on this bus.
         """
         found = await subscription.subscribe(
             self.link,
@@ -215,6 +217,7 @@ class Bus:
             handler,
             queue=queue,
             limit=limit,
+            confirm=confirm,
             keys=keys,
             forget=self._subscriptions.discard,
         )

@@ -340,12 +340,21 @@ class Link:
     # Receiving
 
     async def subscribe(
-        self, subject: str, deliver: Callable[[Msg], Awaitable[None]], *, queue: str = "", on_slow: Listener
+        self,
+        subject: str,
+        deliver: Callable[[Msg], Awaitable[None]],
+        *,
+        queue: str = "",
+        on_slow: Listener,
+        confirm: bool = True,
     ) -> RawSubscription:
-        """Subscribe with ``deliver`` awaited in the subscription's own task, so it never stalls the reader."""
+        """Subscribe with ``deliver`` awaited in the subscription's own task, so it never stalls the reader.
+
+        Without ``confirm`` the server may not have it yet; it has it before anything that is sent later from here.
+        """
         raw = await self._nc.subscribe(subject, queue=queue, cb=deliver)
         self._on_slow[raw._id] = on_slow
-        if self.connected:
+        if confirm and self.connected:
             await self.flush(timeout=self.settings.connect_timeout)
         return raw
 

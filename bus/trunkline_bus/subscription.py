@@ -111,6 +111,7 @@ async def subscribe(
     *,
     queue: str | None,
     limit: int,
+    confirm: bool,
     keys: dict[str, str],
     forget: Callable[[Subscription], None],
 ) -> Subscription:
@@ -123,7 +124,8 @@ async def subscribe(
     async def deliver(msg: Msg) -> None:
         await gate.enter(job, msg)
 
-    raw = await link.subscribe(topic.subject.filter(**keys), deliver, queue=queue or "", on_slow=_ignore)
+    subject = topic.subject.filter(**keys)
+    raw = await link.subscribe(subject, deliver, queue=queue or "", on_slow=_ignore, confirm=confirm)
     return Subscription(link, raw, gate, forget)
 
 

@@ -83,7 +83,7 @@ class FeedReader:
     async def events(self) -> AsyncGenerator[FeedEvent, None]:
         """The same, for those who break off early: close the generator to leave the bus at once."""
         subscription = await self._bus.subscribe(
-            FEED, self._live.put, limit=1, conversation=self._conversation, turn=self._turn
+            FEED, self._live.put, limit=1, confirm=False, conversation=self._conversation, turn=self._turn
         )
         try:
             if not self._fresh:
