@@ -51,7 +51,7 @@ def write_base(target: Path) -> None:
                 _add_tree(tar, part, f"usr/local/lib/{_stdlib().name}/site-packages/{part.name}")
         extensions = (_stdlib() / "lib-dynload").glob("*.so")
         for library in sorted(_libraries([python.resolve(), *programs, *extensions])):
-            tar.add(library.resolve(), str(library).lstrip("/"))
+            tar.add(library.resolve(), _readable(library))
         _add_texts(tar, target.parent)
 
 
@@ -77,6 +77,12 @@ def _libraries(files: Iterable[Path]) -> Iterator[Path]:
     for name in ALSO:
         found |= {path for place in ("/lib", "/usr/lib") for path in Path(place).glob(f"*/{name}")}
     yield from found
+
+
+def _readable(library: Path) -> str:
+    """Its place in the image. A library that lies with this Python may lie where only root can read."""
+    ours = library.is_relative_to(sys.base_prefix) and not library.is_relative_to("/usr/lib")
+    return f"usr/lib/{library.name}" if ours else str(library).lstrip("/")
 
 
 def _add_texts(tar: tarfile.TarFile, folder: Path) -> None:
