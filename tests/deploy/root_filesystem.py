@@ -15,13 +15,17 @@ from pathlib import Path
 PROGRAMS = (
     "sh", "cat", "ls", "id", "rm", "mkdir", "install", "chmod", "chown", "env", "touch", "sleep", "useradd",
 )  # fmt: skip
-ALSO = ("libgcc_s.so.1", "libstdc++.so.6", "libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2")
+ALSO = (
+    "libgcc_s.so.1", "libstdc++.so.6", "libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2", "libpthread.so.0",
+    "libdl.so.2", "librt.so.1", "libm.so.6", "libutil.so.1",
+)  # fmt: skip
 """Libraries that wheels and name resolution load without saying so in this Python's own files."""
 
 ACCOUNTS = {
     "passwd": "root:x:0:0:root:/root:/bin/sh\n", "group": "root:x:0:\n", "shadow": "root:*:19000::::::\n",
     "nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\n", "login.defs": "", "shells": "/bin/sh\n",
 }  # fmt: skip
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 LEFT_OUT = re.compile(r"/(__pycache__|test|tests|idlelib|tkinter|turtledemo|config-[^/]+|lib2to3)(/|$)")
 
 
@@ -90,6 +94,11 @@ def _add_texts(tar: tarfile.TarFile, folder: Path) -> None:
         draft = folder / "etc-file"
         draft.write_text(text)
         tar.add(draft, f"etc/{name}")
+    if CERTIFICATES.exists():
+        tar.add(CERTIFICATES.resolve(), str(CERTIFICATES).lstrip("/"))  # libgit2 does not begin without
+        link = tarfile.TarInfo("usr/lib/ssl/cert.pem")
+        link.type, link.linkname = tarfile.SYMTYPE, str(CERTIFICATES)
+        tar.addfile(link)
     for place, mode in (
         ("tmp", 0o1777),
         ("root", 0o700),
