@@ -67,6 +67,10 @@ class FeedMerge:
         self._texts: dict[int, str] = {}
         self._reasonings: dict[int, str] = {}
         self._seen: set[tuple[str, str]] = set()
+        self._doubtful = -1
+        """The epoch of which items are missing that the reader had before it resumed; -1 for none."""
+        self._sure: set[int] = set()
+        """Steps that a later epoch has told since."""
         self._told: dict[int, int] = {}
         """How much of each step's text this epoch has told."""
 
@@ -92,14 +96,21 @@ class FeedMerge:
         return "".join(self._texts[step] for step in sorted(self._texts)).replace(_LOST, "")
 
     def resume(self, position: str, stored: Iterable[FeedItem]) -> None:
-        """Take all that ``position`` covers without handing it out. ``stored`` is the feed as far as it is known."""
+        """Take all that ``position`` covers without handing it out. ``stored`` is the feed as far as it is known.
+
+        Where it lost some of that, nobody can say what the reader has, so the next epoch tells it anew.
+        """
         items = _ordered(stored)
+        doubtful = -1
         for epoch, last in parse_position(position):
             self._enter(epoch)
-            for item in items:
-                if item.epoch == epoch and item.index <= last:
-                    self._consume(item.event)
+            covered = [item for item in items if item.epoch == epoch and item.index <= last]
+            for item in covered:
+                self._consume(item.event)
+            if len({item.index for item in covered}) <= last:
+                doubtful = epoch
             self._next = last + 1
+        self._doubtful = doubtful
 
     def offer_stored(self, stored: Iterable[FeedItem]) -> None:
         """Take note of all that is stored; of it, only the highest epoch will be handed out."""
@@ -140,18 +151,29 @@ class FeedMerge:
         match event:
             case TextDelta():
                 self._told[event.step] = event.offset + len(event.text)
-                yield from self._grow(self._texts, event)
+                if event.offset == 0 and self._in_doubt(event.step):
+                    self._texts[event.step] = event.text
+                    yield from self._say_again(event.step)
+                else:
+                    yield from self._grow(self._texts, event)
             case ReasoningDelta():
                 yield from self._grow(self._reasonings, event)
             case TextReset():
                 self._told.pop(event.step, None)
-                if self._drop(event.step):
+                if self._drop(event.step) or self._in_doubt(event.step):
                     yield event, True
             case _:
                 if (key := _once(event)) not in self._seen:
                     self._seen.add(key)
                     self.ended = isinstance(event, TurnEnded)
                     yield event, True
+
+    def _in_doubt(self, step: int) -> bool:
+        """Whether this is the first that a new epoch tells of a step of which nobody knows what the reader has."""
+        if not -1 < self._doubtful < self._epoch or step in self._sure:
+            return False
+        self._sure.add(step)
+        return True
 
     def _grow(
         self, kept: dict[int, str], event: TextDelta | ReasoningDelta

@@ -115,6 +115,21 @@ def test_another_text_at_the_same_place_is_a_reset() -> None:
     ]
 
 
+def test_who_comes_back_to_a_feed_that_lost_what_they_saw_is_told_anew() -> None:
+    """A takeover while the servers elect: what the first owner showed was never stored, the second tells from 0."""
+    merge = FeedMerge()
+    merge.resume("1.2", [item(1, 0, TextDelta(step=0, offset=0, text="one "))])
+    merge.offer(item(2, 0, TextReset(step=1)))
+    merge.offer(item(2, 1, TextDelta(step=0, offset=0, text="one two three")))
+    merge.offer(item(2, 2, TextDelta(step=0, offset=13, text=" four")))
+    assert [event for _, event in merge.take()] == [
+        TextReset(step=1),
+        TextReset(step=0),
+        TextDelta(step=0, offset=0, text="one two three"),
+        TextDelta(step=0, offset=13, text=" four"),
+    ]
+
+
 def test_an_answer_that_became_shorter_is_told_anew() -> None:
     """When a finished step turns out shorter than what was shown of it, the client is told before it goes on."""
     merge = FeedMerge()
