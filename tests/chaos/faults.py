@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trunkline.messages.workers import WorkerKind
+from trunkline.subjects import FAILOVER
 
 Kind = Literal["kill", "stop", "drain", "cut", "full"]
 
@@ -66,8 +67,8 @@ class Fault:
     """One blow.
 
     ``pause``: seconds before it. ``patient``: it waits before that until everybody is up. ``preferred``: all victims,
-    of whom the first that is up is struck. ``kinds``: what happens, by the sort of victim. ``hold``: seconds of a stop
-    or of a full disk. ``down``: seconds before a dead worker is started.
+    of whom the first that is up is struck. ``kinds``: what happens, by the sort of victim. ``hold``: seconds of a stop,
+    long enough to lose a pin, or of a full disk. ``down``: seconds before a dead worker is started.
     """
 
     number: int
@@ -103,7 +104,7 @@ def plan(seed: int, count: int, pause: float, weights: Mapping[str, int], pile: 
             patient=draw.random() >= pile,
             preferred=tuple(_shuffled(draw, weights)),
             kinds={sort: _one_of(draw, kinds) for sort, kinds in KINDS.items()},
-            hold=draw.uniform(3.0, 6.0),
+            hold=FAILOVER + draw.uniform(0.5, 2.5),
             down=draw.choice((0.0, draw.uniform(0.0, 1.0), draw.uniform(1.0, 3.0))),
         )
 
