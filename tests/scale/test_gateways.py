@@ -30,40 +30,36 @@ async def test_a_client_goes_on_at_the_other_gateway(tmp_path: Path) -> None:
         kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:
             other = await running.start("gateway", "gateway-2")
-            async with client(running, running.url) as moving, client(running, other.address) as staying:
-                seen, beside = await watched(running, moving, staying, other.address)
+            headers = {"Authorization": f"Bearer {running.token}"}
+            async with httpx.AsyncClient(headers=headers, timeout=30) as http:
+                moving = HttpClient(http, [running.url, other.address])
+                seen, beside = await watched(running, moving, HttpClient(http, [other.address]))
                 assert seen.text == beside.text == WORDS
                 assert not seen.problems and not beside.problems
-                view = (await moving.get(f"/conversations/{seen.conversation}")).json()
+                view = (await http.get(f"{other.address}/conversations/{seen.conversation}")).json()
                 assert [message["role"] for message in view["messages"]] == ["user", "assistant"]
                 again = HttpTranscript("again")
-                await HttpClient(moving).say(seen.conversation, wish("again", "say:still here"), again)
-                await HttpClient(moving).follow(again, 0)
+                await moving.say(seen.conversation, wish("again", "say:still here"), again)
+                await moving.follow(again, 0)
                 assert (again.conversation, again.text) == (seen.conversation, "still here")
 
 
 async def watched(
-    running: ProcessPlatform, moving: httpx.AsyncClient, staying: httpx.AsyncClient, other: str
+    running: ProcessPlatform, moving: HttpClient, staying: HttpClient
 ) -> tuple[HttpTranscript, HttpTranscript]:
     """A turn as a client sees it whose gateway dies, and as one at the other gateway sees it."""
     seen, beside = HttpTranscript("moving"), HttpTranscript("staying")
-    await HttpClient(moving).say(None, wish("first", "slow:40:50"), seen)
+    await moving.say(None, wish("first", "slow:40:50"), seen)
     beside.turn = seen.turn
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(HttpClient(staying).follow, beside, 0)
-        tasks.start_soon(HttpClient(moving).follow, seen, 0)
+        tasks.start_soon(staying.follow, beside, 0)
+        tasks.start_soon(moving.follow, seen, 0)
         with anyio.fail_after(20):
             while len(seen.text) < 40:  # noqa: ASYNC110 - another task notes it
                 await anyio.sleep(0.02)
         assert not seen.ended
         running.kill("gateway")
-        moving.base_url = httpx.URL(other)
     return seen, beside
-
-
-def client(running: ProcessPlatform, url: str) -> httpx.AsyncClient:
-    """A client of one gateway."""
-    return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {running.token}"}, timeout=30)
 
 
 def wish(mark: str, program: str) -> Wish:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Literal
 
 import anyio
@@ -35,6 +36,7 @@ from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.pulse import PulseBoard
 from trunkline.monitor.roster import Roster
 from trunkline.monitor.runner import Means, Runner
+from trunkline.monitor.slots import Slots
 from trunkline.monitor.transcript import to_store
 from trunkline.monitor.turn import Phase, Turn
 from trunkline.plugins import Plugins
@@ -93,7 +95,7 @@ class TurnDesk:
         self._feeds = feeds
         self._pulse = pulse
         self._roster = roster
-        self._limiter = anyio.CapacityLimiter(limit)
+        self._slots = Slots(limit)
         self._actor = Actor(bus, tool_silence)
         self._model_silence = model_silence
         self._window = window
@@ -124,8 +126,7 @@ class TurnDesk:
 
     async def _work(self, conversation: str, lane: Lane) -> None:
         try:
-            async with self._limiter:
-                await lane.work()
+            await lane.work()
         except Fenced as error:
             log.info("conversation %s has another owner now: %s", conversation, error)
             self._forget(conversation)
@@ -183,6 +184,10 @@ class TurnDesk:
         """The item is done."""
         await held.finish()
         self._release(held)
+
+    def slot(self, begun: Callable[[], Awaitable[bool]]) -> AbstractAsyncContextManager[None]:
+        """See ``Desk.slot``."""
+        return self._slots.one(begun)
 
     async def is_finishing(self, worker: str, conversation: str) -> bool:
         """See ``Desk.is_finishing``."""

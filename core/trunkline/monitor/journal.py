@@ -54,6 +54,10 @@ class Journal:
         """Find out anew where the journal ends, because somebody else may write to it."""
         self._last = None
 
+    async def has(self, turn: str) -> bool:
+        """Whether anything is recorded of a turn. Does not learn where the journal ends. Raises StreamError kinds."""
+        return await self._bus.last_seq(JOURNAL, conversation=self._conversation, turn=turn) > 0
+
     async def replay(self, turn: str) -> list[TurnRecord]:
         """What is recorded of a turn, oldest first; also learns where the conversation's journal ends.
 

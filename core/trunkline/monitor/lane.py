@@ -4,6 +4,8 @@ Cancels, steering and decisions reach a running turn at once; everything else wa
 """
 
 import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,6 +62,10 @@ class Desk(Protocol):
         self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
     ) -> None:
         """End a turn that cannot be run, with what it has so far. ``missing`` are entries that no journal has yet."""
+        ...
+
+    def slot(self, begun: Callable[[], Awaitable[bool]]) -> AbstractAsyncContextManager[None]:
+        """One of the slots of turns that run at once; see ``Slots.one``."""
         ...
 
     async def is_finishing(self, worker: str, conversation: str) -> bool:
@@ -124,18 +130,36 @@ class Lane:
         """Work the queue off, as far as it can be. Raises Fenced when the conversation has another owner."""
         try:
             while not self.closed and (held := self._next()) is not None:
-                await self._insist(held)
+                await self._work_on_next(held)
         except Fenced:
             self.drop()
             raise
 
+    async def _work_on_next(self, expected: Held) -> None:
+        """Work on an item in a slot of its own, so that a conversation that always has one leaves room for others.
+
+        ``expected`` is what is next as it looks now; by the time there is a slot it may be another item, or none.
+        """
+        async with self._desk.slot(lambda: self._has_begun(expected)):
+            held = self._next()
+            if held is not None:
+                self._queue.remove(held)
+                await self._insist(held)
+
     def _next(self) -> Held | None:
         """The next item that may be worked on: while a turn is parked, only what is about that turn."""
-        for held in self._queue:
-            if self._journal.parked in (None, held.item.turn):
-                self._queue.remove(held)
-                return held
-        return None
+        parked = self._journal.parked
+        return next((held for held in self._queue if parked in (None, held.item.turn)), None)
+
+    async def _has_begun(self, held: Held) -> bool:
+        """Whether the item is about a turn that has begun. What was delivered for the first time needs no look."""
+        if held.first and isinstance(held.item, TurnRequested):
+            return False
+        try:
+            return await self._journal.has(held.item.turn)
+        except BusError as error:
+            log.debug("whether turn %s has begun could not be seen: %s", held.item.turn, error)
+            return False
 
     async def _insist(self, held: Held) -> None:
         """Work on an item until it is done. While others are away it keeps its place."""

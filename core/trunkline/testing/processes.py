@@ -20,6 +20,7 @@ import msgspec
 
 from trunkline.config import load_config
 from trunkline.config.edit import write_settings
+from trunkline.isolated.limits import die_with_parent
 from trunkline.messages.workers import WorkerKind
 from trunkline.runtime.connecting import bus_settings, server_settings
 from trunkline.runtime.home import Home
@@ -61,12 +62,13 @@ class WorkerProcess:
         return found[-1][1] if found else ""
 
     def launch(self) -> None:
-        """Start the process, without waiting for it."""
+        """Start the process, without waiting for it. On Linux it dies with the thread that starts it."""
         self._said = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "trunkline.cli.main", "run", self.kind, "--log", "json"],
                 env=self._environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
+                preexec_fn=die_with_parent,
             )  # fmt: skip
 
     async def ready(self, seconds: float = 30.0) -> None:
