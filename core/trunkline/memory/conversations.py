@@ -37,7 +37,7 @@ _PATH = re.compile(
     rf"blocks/({_BLOCK.pattern})/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
 )
 TITLE_LETTERS = 60
-CACHE_BYTES = 24 * 1024 * 1024
+CACHE_BYTES = 8 * 1024 * 1024
 HELD, HELD_MESSAGE = 2_000, 1_000
 """Bytes that a conversation and a message take in memory besides their text, about: many are a few words long."""
 
