@@ -56,6 +56,7 @@ def gather(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Offe
     plugin = read_wheel(file)
     free = _free(plugin.name, pins, environment)
     guard.insist_on_plugin(plugin)
+    guard.insist_on_index(plugin)
     guard.insist_on_room([plugin], environment, free)
     guard.insist_on_peace(plugin, environment, free)
     found = _needed(pip, plugin, folder, environment, free)

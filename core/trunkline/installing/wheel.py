@@ -5,6 +5,7 @@ import hashlib
 import re
 import sysconfig
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
@@ -14,13 +15,17 @@ from trunkline.hookspecs import PROJECT
 from trunkline.plugins.asks import MANIFEST, Asks, read
 from trunkline.plugins.finding import normal
 
+SCRIPTS = ("console_scripts", "gui_scripts")
+"""The groups of entry points that become programs."""
+
 _HOOK = re.compile(rf"^\s*def {PROJECT}_(\w+)", re.MULTILINE)
 _EFFECT = re.compile(r"""effect\s*=\s*["'](\w+)["']""")
 
 
 @dataclass(frozen=True, slots=True)
 class Wheel:
-    """A wheel. ``places`` are the files that installing it writes; ``points`` its entry points by group and name.
+    """A wheel. ``places`` are the files that installing it writes; ``points`` its entry points by group and name;
+    ``info`` is the folder of its metadata.
 
     ``asks`` is what its manifest says, None without one; ``seen`` are hooks and effects that stand in its source.
     """
@@ -32,7 +37,7 @@ class Wheel:
     requires: tuple[str, ...]
     points: dict[str, dict[str, str]]
     places: tuple[Path, ...]
-    modules: frozenset[str]
+    info: str
     asks: Asks | None
     seen: Asks
 
@@ -40,6 +45,16 @@ class Wheel:
     def sha256(self) -> str:
         """The archive's hash."""
         return hashlib.sha256(self.file.read_bytes()).hexdigest()
+
+    @property
+    def below_sites(self) -> Iterator[tuple[str, ...]]:
+        """Of each file that comes to lie where Python looks for modules, by whatever way, the path below there."""
+        sites = [Path(sysconfig.get_path(key)).resolve() for key in ("purelib", "platlib", "stdlib")]
+        for place in self.places:
+            lies = place.parent.resolve() / place.name
+            site = next((site for site in sites if lies.is_relative_to(site)), None)
+            if site is not None:
+                yield lies.relative_to(site).parts
 
     @property
     def is_plugin(self) -> bool:
@@ -73,7 +88,7 @@ def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:
         requires=tuple(metadata.get_all("Requires-Dist", ())),
         points=points,
         places=tuple(_places(names, points)),
-        modules=frozenset(_modules(names)),
+        info=info,
         asks=_asks(archive, names, points, name),
         seen=_seen(source),
     )
@@ -115,15 +130,5 @@ def _inside(name: str) -> tuple[str, PurePosixPath]:
 def _places(names: list[str], points: dict[str, dict[str, str]]) -> list[Path]:
     paths = sysconfig.get_paths()
     found = [Path(paths[key]) / below for key, below in map(_inside, names)]
-    scripts = [name for group in ("console_scripts", "gui_scripts") for name in points.get(group, ())]
+    scripts = [name for group in SCRIPTS for name in points.get(group, ())]
     return found + [Path(paths["scripts"]) / script for script in scripts]
-
-
-def _modules(names: list[str]) -> set[str]:
-    """The names at the top of what can be imported, ``.pth`` files with their ending."""
-    found = set()
-    for key, below in map(_inside, names):
-        top = below.parts[0]
-        if key in ("purelib", "platlib") and not top.endswith(".dist-info"):
-            found.add(top if top.endswith(".pth") else top.partition(".")[0])
-    return found

@@ -238,8 +238,21 @@ def _places(home: Home, scratch: Path, label: Label) -> dict[str, Path]:
     memory = load_config(scratch).settings.runtime.memory_root
     if memory.is_relative_to(scratch):
         memory = home.path / memory.relative_to(scratch)
+    _insist_on_wanted(memory.resolve(), home)
     places = {part: home.path / part for part in PARTS if (scratch / part).exists()}
     return {**places, MEMORY: memory}
+
+
+def _insist_on_wanted(memory: Path, home: Home) -> None:
+    """An archive may come from anywhere, so its settings do not say what lies outside of the home; this home's do, or
+    the environment."""
+    if memory.is_relative_to(home.path.resolve()):
+        return
+    if memory != load_config(home.path).settings.runtime.memory_root.resolve():
+        raise TrunklineError(
+            f"The backup's settings put memory at {memory}, outside of {home.path}.",
+            hint=f"If that is what you want: TRUNKLINE_RUNTIME__MEMORY_ROOT='{memory}' trunkline restore ...",
+        )
 
 
 def _clear(home: Home, places: dict[str, Path], restored: Restored, replace: bool) -> None:

@@ -130,6 +130,33 @@ def attack(place: Place, kind: str) -> str | Path:
             return place.tool("sky", files={"trunkline/__init__.py": "stolen = True"})
         case "runs at every start":
             return place.tool("sky", files={"acme.pth": "import acme_sky"})
+        case "runs at every start, as data":
+            return place.tool("sky", files={f"{data(place)}/acme.pth": "import acme_sky"})
+        case "is imported at every start, as data":
+            return place.tool("sky", files={f"{data(place)}/usercustomize.py": ""})
+        case "is a second distribution":
+            other = {
+                "METADATA": "Name: acme-moon\nVersion: 1\n",
+                "entry_points.txt": "[trunkline]\nm = acme_sky\n",
+            }
+            folder = "acme_sky-1.0.data/purelib/acme_moon-1.dist-info"
+            return place.tool("sky", files={f"{folder}/{name}": text for name, text in other.items()})
+        case "is an old distribution besides":
+            return place.tool("sky", files={"acme_moon.egg-info/PKG-INFO": "Name: acme-moon\nVersion: 1\n"})
+        case "takes over a namespace":
+            return place.tool("sky", files={"opentelemetry/__init__.py": ""})
+        case "takes over a namespace in a namespace":
+            return place.tool("sky", files={"opentelemetry/exporter/__init__.py": ""})
+        case "takes an entry point's place":
+            group = "[opentelemetry_context]\ncontextvars_context = acme_sky:Context"
+            return place.tool("sky", scripts=f"sky = acme_sky:main\n{group}")
+        case "is called like a plugin of the platform":
+            return place.wheel("acme-files", {"acme_files.py": ""}, point="acme_files")
+        case "needs something from an address":
+            project = place.home.parent / "moon"
+            project.mkdir()
+            (project / "setup.py").write_text(MARKS.format(str(project / "was run")))
+            return place.tool("sky", requires=(f"acme-moon @ {project.as_uri()}",))
         case "is imported at every start":
             return place.tool("sky", files={"sitecustomize.py": ""})
         case "takes a program's place":
@@ -149,6 +176,12 @@ def attack(place: Place, kind: str) -> str | Path:
             return "acme-nowhere"
 
 
+def data(place: Place) -> str:
+    """A folder of a wheel whose files come to lie among the modules."""
+    (packages,) = place.python.parent.parent.glob("lib/python*/site-packages")
+    return f"acme_sky-1.0.data/data/lib/{packages.parent.name}/site-packages"
+
+
 SAID = {
     "needs another version": "acme-sky 1.0 needs msgspec<0.1 (here is ",
     "brings one that needs another version": "acme-sextant 1.0 depends on msgspec<0.1",
@@ -156,7 +189,16 @@ SAID = {
     "brings another's module": "brings a module msgspec, which is here already",
     "brings the platform's module": "brings a module trunkline, which is here already",
     "runs at every start": "at the start of every Python of this environment (acme.pth)",
-    "is imported at every start": "(sitecustomize)",
+    "is imported at every start": "(sitecustomize.py)",
+    "runs at every start, as data": "at the start of every Python of this environment (acme.pth)",
+    "is imported at every start, as data": "(usercustomize.py)",
+    "is a second distribution": "would pass for another distribution as well (acme_moon-1.dist-info)",
+    "is an old distribution besides": "would pass for another distribution as well (acme_moon.egg-info)",
+    "takes over a namespace": "brings a module opentelemetry, which is here already",
+    "takes over a namespace in a namespace": "brings a module opentelemetry.exporter, which is here already",
+    "takes an entry point's place": "entry point contextvars_context in the group opentelemetry_context, as open",
+    "is called like a plugin of the platform": "entry point files in the group trunkline, as trunkline-files has",
+    "needs something from an address": "acme-sky needs acme-moon from an address",
     "takes a program's place": "would overwrite python in",
     "writes beside": "would overwrite python in",
     "is no plugin": "is no plugin: it has no entry point",
@@ -176,6 +218,7 @@ def test_whatever_harms_others_by_being_installed_is_refused(place: Place, kind:
     assert done.returncode == 1 and SAID[kind] in done.stderr, done.stderr
     assert "Traceback" not in done.stderr and "Hint:" in done.stderr
     assert sorted(packages.iterdir()) == before and not (place.home / "plugins.toml").exists()
+    assert not list(place.home.parent.glob("**/was run"))
 
 
 def test_without_pip_it_says_what_to_do(place: Place, tmp_path: Path) -> None:

@@ -140,6 +140,23 @@ def test_a_path_that_leaves_the_home_is_refused(tmp_path: Path, name: str) -> No
     assert not (tmp_path / "outside").exists()
 
 
+@pytest.mark.parametrize("root", ["{outside}", "../outside"])
+def test_settings_that_put_memory_elsewhere_count_only_if_somebody_here_wants_it(
+    tmp_path: Path, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An archive may come from anywhere, and its settings with it: nothing is written outside of the home, until the
+    environment or the home's own settings name the same place."""
+    outside, home = tmp_path / "outside", Home.at(tmp_path / "home")
+    settings = f'[runtime]\nmemory_root = "{root.format(outside=outside)}"\n'.encode()
+    file = archive(tmp_path / "x.tar", members={"trunkline.toml": settings, "memory/.profile": b"x"})
+    with pytest.raises(TrunklineError, match="outside of"):
+        restore_backup(home, file)
+    assert not outside.exists() and [path.name for path in home.path.iterdir()] == ["run"]
+    monkeypatch.setenv("TRUNKLINE_RUNTIME__MEMORY_ROOT", str(outside))
+    restore_backup(home, file)
+    assert (outside / ".profile").read_bytes() == b"x"
+
+
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
 def test_a_link_or_a_device_is_refused(tmp_path: Path, kind: bytes) -> None:
     """Only plain files and folders."""
