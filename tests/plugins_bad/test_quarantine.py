@@ -13,6 +13,7 @@ import anyio
 import pytest
 
 from trunkline.messages.tools import CallTool, ListTools, ToolOutcome
+from trunkline.plugins.quarantine import Quarantine
 from trunkline.subjects import CALL_TOOL, LIST_TOOLS
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import BusError, new_id
@@ -170,3 +171,22 @@ async def test_an_import_that_never_ends_costs_one_start_its_deadline(tmp_path: 
         assert "Its import took longer than 1 s" in running.processes["tools"].text()
         assert "good" in await names(running)
         assert state(running, "bad-busy")["status"] == "quarantined"
+
+
+DIES = """
+import os, sys
+from pathlib import Path
+from trunkline.plugins.crumbs import Crumbs, folder_of
+crumbs = Crumbs(folder_of(Path(sys.argv[1])), "tools")
+with crumbs.at(sys.argv[2], "tool"):
+    os._exit(1)
+"""
+
+
+@pytest.mark.parametrize(("owner", "away"), [("trunkline-aardvark", True), ("trunkline-files", False)])
+def test_being_called_like_the_platforms_own_protects_nobody(tmp_path: Path, owner: str, away: bool) -> None:
+    """What is put away without a fault that names it is any plugin but the platform's own, by its metadata."""
+    (tmp_path / "run").mkdir()
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path), owner], timeout=30, check=False)
+    register = Quarantine(tmp_path, 1).judged({owner: "1"})
+    assert len(register.quarantined) == away

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.machinery import PathFinder
-from importlib.metadata import Distribution, EntryPoint, distributions
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distributions, requires
 from pathlib import Path
 
 import trunkline
@@ -16,9 +16,6 @@ from trunkline.hookspecs import PROJECT
 from trunkline.plugins import sources
 from trunkline.plugins.asks import MANIFEST
 from trunkline.plugins.needs import insist_on_version
-
-OWN_PREFIX = f"{PROJECT}-"
-"""How the platform's own distributions are called; the prefix is reserved for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,17 @@ def _installed(places: tuple[tuple[str, int], ...]) -> tuple[Candidate, ...]:
 
 def _own_first(item: tuple[tuple[str, str], Candidate]) -> tuple[bool, str, str]:
     (owner, name), _ = item
-    return not owner.startswith(OWN_PREFIX), owner, name
+    return owner not in bundled(), owner, name
+
+
+@lru_cache(maxsize=1)
+def bundled() -> frozenset[str]:
+    """The platform's own plugins, as its own metadata name them: anybody may call theirs ``trunkline-something``."""
+    try:
+        needs = [line.partition(";") for line in requires(PROJECT) or ()]
+    except PackageNotFoundError:
+        return frozenset()
+    return frozenset(normal(need.strip()) for need, _, marker in needs if "bundled" in marker)
 
 
 def _of_distribution(dist: Distribution) -> Iterator[Candidate]:

@@ -17,7 +17,7 @@ import msgspec
 from trunkline.config import Config
 from trunkline.plugins import crumbs
 from trunkline.plugins.crumbs import STANDING, Crumb, Head
-from trunkline.plugins.finding import candidates, normal
+from trunkline.plugins.finding import bundled, candidates, normal
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +25,6 @@ WINDOW = timedelta(hours=1)
 """Crashes further apart than this are not counted together."""
 
 FILE = "quarantine.json"
-OWN = "trunkline-"
-"""Distributions of the platform: nobody but a fault that names them puts them away."""
-
 WITHOUT_A_WORD = "the process ended at once without a word (os._exit, a stack overflow, or a kill)"
 
 
@@ -138,7 +135,9 @@ class Quarantine:
         rows = []
         for suspect in last.suspects:
             seen = [s for c in register.crashes for s in c.suspects if s.owner == suspect.owner]
-            guilty = suspect.named or (not suspect.owner.startswith(OWN))
+            guilty = (
+                suspect.named or suspect.owner.partition(":")[0] not in bundled()
+            )  # unless it is the platform's
             if guilty and len(seen) >= self._limit and suspect.owner in versions:
                 rows.append((suspect.named, len(seen), suspect.at, suspect))
         if not rows:

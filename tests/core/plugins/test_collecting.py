@@ -148,8 +148,9 @@ def test_the_first_keeps_a_name_that_two_want(install, load):
     assert "'t_same' of zeta" in reason and "alpha, which keeps it" in reason
 
 
-def test_nobody_takes_a_name_from_the_platform(install, load):
-    """The platform's own distributions come first, whatever the alphabet says."""
+@pytest.mark.parametrize("dist", ["aardvark", "trunkline-aardvark"])
+def test_nobody_takes_a_name_from_the_platform(install, load, dist):
+    """The platform's own distributions come first, whatever the alphabet says; the name alone makes nobody its own."""
     source = """
         import trunkline
         @trunkline.tool(effect="read")
@@ -159,7 +160,7 @@ def test_nobody_takes_a_name_from_the_platform(install, load):
         def trunkline_tools():
             return [read_file]
     """
-    install("aardvark", source)
+    install(dist, source)
     plugins = load()
     (owner,) = (owned.owner for owned in plugins.tools() if owned.item.spec.name == "read_file")
     assert owner == "trunkline-files"
