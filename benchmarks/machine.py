@@ -44,7 +44,8 @@ class Usage:
 
     def __init__(self, ours: Mapping[str, int], others_of_ours: Mapping[str, int]) -> None:
         self._ours = ours
-        self._all = {**{str(pid): pid for pid in others_of_ours.values()}, **ours}
+        known = set(ours.values())
+        self._all = {**{str(pid): pid for pid in others_of_ours.values() if pid not in known}, **ours}
         self._before = {name: taken(pid) for name, pid in self._all.items()}
         self._busy = _busy()
         self._began = perf_counter()
@@ -53,10 +54,13 @@ class Usage:
         """Seconds of CPU by process, since the beginning."""
         return {name: taken(pid) - self._before[name] for name, pid in self._ours.items()}
 
+    def all_seconds(self) -> float:
+        """Seconds of CPU of all processes of ours, since the beginning."""
+        return sum(taken(pid) - self._before[name] for name, pid in self._all.items())
+
     def others(self) -> float:
         """How many cores were busy with what is none of ours, on average since the beginning."""
-        own = sum(taken(pid) - self._before[name] for name, pid in self._all.items())
-        return max(0.0, _busy() - self._busy - own) / (perf_counter() - self._began)
+        return max(0.0, _busy() - self._busy - self.all_seconds()) / (perf_counter() - self._began)
 
 
 def _busy() -> float:

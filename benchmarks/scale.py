@@ -6,6 +6,7 @@ was lost, doubled, out of order or run at the same time as another turn of its c
 """
 
 import argparse
+import signal
 import sys
 from collections.abc import Sequence
 from statistics import median
@@ -14,30 +15,26 @@ import anyio
 
 from benchmarks.chaos import show
 from benchmarks.figures import percentile, table
-from benchmarks.scale_runs import Scaled, failovers, gateways, monitors, tools
+from benchmarks.machine import described
+from benchmarks.scale_runs import CALLERS, PEOPLE, SLOTS, Scaled, failovers, gateways, monitors, tools
 from trunkline.testing.scripted_provider import provider_process
 
 
 def main() -> None:
-    """Run and print."""
+    """Run and print. SIGTERM and SIGINT end the run and every process of it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__.split("\n")[0])
     parser.add_argument("--monitors", default="2,4,8", help="how many monitors, one run each (2,4,8)")
     parser.add_argument("--tools", default="1,2,4", help="how many tools workers, one run each (1,2,4)")
-    parser.add_argument("--people", type=int, default=200, help="conversations that talk to monitors (200)")
     parser.add_argument(
-        "--seconds", type=float, default=15.0, help="how long turns are counted in each run (15)"
+        "--seconds", type=float, default=10.0, help="how long turns are counted in a run (10)"
     )
-    parser.add_argument(
-        "--kills", type=int, default=6, help="how many monitors are killed for the failover (6)"
-    )
+    parser.add_argument("--kills", type=int, default=4, help="how many monitors are killed (4)")
     given = parser.parse_args()
-    with provider_process() as provider:
-        broken = [
-            *_monitors(provider, _counts(given.monitors), given.people, given.seconds),
-            *_failover(provider, given.kills),
-            *_tools(provider, _counts(given.tools), given.seconds),
-            *_gateways(provider),
-        ]
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        broken = _run(given)
+    except KeyboardInterrupt:
+        sys.exit(130)
     if broken:
         print(f"\n{len(broken)} promises were broken:")
         print("\n".join(broken))
@@ -45,43 +42,57 @@ def main() -> None:
     print("\nNothing was lost, doubled, out of order, or run beside another turn of its conversation.")
 
 
+def _run(given: argparse.Namespace) -> list[str]:
+    print(described(), flush=True)
+    with provider_process() as provider:
+        return [
+            *_monitors(provider, _counts(given.monitors), given.seconds),
+            *_failover(provider, given.kills),
+            *_tools(provider, _counts(given.tools), given.seconds),
+            *_gateways(provider),
+        ]
+
+
 def _counts(text: str) -> list[int]:
-    return [int(one) for one in text.split(",") if one]
+    return [int(one) for one in text.split(",") if one.strip("0 ")]
 
 
-def _monitors(provider: str, counts: list[int], people: int, seconds: float) -> list[str]:
+def _monitors(provider: str, counts: list[int], seconds: float) -> list[str]:
     runs: list[Scaled] = []
     for count in counts:
-        show(f"{count} monitors, {people} conversations")
-        runs.append(anyio.run(monitors, provider, count, people, seconds))
-    rows = [
-        (run.count, f"{run.rate:.1f}", run.turns, _shares(run.shares[0]), _shares(run.shares[1]),
-         f"{run.joined:.1f}", f"{run.left:.1f}", run.again)
+        show(f"{count} monitors, {PEOPLE} conversations")
+        runs.append(anyio.run(monitors, provider, count, seconds))
+    slots = f"{SLOTS} turns at once in each monitor, {PEOPLE} conversations"
+    _say(f"Monitors: a model that waits 1 s, {slots}", ("monitors", *PACE), _paces(runs))
+    moved = [
+        (run.count, _shares(run.shares[0]), _shares(run.shares[1]), f"{run.joined:.1f}", f"{run.left:.1f}", run.again)
         for run in runs
+        if len(run.shares) > 1
     ]  # fmt: skip
-    head = (
-        "monitors",
-        "turns/s",
-        "turns in all",
-        "partitions",
-        "after a join",
-        "join s",
-        "leave s",
-        "asked again",
-    )
-    _say(
-        f"Monitors: {people} conversations, a model that waits 2 s, 4 turns at once in each monitor",
-        head,
-        rows,
-    )
+    head = ("monitors", "partitions", "after a join", "join s", "leave s", "asked again")
+    _say("One more monitor joins, and is stopped again: until each has its share", head, moved)
     return _named("monitors", runs)
+
+
+PACE = ("turns/s", "to the first", "turns in all", "their cores", "all our cores", "cores of others")
+
+
+def _paces(runs: list[Scaled]) -> list[tuple[object, ...]]:
+    rows: list[tuple[object, ...]] = []
+    for run in runs:
+        assert run.pace is not None and runs[0].pace is not None
+        pace, first = run.pace, runs[0].pace.rate
+        ratio = f"{pace.rate / first:.2f}" if first else ""
+        cores = (f"{value:.2f}" for value in (pace.workers, pace.ours, pace.others))
+        rows.append((run.count, f"{pace.rate:.1f}", ratio, run.turns, *cores))
+    return rows
 
 
 def _failover(provider: str, kills: int) -> list[str]:
     if not kills:
         return []
     show(f"{kills} monitors killed")
-    gaps, run = anyio.run(failovers, provider, kills, 60)
+    gaps, run = anyio.run(failovers, provider, kills)
     rows = [(kills, run.turns, len(gaps), *_spread(gaps))] if gaps else []
     head = ("killed", "turns", "turns cut", "p50 s", "p95 s", "max s")
     _say("A monitor of three is killed: from the kill until the turn has its next owner", head, rows)
@@ -92,10 +103,15 @@ def _tools(provider: str, counts: list[int], seconds: float) -> list[str]:
     runs: list[Scaled] = []
     for count in counts:
         show(f"{count} tools workers")
-        runs.append(anyio.run(tools, provider, count, 40, seconds))
-    rows = [(run.count, f"{run.rate:.1f}", run.turns, _shares(run.spread), run.unknown) for run in runs]
-    head = ("tools workers", "turns/s", "turns in all", "calls of each", "told unknown after a kill")
-    _say("Tools: 40 conversations, a tool that takes 1 s, 4 calls at once in each worker", head, rows)
+        runs.append(anyio.run(tools, provider, count, seconds))
+    slots = f"{SLOTS} calls at once in each worker, {CALLERS} conversations for each"
+    _say(f"Tools: a tool that takes 1 s, {slots}", ("tools workers", *PACE), _paces(runs))
+    killed = [(run.count, _shares(run.spread), run.unknown) for run in runs]
+    _say(
+        "One of the tools workers is killed",
+        ("tools workers", "calls of each before", "told unknown"),
+        killed,
+    )
     return _named("tools", runs)
 
 

@@ -1,5 +1,6 @@
 """The runs behind ``python -m benchmarks.scale``: platforms of processes, workers that come and go. Prints nothing."""
 
+import os
 import signal
 import tempfile
 import time
@@ -19,25 +20,52 @@ from tests.scale.errands import PLUGIN, errand, errands, runners
 from tests.scale.shares import settled
 from tests.scale.verdict import verdict
 
+from benchmarks.machine import Usage, children
 from trunkline.messages.workers import WorkerKind
 from trunkline.subjects import JOURNAL
 from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
 
 PARTITIONS = 8
+SLOTS = 2
+"""How many turns a monitor, and calls a tools worker, of these runs has under way at once: so few that waiting limits
+them and not the processors."""
+
+PEOPLE = 72
+"""Conversations that talk to monitors: so many that each partition has some, but for one run in two thousand."""
+
+CALLERS = 8
+"""Conversations for each tools worker, so that its slots are hardly ever empty."""
 
 SEATED = 2.0
 """Seconds after which the monitors have heard of the last change; faults on top of each other are the chaos run's."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """A window of ``seconds``: turns that ended in it, and cores that were busy with the measured kind of worker, with
+    all our processes, and with what is none of ours."""
+
+    seconds: float
+    ended: int
+    workers: float
+    ours: float
+    others: float
+
+    @property
+    def rate(self) -> float:
+        """Turns a second."""
+        return self.ended / self.seconds
+
+
 @dataclass(slots=True)
 class Scaled:
-    """One run with ``count`` workers: turns a second, how long each share-out took, and what was broken.
+    """One run with ``count`` workers: its pace, how many seconds each share-out took, and what was broken.
 
     ``shares`` are partitions by monitor after each change. ``spread`` is how many calls each tools worker ran.
     """
 
     count: int
-    rate: float = 0.0
+    pace: Pace | None = None
     turns: int = 0
     joined: float = 0.0
     left: float = 0.0
@@ -64,33 +92,52 @@ async def stage(
             yield running
 
 
-async def rate_of(crowd: Crowd, seconds: float) -> float:
-    """Turns that end in a second, once the crowd talks at its pace."""
-    await anyio.sleep(seconds / 3)
+async def pace_of(running: ProcessPlatform, crowd: Crowd, kind: WorkerKind, seconds: float) -> Pace:
+    """How fast turns end once every slot has been in use: after two rounds of the slots, so the ramp is not counted."""
+    slots = SLOTS * sum(process.kind == kind for process in running.processes.values())
+    with anyio.fail_after(120):
+        while sum(said.ended.is_set() for said in crowd.everything) < 2 * slots:  # noqa: ASYNC110 - tasks note it
+            await anyio.sleep(0.05)
+    workers = {name: process.pid for name, process in running.processes.items() if process.kind == kind}
+    usage = Usage(workers, {str(pid): pid for pid in (os.getpid(), *children())})
     begin = anyio.current_time()
     await anyio.sleep(seconds)
     end = anyio.current_time()
-    return sum(begin <= said.end < end for said in crowd.everything) / (end - begin)
+    ours = usage.all_seconds()
+    return Pace(
+        seconds=end - begin,
+        ended=sum(begin <= said.end < end for said in crowd.everything),
+        workers=sum(usage.seconds().values()) / (end - begin),
+        ours=ours / (end - begin),
+        others=usage.others(),
+    )
 
 
-async def monitors(provider: str, count: int, people: int, seconds: float) -> Scaled:
-    """``count`` monitors that run 4 turns of 2 s each at once; then one more joins, and one leaves."""
+async def monitors(provider: str, count: int, seconds: float) -> Scaled:
+    """``count`` monitors with a model that waits a second; then one more joins, and leaves again."""
     found = Scaled(count)
-    async with stage(provider, ("gateway", "memory", "tools"), {"monitor.concurrency": 4}) as running:
-        crowd = Crowd(running, people, lambda _: "wait:2")
-        for number in range(count):
-            await running.start("monitor", f"monitor-{number}")
+    kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "tools")
+    async with stage(provider, kinds, {"monitor.concurrency": SLOTS}) as running:
+        crowd = Crowd(running, PEOPLE, lambda _: "wait:1")
+        await _start(running, "monitor", count)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(crowd.talk)
             await _shared_out(running, found, count)
-            found.rate = await rate_of(crowd, seconds)
-            await running.start("monitor", "joins")
-            found.joined = await _shared_out(running, found, count + 1)
-            running.processes["joins"].kill(signal.SIGTERM)
-            found.left = await _shared_out(running, found, count)
+            found.pace = await pace_of(running, crowd, "monitor", seconds)
+            if count < PARTITIONS:
+                await running.start("monitor", "joins")
+                found.joined = await _shared_out(running, found, count + 1)
+                running.processes["joins"].kill(signal.SIGTERM)
+                found.left = await _shared_out(running, found, count)
             crowd.stopping = True
         await _judge(running, crowd, found)
     return found
+
+
+async def _start(running: ProcessPlatform, kind: WorkerKind, count: int) -> None:
+    async with anyio.create_task_group() as tasks:
+        for number in range(count):
+            tasks.start_soon(running.start, kind, f"{kind}-{number}")
 
 
 async def _shared_out(running: ProcessPlatform, found: Scaled, count: int) -> float:
@@ -107,12 +154,13 @@ async def _judge(running: ProcessPlatform, crowd: Crowd, found: Scaled) -> None:
     found.broken.extend(judged.broken)
 
 
-async def failovers(provider: str, kills: int, people: int) -> tuple[list[float], Scaled]:
+async def failovers(provider: str, kills: int) -> tuple[list[float], Scaled]:
     """Three monitors, one of them killed again and again; seconds from each kill to each of its turns' next owner."""
     found, deaths = Scaled(3), list[tuple[str, float]]()
-    async with stage(provider, ("gateway", "memory", "tools"), {}) as running:
-        crowd = Crowd(running, people, lambda _: "wait:1.5")
-        victims = [await running.start("monitor", f"monitor-{number}") for number in range(3)]
+    async with stage(provider, ("gateway", "memory", "tools"), {"monitor.concurrency": 4}) as running:
+        crowd = Crowd(running, PEOPLE, lambda _: "wait:1")
+        await _start(running, "monitor", 3)
+        victims = [running.processes[f"monitor-{number}"] for number in range(3)]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(crowd.talk)
             for number in range(kills):
@@ -146,20 +194,18 @@ async def _takeovers(running: ProcessPlatform, deaths: dict[str, float]) -> list
     return found
 
 
-async def tools(provider: str, count: int, people: int, seconds: float) -> Scaled:
-    """``count`` tools workers that run 4 calls of 1 s each at once; then one is killed in the middle of its calls."""
+async def tools(provider: str, count: int, seconds: float) -> Scaled:
+    """``count`` tools workers with a tool that takes a second; then one is killed in the middle of its calls."""
     found = Scaled(count)
-    settings = {"tools.concurrency": 4, "monitor.tool_silence": 3.0}
-    async with stage(
-        provider, ("gateway", "memory", "monitor"), settings, plugins={"errand": PLUGIN}
-    ) as running:
+    settings = {"tools.concurrency": SLOTS, "monitor.tool_silence": 3.0}
+    kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor")
+    async with stage(provider, kinds, settings, plugins={"errand": PLUGIN}) as running:
         file = running.home.config_file.parent / "errands"
-        for number in range(count):
-            await running.start("tools", f"tools-{number}")
-        crowd = Crowd(running, people, lambda mark: errand(file, mark, 1.0))
+        await _start(running, "tools", count)
+        crowd = Crowd(running, CALLERS * count, lambda mark: errand(file, mark, 1.0))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(crowd.talk)
-            found.rate = await rate_of(crowd, seconds)
+            found.pace = await pace_of(running, crowd, "tools", seconds)
             found.spread = sorted(runners(file).values())
             running.kill("tools-0")
             if count == 1:
@@ -177,7 +223,7 @@ async def gateways(provider: str, clients: int) -> tuple[list[float], list[str]]
     kill to each client's next text, and what was broken."""
     async with stage(provider, ("gateway", "memory", "monitor", "tools"), {}) as running:
         other = await running.start("gateway", "gateway-2")
-        moved = [_Moved(running, f"m{number}") for number in range(clients)]
+        moved = [_Moved(running, f"m{number}", other.address) for number in range(clients)]
         async with anyio.create_task_group() as tasks:
             for one in moved:
                 tasks.start_soon(one.run)
@@ -186,28 +232,29 @@ async def gateways(provider: str, clients: int) -> tuple[list[float], list[str]]
                     await anyio.sleep(0.02)
             running.kill("gateway")
             for one in moved:
-                tasks.start_soon(one.move, other.address)
+                tasks.start_soon(one.wait)
         return [one.silent for one in moved], [problem for one in moved for problem in one.problems]
 
 
 class _Moved:
     """A client whose gateway dies."""
 
-    def __init__(self, running: ProcessPlatform, mark: str) -> None:
+    def __init__(self, running: ProcessPlatform, mark: str, other: str) -> None:
         self.seen = HttpTranscript(mark)
         self.silent = 0.0
-        headers = {"Authorization": f"Bearer {running.token}"}
-        self._http = httpx.AsyncClient(base_url=running.url, headers=headers, timeout=30)
+        self._http = httpx.AsyncClient(headers={"Authorization": f"Bearer {running.token}"}, timeout=30)
+        self._client = HttpClient(self._http, [running.url, other])
 
     async def run(self) -> None:
+        """Ask, and read the answer wherever it can be read."""
         wish = Wish(kind="scale", mark=self.seen.client, program="slow:100:50", ending=None)
         async with self._http:
-            await HttpClient(self._http).say(None, wish, self.seen)
-            await HttpClient(self._http).follow(self.seen, 0)
+            await self._client.say(None, wish, self.seen)
+            await self._client.follow(self.seen, 0)
 
-    async def move(self, url: str) -> None:
+    async def wait(self) -> None:
+        """Note how long no more text comes from now on."""
         begin, had = anyio.current_time(), len(self.seen.text)
-        self._http.base_url = httpx.URL(url)
         while len(self.seen.text) == had and not self.seen.ended:  # noqa: ASYNC110 - another task notes it
             await anyio.sleep(0.005)
         self.silent = anyio.current_time() - begin

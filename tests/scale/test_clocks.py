@@ -54,7 +54,7 @@ async def test_no_worker_reads_another_ones_clock(tmp_path: Path) -> None:
         async with process_platform(tmp_path, config=config, workers=()) as running:
             for name, (kind, offset) in CLOCKS.items():
                 await running.start(kind, name, **clock(offset))
-            crowd = Crowd(running, 40, lambda _: "wait:0.3")
+            crowd = Crowd(running, 72, lambda _: "wait:1.5")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(crowd.talk)
                 await settled(running, lambda found: list(found.values()) == [4, 4])

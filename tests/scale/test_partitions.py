@@ -30,7 +30,7 @@ async def test_the_number_of_partitions_changes_under_load(tmp_path: Path) -> No
         }
         kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:
-            crowd = Crowd(running, 40, lambda _: "wait:0.3")
+            crowd = Crowd(running, 72, lambda _: "wait:1.5")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(crowd.talk)
                 await settled(running, lambda found: list(found.values()) == [8])
