@@ -30,6 +30,8 @@ def main() -> None:
     )
     parser.add_argument("--kills", type=int, default=4, help="how many monitors are killed (4)")
     given = parser.parse_args()
+    # A shell that starts this in the background has it ignore SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         broken = _run(given)

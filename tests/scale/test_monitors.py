@@ -25,7 +25,7 @@ async def test_monitors_share_the_work_as_they_come_and_go(tmp_path: Path) -> No
             "runtime.provider_adapter": "openai",
             "adapters.openai.base_url": provider,
             "adapters.openai.model": "scripted",
-            "monitor.concurrency": 24,
+            "monitor.concurrency": 36,
         }
         kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:

@@ -32,8 +32,10 @@ async def test_an_interrupted_turn_overtakes_those_that_nobody_has_begun(tmp_pat
         async with process_platform(
             tmp_path, config=config, workers=("gateway", "memory", "tools")
         ) as running:
-            await running.start("monitor", "dies")
-            survivor = await running.start("monitor", "survives")
+            async with anyio.create_task_group() as starting:
+                for name in ("dies", "survives"):
+                    starting.start_soon(running.start, "monitor", name)
+            survivor = running.processes["survives"]
             said = [await running.send("wait:1 ;; say:x") for _ in range(50)]
             await settled(running, lambda found: list(found.values()) == [4, 4])
             await anyio.sleep(SEATED)

@@ -31,14 +31,17 @@ async def test_tools_workers_share_the_calls_and_survive_each_other(tmp_path: Pa
         async with process_platform(
             tmp_path, config=config, plugins={"errand": PLUGIN}, workers=kinds
         ) as running:
-            others = [await running.start("tools", name) for name in ("tools-2", "tools-3")]
+            async with anyio.create_task_group() as starting:
+                for name in ("tools-2", "tools-3"):
+                    starting.start_soon(running.start, "tools", name)
+            victim = running.processes["tools-2"]
             crowd = Crowd(running, 12, lambda mark: errand(file, mark, 0.5))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(crowd.talk)
                 with anyio.fail_after(30):
-                    while len(runners(file)) < 3 or runners(file)[others[0].pid] < 2:  # noqa: ASYNC110 - a file
+                    while len(runners(file)) < 3 or runners(file)[victim.pid] < 2:  # noqa: ASYNC110 - a file
                         await anyio.sleep(0.02)
-                others[0].kill()
+                victim.kill()
                 killed = runners(file).total()
                 with anyio.fail_after(30):
                     while runners(file).total() < killed + 12:  # noqa: ASYNC110 - a file
