@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trunkline.cli.logs import JsonLines
+from trunkline.folders import make_private
 from trunkline.retention import MEGABYTE
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def remove_old_logs(folder: Path, days: float) -> None:
 def _handler(path: Path, retention: "Retention") -> logging.Handler:
     size = int(retention.log_mb * MEGABYTE)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(path.parent)
         return RotatingFileHandler(path, maxBytes=size, backupCount=retention.log_files, encoding="utf-8")
     except OSError:
         return logging.NullHandler()

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 trunkline partitions
 trunkline partitions 32
+trunkline partitions --json
 """
 
 MOST = 256
@@ -19,7 +20,8 @@ MOST = 256
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("number", type=click.IntRange(1, MOST), required=False)
-def command(number: int | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(number: int | None, as_json: bool) -> None:
     """Say into how many partitions the inbox is dealt, or deal it into NUMBER.
 
     Each partition is with one monitor, so more monitors than partitions share no further. To change the number, stop
@@ -28,10 +30,11 @@ def command(number: int | None) -> None:
     from trunkline.cli.aio import run
     from trunkline.config import load_config
 
-    run(_partitions, load_config(), number)
+    run(_partitions, load_config(), number, as_json)
 
 
-async def _partitions(config: "Config", number: int | None) -> None:
+async def _partitions(config: "Config", number: int | None, as_json: bool) -> None:
+    from trunkline.cli.output import json_out
     from trunkline.runtime.attach import attached
     from trunkline.runtime.host import wanted_topology
     from trunkline.runtime.partitions import deal, dealing
@@ -40,6 +43,13 @@ async def _partitions(config: "Config", number: int | None) -> None:
     async with attached(config, load_worker, name="partitions", kinds=()) as bus:
         now = await dealing(bus)
         if number is None or (number == now.partitions and not now.shut):
-            return click.echo(f"The inbox is dealt into {now.partitions} partitions.")
-        moved = await deal(bus, wanted_topology(config), number)
-        click.echo(f"The inbox is dealt into {number} partitions now; {moved} messages that wait were moved.")
+            said: dict[str, int] = {"partitions": now.partitions}
+            text = f"The inbox is dealt into {now.partitions} partitions."
+        else:
+            moved = await deal(bus, wanted_topology(config), number)
+            said = {"partitions": number, "moved": moved}
+            text = f"The inbox is dealt into {number} partitions now; {moved} messages that wait were moved."
+    if as_json:
+        json_out(said)
+    else:
+        click.echo(text)

@@ -8,6 +8,7 @@ from typing import Any
 
 from trunkline.config.secret import Secret
 from trunkline.errors import ConfigError
+from trunkline.folders import make_private
 
 
 def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
@@ -66,7 +67,7 @@ def _written(value: Any) -> Any:
 
 
 def _replace(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_private(file.parent)
     handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as target:

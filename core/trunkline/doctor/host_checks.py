@@ -1,6 +1,7 @@
 """Checks of the machine and the home folder."""
 
 import os
+import shlex
 import shutil
 import stat
 import sys
@@ -62,7 +63,8 @@ async def home_permissions(patient: Patient) -> HealthResult | None:
         others = "" if not open_ones else " (the folder can be listed; what is secret in it cannot be read)"
         return fine(f"Secrets are readable for you only{others}")
     names = ", ".join(map(str, open_ones))
-    return odd(f"Other people on this machine can look into {names}.", f"Run: chmod 700 {names}")
+    cure = f"Run: chmod 700 {shlex.join(map(str, open_ones))}"
+    return odd(f"Other people on this machine can look into {names}.", cure)
 
 
 async def disk_space(patient: Patient) -> HealthResult:

@@ -15,6 +15,7 @@ import anyio.to_thread
 
 from trunkline.abc.memory import NOWHERE, Change, MemoryStore
 from trunkline.errors import StorageError
+from trunkline.folders import make_private
 from trunkline.memory.record import MemoryRecord
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -85,7 +86,7 @@ class LogStore(MemoryStore):
             await self.change(Change({**SEED}, actor="trunkline", reason="Begin this memory"))
 
     def _loaded(self, root: Path) -> Iterable[MemoryRecord]:
-        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(root)
         return self.load(root)
 
     async def aclose(self) -> None:

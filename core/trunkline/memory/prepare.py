@@ -13,6 +13,7 @@ import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
 from trunkline.errors import StorageError
+from trunkline.folders import make_private
 from trunkline.memory import heap
 from trunkline.memory.lock import RootLock
 
@@ -68,7 +69,7 @@ def take_root(root: Path) -> tuple[Places, RootLock]:
         StorageError: the sentence names the phase that failed: memory root, or version history.
     """
     with _phase("memory root", root):
-        root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(root)
         places = Places(root.resolve())
         _refuse_foreign(places)
         places.stage.mkdir(parents=True, exist_ok=True)

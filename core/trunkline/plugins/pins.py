@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 from trunkline.errors import PluginError, StorageError
+from trunkline.folders import make_private
 from trunkline.plugins.asks import Asks
 
 FILE = "plugins.toml"
@@ -65,7 +66,7 @@ def write_pins(home: Path, pins: Mapping[str, Pin]) -> None:
     file = home / FILE
     draft = file.with_suffix(".part")
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        make_private(home)
         draft.write_text(
             HEAD + tomlkit.dumps(msgspec.to_builtins(dict(sorted(pins.items())))), encoding="utf-8"
         )

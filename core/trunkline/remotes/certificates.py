@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trunkline.folders import make_private
+
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
     from cryptography.x509 import Certificate, GeneralName
@@ -25,7 +27,7 @@ def door_certificate(folder: Path, addresses: tuple[str, ...] = ()) -> bool:
     wanted = tuple(dict.fromkeys((*known, "localhost", "127.0.0.1", *addresses)))
     if set(wanted) == set(known):
         return False
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(folder)
     if not (folder / AUTHORITY).exists():
         _make_authority(folder)
     _make_door(folder, wanted)

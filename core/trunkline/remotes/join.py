@@ -10,6 +10,7 @@ import msgspec
 from anyio.streams.tls import TLSAttribute
 
 from trunkline.errors import ConfigError, Unavailable
+from trunkline.folders import make_private
 from trunkline.remotes.certificates import AUTHORITY, fingerprint
 from trunkline.remotes.keys import new_key
 from trunkline.remotes.proof import Answer, Challenge, Exchange, Hello, Welcome, clean_code, fits, new_nonce
@@ -116,7 +117,7 @@ async def _talk(host: str, port: int, code: str, key: str) -> Welcome:
 
 def _keep(folder: Path, hub: Hub, seed: str, authority: str) -> None:
     """The file that says that we are enrolled comes last."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private(folder)
     where = f'name = "{hub.name}"\nhost = "{hub.host}"\nport = {hub.port}\n'
     for name, text in ((SEED, f"{seed}\n"), (AUTHORITY, authority), (HUB, where)):
         with os.fdopen(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:

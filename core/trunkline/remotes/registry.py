@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from trunkline.errors import ConfigError
+from trunkline.folders import make_private
 from trunkline.remotes.keys import is_public_key
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,14}[a-z0-9])?")
@@ -62,7 +63,7 @@ class Registry:
 
     def add(self, remote: Remote) -> None:
         """Let a remote in, on disk when this returns. Raises ConfigError when there is one of that name."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(self.folder)
         file = self._file(remote.name)
         try:
             with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as target:

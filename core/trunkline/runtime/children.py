@@ -104,7 +104,7 @@ async def keep_child(child: Child, config: Config, url: str) -> None:
 async def _lived(child: Child, config: Config, url: str) -> int:
     """Start the process and wait for its end; whatever it left running in its group ends with it."""
     process = await anyio.open_process(
-        [sys.executable, "-m", "trunkline.cli.main", "run", "plugin", child.name, "--log", "json"],
+        [sys.executable, "-m", "trunkline.cli.main", "run", "plugin", child.name],
         env=dict(environment(child, config, url)),
         stdin=subprocess.DEVNULL,
         stdout=sys.__stderr__.fileno() if sys.__stderr__ is not None else subprocess.DEVNULL,

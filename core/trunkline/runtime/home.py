@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trunkline.errors import StorageError
+from trunkline.folders import make_private
 from trunkline.runtime.form import refuse_newer
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class Home:
 def make_folder(folder: Path) -> None:
     """Make a folder and its parents with mode 0700; one that exists keeps its mode. Raises StorageError."""
     with storage_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private(folder)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from trunkline.config import Config
+from trunkline.folders import make_private
 from trunkline.plugins.crumbs import folder_of
 from trunkline.plugins.quarantine import last_words
 
@@ -29,7 +30,7 @@ async def watched(config: Config) -> AsyncIterator[None]:
         yield
         return
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         file = path.open("w")
     except OSError:
         yield

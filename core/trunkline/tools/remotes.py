@@ -15,6 +15,7 @@ import msgspec
 
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import ConfigError, OutcomeUnknown, ToolError
+from trunkline.folders import make_private
 from trunkline.messages.tools import REMOTE_SOURCE, CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolSpec
 from trunkline.plugins import Owned
 from trunkline.remotes.registry import SEPARATOR, Registry, Remote
@@ -102,7 +103,7 @@ class Remotes:
     def _keep(self, name: str, offer: ToolCatalogue) -> None:
         file = self._file(name)
         try:
-            file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(file.parent)
             draft = file.with_suffix(".draft")
             draft.write_bytes(msgspec.json.encode(offer))
             draft.replace(file)

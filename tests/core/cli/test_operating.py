@@ -25,6 +25,23 @@ def test_dead_letters_that_are_not_there(trunkline: Run) -> None:
     assert json.loads(trunkline("dead", "clear", "--all", "--yes", "--json").stdout) == {"cleared": []}
 
 
+def test_a_home_begun_by_any_command_is_private(trunkline: Run) -> None:
+    """The first command makes the home, and doctor finds nothing in it that others can look into."""
+    assert trunkline("say", "hello").returncode == 0
+    checks = json.loads(trunkline("doctor", "--json").stdout)["checks"]
+    assert {one["status"] for one in checks if one["id"] == "home.permissions"} == {"ok"}, checks
+
+
+def test_partitions(trunkline: Run) -> None:
+    """A sentence for people, an object for programs; with nothing running the number may be changed."""
+    assert trunkline("partitions").stdout == "The inbox is dealt into 8 partitions.\n"
+    assert json.loads(trunkline("partitions", "--json").stdout) == {"partitions": 8}
+    changed = json.loads(trunkline("partitions", "16", "--json").stdout)
+    assert changed == {"partitions": 16, "moved": 0}
+    assert json.loads(trunkline("partitions", "--json").stdout) == {"partitions": 16}
+    assert trunkline("partitions", "0").returncode == 2
+
+
 def test_top_once(trunkline: Run) -> None:
     """A table for people, JSON for programs; a view that stays needs something that runs."""
     shown = trunkline("top", "--once")

@@ -9,6 +9,7 @@ import pytest
 from workers_for_tests import config_at
 
 from trunkline.errors import StorageError
+from trunkline.folders import make_private
 from trunkline.runtime.home import Home, storage_errors
 
 
@@ -17,6 +18,13 @@ def test_folders_are_made_for_their_owner_only(tmp_path: Path) -> None:
     home = Home.at(tmp_path / "home")
     home.prepare()
     made = [home.path, home.memory, home.workspaces, home.cache, home.bus, home.run, home.logs]
+    assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * len(made)
+
+
+def test_parents_are_made_private_too(tmp_path: Path) -> None:
+    """Whoever writes first, such as a log, makes the home with it; nobody else may look into that either."""
+    make_private(tmp_path / "home" / "run" / "crumbs")
+    made = [tmp_path / "home", tmp_path / "home" / "run", tmp_path / "home" / "run" / "crumbs"]
     assert [stat.S_IMODE(folder.stat().st_mode) for folder in made] == [0o700] * len(made)
 
 

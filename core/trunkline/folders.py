@@ -1,0 +1,16 @@
+"""Folders that only their owner can look into."""
+
+from pathlib import Path
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder and its missing parents with mode 0700; what exists keeps its mode.
+
+    ``Path.mkdir(mode=..., parents=True)`` would leave the parents open to everybody.
+
+    Raises:
+        OSError: something on the way is a file, or cannot be written.
+    """
+    missing = [one for one in folder.parents if not one.exists()]
+    for one in (*reversed(missing), folder):
+        one.mkdir(mode=0o700, exist_ok=True)
