@@ -46,7 +46,7 @@ from trunkline_bus.subjects import Subject
 from trunkline_bus.subscription import Subscription
 from trunkline_bus.tasks import background_tasks
 from trunkline_bus.topology import Change, apply
-from trunkline_bus.trace import current_traceparent, link_to, remote_parent
+from trunkline_bus.trace import current_traceparent, link_to, remote_parent, span_of
 
 __all__ = [
     "Ack",
@@ -109,4 +109,5 @@ __all__ = [
     "new_id",
     "remote_parent",
     "service",
+    "span_of",
 ]

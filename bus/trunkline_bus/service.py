@@ -16,7 +16,7 @@ import msgspec
 from anyio.abc import TaskGroup
 from nats.aio.msg import Msg
 from opentelemetry import trace
-from opentelemetry.trace import SpanKind, Status, StatusCode
+from opentelemetry.trace import SpanKind
 
 from trunkline_bus.calls import ERROR, ERROR_CODE, IDLE, INDEX, PHASE, STOP
 from trunkline_bus.endpoint import Endpoint
@@ -28,7 +28,7 @@ from trunkline_bus.link import STATUS, Link
 from trunkline_bus.messages import Fault
 from trunkline_bus.outbound import NO_SCOPE, Outbound
 from trunkline_bus.subscription import Gate, Subscription
-from trunkline_bus.trace import remote_parent
+from trunkline_bus.trace import remote_parent, span_of, tell_failure
 
 _log = logging.getLogger(__name__)
 _tracer = trace.get_tracer("trunkline_bus")
@@ -250,8 +250,7 @@ class _Served(Generic[Req, Rep]):
             span.set_attribute("error.type", refusal.code)
             await self._fault(msg, scope, Fault(code=refusal.code, message=refusal.message))
         except Exception as error:
-            span.record_exception(error)
-            span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+            tell_failure(span, error)
             await self._fault(msg, scope, _internal(msg.subject, error))
 
     async def _send(self, msg: Msg, scope: Scope, payload: Any, headers: dict[str, str]) -> None:
@@ -336,8 +335,8 @@ def _span(client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any]) ->
     }
     with (
         remote_parent(envelope.traceparent),
-        _tracer.start_as_current_span(
-            f"process {endpoint.subject.template}", kind=SpanKind.SERVER, attributes=attributes
+        span_of(
+            _tracer, f"process {endpoint.subject.template}", kind=SpanKind.SERVER, attributes=attributes
         ) as span,
     ):
         yield span

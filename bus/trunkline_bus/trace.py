@@ -1,7 +1,7 @@
-"""Trace context across messages, by the OpenTelemetry API alone. Sets up no exporter and makes no span."""
+"""Trace context across messages, and spans that quote nobody, by the OpenTelemetry API alone. Sets up no exporter."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from opentelemetry import context, trace
@@ -30,6 +30,32 @@ def remote_parent(traceparent: str | None) -> Iterator[None]:
         yield
     finally:
         context.detach(token)
+
+
+@contextmanager
+def span_of(
+    tracer: trace.Tracer,
+    name: str,
+    *,
+    kind: trace.SpanKind = trace.SpanKind.INTERNAL,
+    attributes: Mapping[str, str | int] | None = None,
+) -> Iterator[trace.Span]:
+    """A span around the block, the current one in it. Of an exception that ends the block it tells the type alone: its
+    text may quote what people said, and a trace does not."""
+    with tracer.start_as_current_span(
+        name, kind=kind, attributes=attributes, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield span
+        except Exception as error:
+            tell_failure(span, error)
+            raise
+
+
+def tell_failure(span: trace.Span, error: Exception) -> None:
+    """Mark a span as failed by an exception of this type."""
+    span.set_attribute("error.type", type(error).__qualname__)
+    span.set_status(trace.StatusCode.ERROR, type(error).__qualname__)
 
 
 def link_to(traceparent: str | None) -> None:

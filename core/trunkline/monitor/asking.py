@@ -14,6 +14,7 @@ from trunkline.messages.conversation import ToolCall
 from trunkline.messages.turn import FinishReason, ModelCallFailed, ModelCallFinished, RanTool
 from trunkline.monitor.feed import TextStream, ran_events
 from trunkline.telemetry import names
+from trunkline_bus import span_of
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
@@ -122,7 +123,8 @@ class Asker:
         self, request: ModelRequest, step: int, stream: TextStream, used: set[str]
     ) -> ModelCallFinished | ModelCallFailed:
         """Ask; return what to record. The text is in ``stream`` also when this is cancelled."""
-        with tracer.start_as_current_span(
+        with span_of(
+            tracer,
             f"{names.CHAT} {request.model}".strip(),
             kind=trace.SpanKind.CLIENT,
             attributes=self._attributes(request, step),

@@ -45,7 +45,7 @@ from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT
 from trunkline.telemetry import names
 from trunkline.telemetry.instruments import Instruments
 from trunkline.telemetry.tally import Tally
-from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, remote_parent
+from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, remote_parent, span_of
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
@@ -210,7 +210,8 @@ class TurnDesk:
         try:
             with (
                 remote_parent(request.traceparent),
-                tracer.start_as_current_span(
+                span_of(
+                    tracer,
                     f"{names.INVOKE_AGENT} {request.block}",
                     kind=trace.SpanKind.CONSUMER,
                     attributes=attributes,

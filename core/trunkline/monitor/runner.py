@@ -39,7 +39,7 @@ from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.transcript import last_answer, new_messages, to_store
 from trunkline.monitor.turn import AskModel, Command, Phase, Release, RunTool, Stop, Store, Turn
 from trunkline.telemetry import names
-from trunkline_bus import RemoteFault, Scope
+from trunkline_bus import RemoteFault, Scope, span_of
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
@@ -216,7 +216,7 @@ class Runner:
         answer = last_answer(new_messages(self.turn, closing=True))
         end = Finished(reason=command.reason, message_id=answer, usage=self.turn.usage, code=command.code)
         try:
-            with tracer.start_as_current_span(names.STORE):
+            with span_of(tracer, names.STORE):
                 await self._means.store(wish)
         except RemoteFault as fault:
             log.error("turn %s could not be stored: %s", self._scope.turn, fault)

@@ -10,6 +10,7 @@ from trunkline.messages.tools import ToolOutcome
 from trunkline.telemetry import names
 from trunkline.telemetry.instruments import Instruments
 from trunkline.tools.calls import Run, Work
+from trunkline_bus import span_of
 
 
 def traced(work: Work, *, capture: bool) -> Work:
@@ -18,7 +19,7 @@ def traced(work: Work, *, capture: bool) -> Work:
     instruments = Instruments("trunkline.tools")
 
     async def with_span(run: Run) -> ToolOutcome | None:
-        with tracer.start_as_current_span(f"{names.EXECUTE_TOOL} {run.call.name}") as span:
+        with span_of(tracer, f"{names.EXECUTE_TOOL} {run.call.name}") as span:
             span.set_attributes(_known(run))
             began = perf_counter()
             outcome = await work(run)

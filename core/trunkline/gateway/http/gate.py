@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from trunkline.errors import ErrorCode
 from trunkline.gateway.auth import Door
 from trunkline.gateway.http.replies import CORRELATION, error_reply
-from trunkline_bus import new_id, remote_parent
+from trunkline_bus import new_id, remote_parent, span_of
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.gateway")
@@ -80,8 +80,8 @@ class Gate:
     async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
         route = _ID.sub("{id}", scope["path"])
         attributes = {"http.request.method": scope["method"], "http.route": route}
-        with tracer.start_as_current_span(
-            f"{scope['method']} {route}", kind=SpanKind.SERVER, attributes=attributes
+        with span_of(
+            tracer, f"{scope['method']} {route}", kind=SpanKind.SERVER, attributes=attributes
         ) as span:
             exit_ = _Exit(scope, send)
             await self._guarded(scope, receive, exit_)
