@@ -3,7 +3,7 @@ its worker, so that the archive holds a picture of one commit.
 
 ::
 
-    backup.json  README.txt  memory/…  memory/.git/…  trunkline.toml  [token]  [bus/…]  end
+    backup.json  README.txt  memory/…  memory/.git/…  trunkline.toml  [plugins.toml]  [token]  [bus/…]  end
 """
 
 import io
@@ -22,6 +22,7 @@ import msgspec
 import trunkline
 from trunkline.config import load_config
 from trunkline.errors import TrunklineError
+from trunkline.plugins.pins import FILE as PINS
 from trunkline.runtime.form import FORM, read_mark, refuse_newer, write_mark
 from trunkline.runtime.home import RESTORING, Home, make_folder, storage_errors
 from trunkline.runtime.runfile import instance_lock
@@ -33,7 +34,7 @@ LABEL, END = "backup.json", "end"
 """The first and the last member: tar itself does not notice an archive that was cut between two members."""
 
 MEMORY, SETTINGS, TOKEN, BUS, README = "memory", "trunkline.toml", "token", "bus", "README.txt"
-PARTS = (MEMORY, SETTINGS, TOKEN, BUS)
+PARTS = (MEMORY, SETTINGS, PINS, TOKEN, BUS)
 ASIDE = "replaced"
 
 
@@ -71,6 +72,9 @@ def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: 
     """
     holds = [MEMORY]
     holds += [SETTINGS] if home.config_file.is_file() else []
+    holds += (
+        [PINS] if (home.path / PINS).is_file() else []
+    )  # without it, what was agreed to would bind nobody
     holds += [TOKEN] if token and home.token_file.is_file() else []
     holds += [BUS] if bus else []
     label = Label(
@@ -86,7 +90,7 @@ def write_backup(home: Home, target: Path, exported: Path, *, token: bool, bus: 
             with _private(part) as file, tarfile.open(fileobj=file, mode="w") as tar:
                 _add(tar, LABEL, msgspec.json.encode(label))
                 _copy(exported, tar)
-                for name in (SETTINGS, TOKEN):
+                for name in (SETTINGS, PINS, TOKEN):
                     if name in holds:
                         _add(tar, name, (home.path / name).read_bytes())
                 if bus:

@@ -75,6 +75,15 @@ def test_a_home_begins_again_from_its_backup(home: Path, tmp_path: Path) -> None
     assert not (again / "token").exists()
 
 
+def test_what_plugins_were_agreed_to_comes_along(home: Path, tmp_path: Path) -> None:
+    """Else a plugin that is to run in a process of its own would run inside the workers of the restored home."""
+    agreed = '[acme-sky]\nversion = "1.0"\nsha256 = "00"\nsource = "wheel"\n[acme-sky.agreed]\nisolation = "process"\n'
+    (home / "plugins.toml").write_text(agreed)
+    trunkline(home, "backup", str(tmp_path / "b.tar"))
+    trunkline(tmp_path / "again", "restore", str(tmp_path / "b.tar"))
+    assert (tmp_path / "again/plugins.toml").read_text() == agreed
+
+
 def test_the_token_only_when_asked_for(home: Path, tmp_path: Path) -> None:
     """--with-token; it is the owner's only after the restore too."""
     (home / "token").write_text("secret-token")
