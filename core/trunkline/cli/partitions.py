@@ -37,14 +37,14 @@ async def _partitions(config: "Config", number: int | None, as_json: bool) -> No
     from trunkline.cli.output import json_out
     from trunkline.runtime.attach import attached
     from trunkline.runtime.host import wanted_topology
-    from trunkline.runtime.partitions import deal, dealing
+    from trunkline.runtime.partitions import Dealing, deal, dealing, open_partitions
     from trunkline.workers import load_worker
 
     async with attached(config, load_worker, name="partitions", kinds=()) as bus:
-        now = await dealing(bus)
-        if number is None or (number == now.partitions and not now.shut):
-            said: dict[str, int] = {"partitions": now.partitions}
-            text = f"The inbox is dealt into {now.partitions} partitions."
+        if number is None or await dealing(bus) == Dealing(number):
+            now = await open_partitions(bus)
+            said = {"partitions": now}
+            text = f"The inbox is dealt into {now} partitions."
         else:
             moved = await deal(bus, wanted_topology(config), number)
             said = {"partitions": number, "moved": moved}

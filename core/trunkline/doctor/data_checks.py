@@ -91,6 +91,8 @@ async def gateway_port(patient: Patient) -> HealthResult:
     gateway = patient.config.settings.gateway
     if patient.run is not None and patient.run.gateway:
         return fine(f"The gateway answers at {patient.run.gateway}")
+    if here := await _gateways_here(patient):
+        return fine(f"A gateway runs on this host (pid {', '.join(map(str, here))})")
     if gateway.port == 0:
         return fine("Any free port is taken")
     problem = _port_problem(gateway.host, gateway.port)
@@ -99,6 +101,12 @@ async def gateway_port(patient: Patient) -> HealthResult:
     return bad(
         f"{gateway.host}:{gateway.port} cannot be used: {problem}.", "Set gateway.port to another one."
     )
+
+
+async def _gateways_here(patient: Patient) -> list[int]:
+    """The process ids of our gateways on this host; such a one has the port when workers run apart."""
+    beats = await living(patient) if patient.bus is not None else []
+    return [beat.pid for beat in beats if beat.kind == "gateway" and beat.host == socket.gethostname()]
 
 
 def _port_problem(host: str, port: int) -> str | None:

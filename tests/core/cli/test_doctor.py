@@ -3,11 +3,15 @@
 import json
 import socket
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+
+from trunkline.testing.processes import process_platform
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -40,6 +44,23 @@ def test_a_wrong_setting_is_an_error_and_the_rest_is_skipped(trunkline: Run) -> 
     assert status == 1
     assert "gateway.prot" in found["config.valid"]["summary"] and "port" in found["config.valid"]["hint"]
     assert found["bus.reachable"]["status"] == "skipped"
+
+
+@pytest.mark.anyio
+async def test_the_port_of_a_gateway_of_ours_is_no_trouble(tmp_path: Path) -> None:
+    """With workers in processes of their own, whoever has the port is our gateway."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    async with process_platform(
+        tmp_path / "home", config={"gateway.port": port}, workers=("gateway", "memory")
+    ) as running:
+        done = await anyio.run_process(
+            [sys.executable, "-m", "trunkline.cli.main", "doctor", "--json"], env=dict(running.environ), check=False
+        )
+        pid = running.processes["gateway"].pid
+    found = {one["id"]: one for one in json.loads(done.stdout)["checks"]}
+    assert found["gateway.port"]["status"] == "ok" and str(pid) in found["gateway.port"]["summary"], found
 
 
 def test_a_taken_port_is_found(trunkline: Run) -> None:
