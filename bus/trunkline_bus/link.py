@@ -398,6 +398,7 @@ class Link:
 
     async def _note_up(self) -> None:
         _log.info("connected to NATS at %s again", self.settings.shown_url)
+        self._last_error = None
         self._up.set()
         for listener in list(self._on_up):
             listener()
@@ -414,10 +415,13 @@ class Link:
             listener()
 
     def _choose_server(self, servers: list[Server], _info: dict[str, Any]) -> tuple[Server, float]:
-        """The server tried least, after a wait that doubles with each round and never is the same for all."""
+        """The server tried least, after a wait that doubles with each round and never is the same for all. Where the
+        login was refused a person has to act, so it is tried about once a second."""
         server = min(servers, key=lambda one: one.reconnects)
         settings = self.settings
         wait = min(settings.min_reconnect_wait * 2 ** min(server.reconnects, 10), settings.max_reconnect_wait)
+        if _is_refusal(self._last_error):
+            wait = settings.refused_wait
         return server, wait * random.uniform(0.5, 1.0)
 
     def _refuse_closed(self) -> None:
@@ -451,7 +455,11 @@ def _version(text: str) -> tuple[int, ...]:
 
 def _says_less(error: Exception, than: Exception | None) -> bool:
     """A server that refuses a login sometimes hangs up before its reason arrives."""
-    return isinstance(error, OSError) and "authorization" in str(than).lower()
+    return isinstance(error, OSError) and _is_refusal(than)
+
+
+def _is_refusal(error: Exception | None) -> bool:
+    return "authorization" in str(error).lower()
 
 
 def _plain(error: Exception) -> str:

@@ -33,6 +33,7 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout: float = 5.0
     min_reconnect_wait: float = 0.05
     max_reconnect_wait: float = 0.3
+    refused_wait: float = 1.5
     drain_timeout: float = 10.0
 
     def __repr__(self) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
@@ -148,5 +149,6 @@ def test_log_files_are_bounded_and_old_ones_go(tmp_path: Path) -> None:
 
 def test_how_full_a_stream_is() -> None:
     """By its size; one without a limit is never full."""
-    assert StreamState(name="s", messages=1, bytes=50, max_bytes=100).full == 0.5
-    assert StreamState(name="s", messages=1, bytes=50).full == 0
+    now = datetime.now(UTC)
+    assert StreamState(name="s", messages=1, bytes=50, at=now, max_bytes=100).full == 0.5
+    assert StreamState(name="s", messages=1, bytes=50, at=now).full == 0
