@@ -114,6 +114,7 @@ async def test_SWAP_3_a_tool_comes_and_goes_without_a_restart(house: Open, sourc
         assert "roll" not in running.offered()
 
         (sources / "dice.py").write_text(dice("four"))
+        await anyio.sleep(FRESH_FOR)
         rolled = await running.client.say('call:roll {"sides": 12} ;; quote', begun.conversation)
         assert rolled.results() == ["four on 12 sides"] and "four on 12 sides" in rolled.text
         assert "roll" in running.offered()
@@ -123,6 +124,7 @@ async def test_SWAP_3_a_tool_comes_and_goes_without_a_restart(house: Open, sourc
         assert again.results() == ["five, as always, on 6 sides"]
 
         (sources / "dice.py").unlink()
+        await anyio.sleep(FRESH_FOR)
         gone = await running.client.say("call:roll {} ;; say:never mind", begun.conversation)
         assert gone.results()[0].startswith("error: ") and gone.text == "never mind" and gone.code is None
         assert "roll" not in running.offered()

@@ -23,7 +23,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 PATIENCE = 10.0
 """Seconds to wait for another worker's reply before the lane tries the turn again: who had the request may be gone."""
 
-FRESH_FOR = 0.5
+FRESH_FOR = 0.2
 """Seconds for which it is not asked for again. What memory commits counts at once; an edit by hand and another
 catalogue of tools, of which nobody tells, after this time."""
 

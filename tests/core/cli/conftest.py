@@ -19,7 +19,7 @@ def home(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def environ(home: Path) -> dict[str, str]:
-    return {**clean_environ(), "TRUNKLINE_HOME": str(home), "COLUMNS": "100"}
+    return {**clean_environ(), "TRUNKLINE_HOME": str(home), "COLUMNS": "100", "TRUNKLINE_BUS__WAIT": "0.5"}
 
 
 @pytest.fixture

@@ -101,7 +101,7 @@ def test_every_turn_comes_out_again_byte_for_byte(seed: int, crashes: list[int])
 @settings(deadline=None)
 @given(seed=st.integers(), data=st.data())
 def test_a_record_that_is_not_what_the_machine_says_is_found(seed: int, data: st.DataObject) -> None:
-    """A missing record, an end that is another: each is seen. Only what a cancel made needless can be missing unseen."""
+    """A missing record, an end that is another: each is seen; only what a cancel made needless is not."""
     written = lived(seed, [])
     assume(not any(isinstance(entry, CancelRecorded) for _, entries in written for entry in entries))
     number = data.draw(st.integers(0, len(written) - 2))
