@@ -204,7 +204,8 @@ def _owner(config: "Config", name: str) -> str:
     for owner in known:
         if finding.normal(owner) == finding.normal(name):
             return owner
-    near = did_you_mean(name, {word for one in found for word in (one.owner, one.name)} | known)
+    whole = finding.normal(name).startswith("trunkline-")
+    near = did_you_mean(name, {one.owner if whole else one.name for one in found} | known)
     raise PluginError(f"There is no plugin {name!r}.", hint=near or 'See "trunkline plugins list".')
 
 

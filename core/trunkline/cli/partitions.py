@@ -48,7 +48,7 @@ async def _partitions(config: "Config", number: int | None, as_json: bool) -> No
         else:
             moved = await deal(bus, wanted_topology(config), number)
             said = {"partitions": number, "moved": moved}
-            text = f"The inbox is dealt into {number} partitions now; {moved} messages that wait were moved."
+            text = f"The inbox is dealt into {number} partitions now; messages that wait and were moved: {moved}."
     if as_json:
         json_out(said)
     else:

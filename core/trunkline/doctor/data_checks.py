@@ -58,7 +58,7 @@ async def memory_settings(patient: Patient) -> HealthResult:
     files: dict[Path, type[msgspec.Struct]] = {root / PREFERENCES: Preferences, **blocks}
     wrong = [f"{file}: {problem}" for file, type in files.items() if (problem := _problem(file, type))]
     if not wrong:
-        return fine(f"The preferences and the settings of {len(blocks)} blocks can be read")
+        return fine(f"The preferences can be read, and so can the settings of all blocks ({len(blocks)})")
     hint = "Mend the file. Until then the defaults stand in for preferences, and a block of such a file is not run."
     return odd("; ".join(wrong), hint)
 

@@ -110,7 +110,7 @@ async def _talk(host: str, port: int, code: str, key: str) -> Welcome:
             code=code, certificate=fingerprint(shown), joiner=hello.nonce, hub=challenge.nonce
         )
         if not fits(challenge.proof, exchange.hub_proof()):
-            raise TurnedAway("it does not know the code. The code is mistyped, or this is not your hub")
+            raise TurnedAway("it does not know the code. The code is mistyped, or this is not your hub.")
         await send(stream, Answer(key, host, exchange.joiner_proof(key, host)))
         return await receive(stream, Welcome)
 

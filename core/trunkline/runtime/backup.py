@@ -192,7 +192,8 @@ def _opened(archive: Path) -> Iterator[tarfile.TarFile]:
             raise
         raise TrunklineError(f"There is no file {archive}.") from error
     except (tarfile.TarError, EOFError) as error:
-        raise _broken(archive, str(error)) from error
+        why = str(error).partition("\n")[0].rstrip(" :-.") or "it ends in its middle"
+        raise _broken(archive, f"it is no whole tar archive ({why})") from error
 
 
 def _label(tar: tarfile.TarFile, archive: Path) -> Label:

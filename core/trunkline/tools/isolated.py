@@ -166,7 +166,7 @@ class IsolatedTools:
             if told is not None and told != self._told.get(name):
                 self._told[name] = told
                 self.version += 1
-                log.info("plugin %s offers %d tools from its own process", name, len(told.tools))
+                log.info("plugin %s serves from its own process; its tools: %d", name, len(told.tools))
             elif missed == MISSED and self._told.pop(name, None) is not None:
                 self.version += 1
                 log.warning("plugin %s does not answer; its tools are out of the catalogue", name)
