@@ -15,10 +15,8 @@ class Inbox(trunkline.LetterChannel):
     async def letters(self):
         self.folder.mkdir(parents=True, exist_ok=True)
         while True:
-            for file in [file for file in self.folder.glob("*.txt") if file.stat().st_size]:
-                yield trunkline.Letter(
-                    f"{file.name} {file.stat().st_mtime_ns}", file.read_text(), origin=file
-                )
+            for one in [one for one in self.folder.glob("*.txt") if one.stat().st_size]:
+                yield trunkline.Letter(f"{one.name} {one.stat().st_mtime_ns}", one.read_text(), origin=one)
             await anyio.sleep(0.2)
 
     async def show(self, letter, text, *, done):
