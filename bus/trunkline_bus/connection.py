@@ -167,9 +167,13 @@ class Bus:
             keys=keys,
         )
 
-    async def last(self, topic: Topic[T], **keys: str) -> Stored[T] | None:
-        """The last stored message; a missing key matches any. Raises ``StreamError`` kinds, ``DecodeError``."""
-        return await streams.last(self.link, self.inbound, topic, keys)
+    async def last(self, topic: Topic[T], *, timeout: float = 5.0, **keys: str) -> Stored[T] | None:
+        """The last stored message; a missing key matches any.
+
+        A server that is away, or has no leader yet, is waited for until ``timeout`` seconds passed. Raises
+        ``StreamError`` kinds, ``DecodeError``.
+        """
+        return await streams.last(self.link, self.inbound, topic, timeout, keys)
 
     async def last_seq(self, topic: Topic[Any], **keys: str) -> int:
         """The sequence of the last stored message, 0 for none; also of one that cannot be read.

@@ -50,9 +50,11 @@ async def append(
     return await outbound.send(subject, envelope, final, transmit)
 
 
-async def last(link: Link, inbound: Inbound, topic: Topic[T], keys: dict[str, str]) -> Stored[T] | None:
+async def last(
+    link: Link, inbound: Inbound, topic: Topic[T], timeout: float, keys: dict[str, str]
+) -> Stored[T] | None:
     """See ``Bus.last``."""
-    record = await last_record(link, stream_of(topic), topic.kept.filter(**keys))
+    record = await last_record(link, stream_of(topic), topic.kept.filter(**keys), timeout=timeout)
     return None if record is None else await opened(inbound, topic, record)
 
 

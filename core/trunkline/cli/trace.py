@@ -17,6 +17,9 @@ trunkline trace turn_01JD3V9Q8W7X6Y5Z4A3B2C1D0E
 trunkline trace last --json
 """
 
+LOOK_SECONDS = 5.0
+"""How long to wait for a journal that does not answer."""
+
 WAIT_SECONDS = 3.0
 """How long to wait for the last spans of a turn that has just ended."""
 
@@ -65,7 +68,7 @@ async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
 
     keys = {} if turn == "last" else {"turn": turn}
     try:
-        last = await bus.last(JOURNAL, **keys)
+        last = await bus.last(JOURNAL, timeout=LOOK_SECONDS, **keys)
     except SubjectError:
         last = None
     if last is None:

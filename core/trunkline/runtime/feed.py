@@ -183,14 +183,15 @@ class FeedReader:
 
     async def _told_by_journal(self) -> list[FeedItem]:
         """The items that the journal of a finished turn tells; none while it runs or cannot be read."""
-        keys = {"conversation": self._conversation, "turn": self._turn}
+        conversation, turn = self._conversation, self._turn
         try:
-            last = await self._bus.last(JOURNAL, **keys)
+            last = await self._bus.last(JOURNAL, conversation=conversation, turn=turn)
             if last is None or not is_finished(last.data):
                 return []
             records = [last.data]
             try:
-                records = [stored.data async for stored in self._bus.history(JOURNAL, after=0, **keys)]
+                stored = self._bus.history(JOURNAL, conversation=conversation, turn=turn)
+                records = [one.data async for one in stored]
             except DecodeError as error:
                 log.warning("the journal of %s holds what cannot be read: %s", self._turn, error)
             return told_from_journal(records)

@@ -107,7 +107,7 @@ class Carrier:
                 return faults.refused(run.call.call, listed)
             run.resumed, run.away = isinstance(state, Abandoned), listed.spec.away
             if trouble is not None and not listed.spec.repeatable:
-                return faults.incident(run.call.call, _NO_LEDGER.format(run.call.name), trouble)
+                return faults.unread(run.call.call, run.call.name, trouble)
             outcome = await self._attempted(run, catalogue, listed, attempt)
             if run.stopped is not None and not attempt.started:
                 return await self._elsewhere(run) or outcome
@@ -120,8 +120,11 @@ class Carrier:
         return repeated(state.outcome) if isinstance(state, Done) else None
 
     async def _settled(self, run: Run) -> tuple[Fresh | Abandoned | Done, BusError | None]:
+        """How the call stands in the ledger, and why that cannot be read; what may run again waits shortly for it."""
+        listed = _found(await self._parts.shelf.catalogue(), run.call.name)
+        patient = not (isinstance(listed, Listed) and listed.spec.repeatable)
         try:
-            return await self._parts.ledger.settled(run.call.call), None
+            return await self._parts.ledger.settled(run.call.call, patient=patient), None
         except BusError as error:
             return Fresh(), error
 

@@ -8,6 +8,7 @@ import math
 from typing import Literal
 
 import anyio
+import msgspec
 
 from trunkline.errors import OutcomeUnknown, ToolError
 from trunkline.messages.tools import ToolOutcome, ToolSpec
@@ -46,6 +47,12 @@ def unknown(call: str, name: str) -> ToolOutcome:
     """The outcome of a call whose worker died while the effect was under way."""
     text = f"The outcome of {name} is unknown: the worker that ran it died before it could report. {VERIFY}"
     return ToolOutcome(call=call, status="unknown", output=text)
+
+
+def unread(call: str, name: str, error: BaseException) -> ToolOutcome:
+    """The outcome of a call whose record cannot be read: it was not run now, but another worker may have run it."""
+    sentence = f"{name} was not run now, and whether it ran before is unknown: its record cannot be read. {VERIFY}"
+    return msgspec.structs.replace(incident(call, sentence, error), status="unknown")
 
 
 def tool_error_in(error: BaseException) -> ToolError | None:

@@ -26,8 +26,9 @@ log = logging.getLogger(__name__)
 POLL = 0.5
 """Seconds between two looks at a call that another worker runs; a new record is seen at once."""
 
-PATIENT, IMPATIENT = 30.0, 2.0
-"""Seconds for which an outcome is tried to be recorded."""
+PATIENT, IMPATIENT = 60.0, 2.0
+"""Seconds for which a ledger that does not answer is waited for: patiently, as the journal is, for what must not run
+twice, because servers that elect a leader need several; impatiently for what may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,18 @@ class Ledger:
         self._worker = worker
         self._liveness = liveness
 
-    async def settled(self, call: str) -> Fresh | Abandoned | Done:
-        """How the call stands, once no live worker is at it. The caller must not be running it itself."""
-        state = await self._look(call)
+    async def settled(self, call: str, *, patient: bool) -> Fresh | Abandoned | Done:
+        """How the call stands, once no live worker is at it. The caller must not be running it itself.
+
+        ``patient`` is how long the ledger is waited for: what is told of a call without it may be wrong.
+        """
+        timeout = PATIENT if patient else IMPATIENT
+        state = await self._look(call, timeout)
         if not isinstance(state, Held):
             return state
         if state.started.worker == self._worker:
             return Abandoned(state.seq, state.started)
-        return await self._waited(call)
+        return await self._waited(call, timeout)
 
     async def start(self, call: CallTool, spec: ToolSpec, over: int) -> int:
         """Record that this worker is about to run the call; returns the record's sequence.
@@ -94,7 +99,7 @@ class Ledger:
         try:
             with anyio.CancelScope(shield=True):
                 ack = await self._bus.append(
-                    EFFECT, record, expect=over, scope=scope_of(call), call=call.call
+                    EFFECT, record, expect=over, timeout=PATIENT, scope=scope_of(call), call=call.call
                 )
         except SequenceConflict as conflict:
             raise Taken(call.call) from conflict
@@ -114,38 +119,38 @@ class Ledger:
                     EFFECT, record, expect=over, timeout=timeout, scope=scope_of(call), call=call.call
                 )
             except SequenceConflict:
-                return await self._other(call.call, outcome)
+                return await self._other(call.call, outcome, timeout)
             except BusError as error:
                 log.error("the outcome of call %s could not be recorded: %s", call.call, error)
         return outcome
 
-    async def _other(self, call: str, ours: ToolOutcome) -> ToolOutcome:
+    async def _other(self, call: str, ours: ToolOutcome, timeout: float) -> ToolOutcome:
         try:
-            state = await self._look(call)
+            state = await self._look(call, timeout)
         except BusError as error:
             log.error("another worker recorded call %s, but what cannot be read: %s", call, error)
             return ours
         return repeated(state.outcome) if isinstance(state, Done) else ours
 
-    async def _look(self, call: str) -> Fresh | Held | Done:
-        last = await self._bus.last(EFFECT, call=call)
+    async def _look(self, call: str, timeout: float) -> Fresh | Held | Done:
+        last = await self._bus.last(EFFECT, timeout=timeout, call=call)
         if last is None:
             return Fresh()
         if isinstance(last.data, EffectFinished):
             return Done(last.seq, last.data.outcome)
         return Held(last.seq, last.data)
 
-    async def _waited(self, call: str) -> Fresh | Abandoned | Done:
+    async def _waited(self, call: str, timeout: float) -> Fresh | Abandoned | Done:
         """Wait until the worker that holds the call finishes it or is gone."""
         bell = _Bell()
         async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
             tasks.start_soon(bell.ring_for, records)
             while True:
-                state = await self._look(call)
+                state = await self._look(call, timeout)
                 if not isinstance(state, Held):
                     break
                 if await self._liveness.gone(state.started.worker):
-                    state = await self._look(call)  # it may have finished just before it went
+                    state = await self._look(call, timeout)  # it may have finished just before it went
                     break
                 await bell.wait(POLL)
             tasks.cancel_scope.cancel()

@@ -26,9 +26,13 @@ from trunkline_bus import Bus, BusError, Refusal, Request, new_id, service
 
 
 class Caller:
-    """Calls tools. ``files`` is what the stand-in for memory holds; ``progress`` is what came before outcomes."""
+    """Calls tools. ``files`` is what the stand-in for memory holds; ``progress`` is what came before outcomes.
+
+    ``silence``: after how many seconds without a sign of life a worker counts as gone.
+    """
 
     def __init__(self, bus: Bus, home: Path) -> None:
+        self.silence = 3.0
         self.bus = bus
         self.home = home
         self.files: dict[str, str] = {}
@@ -57,7 +61,7 @@ class Caller:
                     await anyio.sleep(0.05)
 
     async def _asked(self, request: CallTool) -> ToolOutcome:
-        async with self.bus.call_streaming(CALL_TOOL, request, idle_timeout=3.0) as replies:
+        async with self.bus.call_streaming(CALL_TOOL, request, idle_timeout=self.silence) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply

@@ -55,6 +55,10 @@ def trunkline_tools():
 '''
 
 
+OUTAGE = 7.0
+"""Seconds for which a server stands still: more than a cluster under load needs to elect."""
+
+
 class Outside:
     """What the tools did, seen from outside."""
 
@@ -195,6 +199,29 @@ async def test_the_server_may_be_killed_under_a_running_write(processes: Any) ->
         outside.release()
         await caller.until(lambda: bool(found), 50)
         assert found[0].status == "ok"
+        assert len(outside.effects("pay")) == 1
+
+
+async def test_a_ledger_that_does_not_answer_is_waited_for(processes: Any) -> None:
+    """The server stands still for longer than an election takes: no worker says meanwhile that nothing was run."""
+    async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
+        await running.start("tools", "second")
+        outside, found = Outside(caller.home), list[ToolOutcome]()
+        caller.silence = 30.0
+
+        async def pay() -> None:
+            found.append(await caller.call("pay", key="call_pay"))
+
+        for _ in range(8):  # one worker runs it, and the other one waits for it
+            tasks.start_soon(pay)
+        await caller.until(lambda: len(caller.progress) >= 16)
+        running.kill("nats", signal.SIGSTOP)
+        await anyio.sleep(OUTAGE)
+        running.kill("nats", signal.SIGCONT)
+        await anyio.sleep(1.0)  # for what was said meanwhile
+        outside.release()
+        await caller.until(lambda: len(found) == 8)
+        assert {one.status for one in found} == {"ok"}
         assert len(outside.effects("pay")) == 1
 
 
