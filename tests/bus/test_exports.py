@@ -9,7 +9,7 @@ NoResponders ObjectInfo
 ObjectStore ObjectStoreSpec Payload Received Refusal RemoteFault Request Scope SequenceConflict ServerSettings
 ServerStartError ServerTooOld ServerUser Service StorageFull Stored StreamError StreamSpec StreamUnavailable Subject
 SubjectError Subscription Topic Topology TopologyConflict Transform apply background_tasks connect
-current_traceparent key_of link_to new_id remote_parent service
+current_traceparent key_of link_to new_id remote_parent service span_of
 """
 
 
