@@ -8,6 +8,7 @@ from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline.config import Config
+    from trunkline_bus import Bus
 
 EXAMPLES = """
 trunkline partitions
@@ -36,8 +37,7 @@ def command(number: int | None, as_json: bool) -> None:
 async def _partitions(config: "Config", number: int | None, as_json: bool) -> None:
     from trunkline.cli.output import json_out
     from trunkline.runtime.attach import attached
-    from trunkline.runtime.host import wanted_topology
-    from trunkline.runtime.partitions import Dealing, deal, dealing, open_partitions
+    from trunkline.runtime.partitions import Dealing, dealing, open_partitions
     from trunkline.workers import load_worker
 
     async with attached(config, load_worker, name="partitions", kinds=()) as bus:
@@ -46,10 +46,26 @@ async def _partitions(config: "Config", number: int | None, as_json: bool) -> No
             said = {"partitions": now}
             text = f"The inbox is dealt into {now} partitions."
         else:
-            moved = await deal(bus, wanted_topology(config), number)
+            moved = await _deal(bus, config, number)
             said = {"partitions": number, "moved": moved}
             text = f"The inbox is dealt into {number} partitions now; messages that wait and were moved: {moved}."
     if as_json:
         json_out(said)
     else:
         click.echo(text)
+
+
+async def _deal(bus: "Bus", config: "Config", number: int) -> int:
+    """Deal it anew, and return how many messages were moved. A server that goes meanwhile does no harm."""
+    from trunkline.errors import TrunklineError
+    from trunkline.runtime.host import wanted_topology
+    from trunkline.runtime.partitions import deal
+    from trunkline_bus import BusError
+
+    try:
+        return await deal(bus, wanted_topology(config), number)
+    except BusError as error:
+        raise TrunklineError(
+            f"The inbox is not yet dealt into {number} partitions: {error}",
+            hint=f"Run it again: trunkline partitions {number}. Nothing is lost; what was moved stays where it is.",
+        ) from error
