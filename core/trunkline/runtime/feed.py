@@ -32,6 +32,10 @@ SILENT_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.25, 0.05, 2.0
 the first when something is known to be missing; doubled each time."""
 
 
+STORED_WITHIN = 5.0
+"""Seconds after which what a reader was shown and the stream does not hold counts as lost."""
+
+
 class TurnNotFound(RemoteFault, LookupError):
     """Neither the feed nor the journal nor the inbox knows the turn."""
 
@@ -67,6 +71,8 @@ class FeedReader:
         self._merge = FeedMerge()
         self._live = _LiveItems()
         self._last_seq = 0
+        self._readable = True
+        """Whether the last look at the stream saw all that is stored."""
         self._silent_since = 0.0
         self._missing = False
         self._pause = SILENT_PAUSE
@@ -112,14 +118,16 @@ class FeedReader:
         self._merge.offer_stored(stored)
 
     async def _stored_up_to_position(self) -> list[FeedItem]:
-        """The stored feed; what a reader was shown live may take a moment to be stored."""
-        stored = await self._stored()
-        for pause in (0.05, 0.2, 0.5):
-            if _covers(stored, self._chain):
-                break
-            await anyio.sleep(pause)
+        """The stored feed, once it can be read. What a reader was shown live may take a moment to be stored, or to be
+        found while servers elect who leads the stream; what a later epoch stands behind does not come any more."""
+        deadline, pause = anyio.current_time() + STORED_WITHIN, FIRST_PAUSE
+        while True:
             stored = await self._stored()
-        return stored
+            settled = _covers(stored, self._chain) or _goes_beyond(stored, self._chain)
+            if self._readable and (settled or anyio.current_time() >= deadline):
+                return stored
+            await anyio.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE)
 
     def _silence(self) -> float:
         return anyio.current_time() - self._silent_since
@@ -169,6 +177,7 @@ class FeedReader:
 
     async def _stored(self, after: int = 0) -> list[FeedItem]:
         items: list[FeedItem] = []
+        self._readable = True
         try:
             async for stored in self._bus.history(
                 FEED, after=after, conversation=self._conversation, turn=self._turn
@@ -178,6 +187,7 @@ class FeedReader:
         except DecodeError as error:
             log.warning("the feed of %s holds an item that cannot be read: %s", self._turn, error)
         except BusError as error:
+            self._readable = False
             log.debug("the feed of %s cannot be read now: %s", self._turn, error)
         return items
 
@@ -247,6 +257,11 @@ def _covers(items: list[FeedItem], chain: Chain) -> bool:
     if not chain or chain[-1][0] == JOURNAL_EPOCH:
         return True
     return any((item.epoch, item.index) == chain[-1] for item in items)
+
+
+def _goes_beyond(items: list[FeedItem], chain: Chain) -> bool:
+    """Whether a later epoch than the position's began among these."""
+    return any(item.epoch > chain[-1][0] for item in items)
 
 
 def turns_of(item: InboxItem) -> tuple[str, ...]:
