@@ -22,7 +22,8 @@ Each event has an `id`, the position `<epoch>.<index>`. Send the last one as `La
 `GET /api/turns/{id}/events`, and the stream goes on behind it, without gap or repeat, also after a restart of any
 worker. Only where a crash of the server took stored events of the feed with it, which is not synced, may an event of a
 tool whose id you know come again. The turn's id is in the header `X-Turn-ID`, the conversation's in
-`X-Conversation-ID`. The last event is `done` or `error`. A line `: keep-alive` comes when nothing else came for 15 seconds.
+`X-Conversation-ID`. The last event is `done` or `error`. A line `: keep-alive` comes when
+nothing else came for 15 seconds.
 """
 
 NOT_SHOWN = "Reasoning, steered messages and settled approvals are shown to channels only."
