@@ -113,7 +113,8 @@ async def test_ARCH_4_the_agent_loop(house: Open, provider: ScriptedProvider) ->
         whole = body("system:Be kind.", "user:say:a", "assistant:a", "user:roles", trigger="message",
                      conversation_id="conv_1", client_context={"path": "/finances"})  # fmt: skip
         events = await ask(http, whole)
-        assert events[0].data.content.endswith("system user assistant user")
+        said = "".join(event.data.content for event in events if event.name == "text-delta")
+        assert said.endswith("system user assistant user")
         assert events[-1].data.finish_reason == "stop" and events[-1].data.usage.prompt_tokens > 0
         assert provider.asked[-1].body["messages"][-4]["content"] == "Be kind."
         events = await ask(http, body("user:overflow"))
