@@ -1,5 +1,6 @@
 """Finding and loading: what is broken is told and hurts nobody else."""
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -96,6 +97,15 @@ def test_the_refusals_teach(install, load, state):
         assert hint in state(load(), f"acme-{kind}").hint
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C interrupts, also where a shell started the tests in the background, deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_during_an_import_is_not_swallowed(install, load):
     """Ctrl-C while plugins load ends the program; it is no fault of the plugin."""
     install("acme-slow", "import os, signal, time; os.kill(os.getpid(), signal.SIGINT); time.sleep(1)")
