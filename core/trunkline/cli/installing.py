@@ -19,6 +19,7 @@ trunkline plugins install trunkline-weather
 trunkline plugins install trunkline-weather==1.2.0
 trunkline plugins install ./trunkline-weather
 trunkline plugins install dist/trunkline_weather-0.1.0-py3-none-any.whl --yes
+trunkline plugins install trunkline-weather --wheels ./wheels
 """
 
 
@@ -28,17 +29,18 @@ trunkline plugins install dist/trunkline_weather-0.1.0-py3-none-any.whl --yes
 @click.option(
     "--undeclared", is_flag=True, help="With --yes: also take a plugin that does not say what it asks for."
 )
-@click.option("--no-index", is_flag=True, help="Look for packages in --find-links only.")
 @click.option(
-    "--find-links", multiple=True, metavar="PLACE", help="Also look for packages here; may be repeated."
+    "--wheels",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Take what is needed from the wheels of this folder, and ask nobody else.",
 )
 @click.option("--no-build-isolation", is_flag=True, help="Build a folder with what is installed here.")
 def install(
     wanted: str,
     yes: bool,
     undeclared: bool,
-    no_index: bool,
-    find_links: tuple[str, ...],
+    wheels: Path | None,
     no_build_isolation: bool,
 ) -> None:
     """Show what a plugin asks for, and install it when you agree.
@@ -53,8 +55,7 @@ def install(
     from trunkline.plugins.pins import read_pins
 
     config = load_config()
-    options = [*(["--no-index"] if no_index else []), *(f"--find-links={place}" for place in find_links)]
-    pip = find_pip(*options, *(["--no-build-isolation"] if no_build_isolation else []))
+    pip = find_pip(*(["--no-build-isolation"] if no_build_isolation else []), wheels=wheels)
     with TemporaryDirectory(prefix="trunkline-") as folder:
         click.echo(f"Fetching {wanted} ...", err=True)
         offer = gather(pip, wanted, Path(folder), read_pins(config.home))

@@ -4,9 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from trunkline.errors import PluginError
 
@@ -16,10 +17,12 @@ PATIENCE = 900.0
 
 @dataclass(frozen=True, slots=True)
 class Pip:
-    """A pip for this Python. ``options`` are put behind the verb of whatever looks for packages."""
+    """A pip for this Python. ``options`` are put behind the verb of whatever looks for packages; with ``wheels`` it
+    looks in that folder and nowhere else."""
 
     command: tuple[str, ...]
     options: tuple[str, ...] = ()
+    wheels: Path | None = None
 
     def fetch(self, verb: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a verb that looks for packages. The result may be a failure."""
@@ -27,7 +30,12 @@ class Pip:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run pip with nothing to read. The result may be a failure. Raises PluginError after ``PATIENCE``."""
-        environ = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
+        environ = {
+            **os.environ,
+            **self._only_wheels(),
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_INPUT": "1",
+        }
         try:
             return subprocess.run(
                 [*self.command, *arguments],
@@ -44,17 +52,23 @@ class Pip:
                 hint="Look at the network, and try again.",
             ) from None
 
+    def _only_wheels(self) -> Mapping[str, str]:
+        if self.wheels is None:
+            return {}
+        # As an address: pip takes a path with a blank in it for two.
+        return {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": self.wheels.resolve().as_uri()}
 
-def find_pip(*options: str) -> Pip:
+
+def find_pip(*options: str, wheels: Path | None = None) -> Pip:
     """A pip that works: this environment's, that of the Python which made it, one on the path, or uv's.
 
     Raises:
         PluginError: there is none.
     """
     if _has_pip():
-        return Pip((sys.executable, "-m", "pip"), options)
+        return Pip((sys.executable, "-m", "pip"), options, wheels)
     for command in _others():
-        pip = Pip(command, options)
+        pip = Pip(command, options, wheels)
         try:
             if pip.run("--version").returncode == 0:
                 return pip

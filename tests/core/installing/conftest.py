@@ -60,8 +60,7 @@ class Place:
 
     def install(self, wanted: str | Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Install from the wheels of this test only."""
-        offline = ("--no-index", "--find-links", str(self.wheels))
-        return self.trunkline("plugins", "install", str(wanted), *offline, *arguments)
+        return self.trunkline("plugins", "install", str(wanted), "--wheels", str(self.wheels), *arguments)
 
     def plugins(self) -> dict[str, dict[str, Any]]:
         """What ``plugins list`` says, by distribution."""
@@ -127,8 +126,8 @@ def place(tmp_path: Path) -> Place:
     (packages,) = environment.glob("lib/python*/site-packages")
     installed = Path(str(distribution("pluggy").locate_file("")))
     (packages / "installed.pth").write_text(f"import site; site.addsitedir({str(installed)!r})\n")
-    (tmp_path / "wheels").mkdir()
-    return Place(environment / "bin" / "python", tmp_path / "home", tmp_path / "wheels")
+    (tmp_path / "the wheels").mkdir()
+    return Place(environment / "bin" / "python", tmp_path / "home", tmp_path / "the wheels")
 
 
 @pytest.fixture

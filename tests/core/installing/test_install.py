@@ -54,9 +54,13 @@ def test_without_a_terminal_and_a_yes_nothing_is_installed_or_run(place: Place, 
 def test_a_person_agrees_at_the_terminal(place: Place, at_terminal: Callable[..., str]) -> None:
     """Enter means no; y means yes."""
     file = str(place.tool("sky"))
-    assert "Nothing was installed." in at_terminal("", "plugins", "install", file, "--no-index")
+    assert "Nothing was installed." in at_terminal(
+        "", "plugins", "install", file, "--wheels", str(place.wheels)
+    )
     assert not place.has("acme_sky")
-    assert "Installed acme-sky 1.0." in at_terminal("y", "plugins", "install", file, "--no-index")
+    assert "Installed acme-sky 1.0." in at_terminal(
+        "y", "plugins", "install", file, "--wheels", str(place.wheels)
+    )
     assert place.has("acme_sky")
 
 
@@ -68,8 +72,12 @@ def test_a_plugin_that_declares_nothing_needs_a_plain_yes(
     refused = place.install(file, "--yes")
     assert refused.returncode == 1 and "--yes --undeclared" in refused.stderr
     assert "Seen in its source: tools, exec." in refused.stdout
-    assert "Nothing was installed." in at_terminal("y", "plugins", "install", str(file), "--no-index")
-    assert "Installed acme-sky" in at_terminal("acme-sky", "plugins", "install", str(file), "--no-index")
+    assert "Nothing was installed." in at_terminal(
+        "y", "plugins", "install", str(file), "--wheels", str(place.wheels)
+    )
+    assert "Installed acme-sky" in at_terminal(
+        "acme-sky", "plugins", "install", str(file), "--wheels", str(place.wheels)
+    )
 
 
 def test_what_comes_along_goes_along_unless_it_is_needed(place: Place) -> None:
