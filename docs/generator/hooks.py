@@ -1,10 +1,10 @@
 """The page of the hooks: ``trunkline.hookspecs`` with its examples."""
 
 import inspect
-import re
 
 from generator.markdown import code, prose
 from trunkline import hookspecs
+from trunkline.hookspecs import channels, every_worker, gateway, memory, monitor, tools
 from trunkline.plugins.report import GUARDS
 
 INTRODUCTION = """
@@ -27,7 +27,14 @@ Each example below is a whole plugin and is run by the tests. Save one as a file
 names, or make it a package: [Your first plugin](../tutorial/first-plugin.md).
 """
 
-_SECTION = re.compile(r"^# ([A-Z][a-z ]+) -+$|^def (trunkline_\w+)", re.MULTILINE)
+WORKERS = {
+    "Every worker": every_worker,
+    "Monitor": monitor,
+    "Gateway": gateway,
+    "Tools": tools,
+    "Channels": channels,
+    "Memory": memory,
+}
 
 
 def page() -> str:
@@ -40,14 +47,11 @@ def page() -> str:
 
 
 def _by_worker() -> dict[str, list[str]]:
-    """The hooks in the order of the source, under its headings."""
-    found: dict[str, list[str]] = {}
-    for heading, name in _SECTION.findall(inspect.getsource(hookspecs)):
-        if heading:
-            found[heading] = []
-        else:
-            found[list(found)[-1]].append(name)
-    return found
+    """The hooks in the order of the source."""
+    return {
+        worker: [name for name in vars(module) if name.startswith("trunkline_")]
+        for worker, module in WORKERS.items()
+    }
 
 
 def _contents() -> str:

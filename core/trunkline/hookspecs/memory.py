@@ -1,0 +1,67 @@
+"""The memory worker's hooks: where memory is kept, what may enter, what comes first."""
+# mypy: disable-error-code="empty-body"
+# A specification is never called: pluggy reads its name and its arguments, people read its docstring.
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from trunkline.hookspecs.marks import hookspec
+
+if TYPE_CHECKING:
+    from trunkline.abc.memory import MemoryRule, MemoryStore
+    from trunkline.abc.platform import PluginSettings
+    from trunkline.messages.memory import MemoryHit, SearchMemory
+
+
+@hookspec
+def trunkline_memory_stores(settings: "PluginSettings") -> "Iterable[MemoryStore]":
+    """Add a store for memory. The memory worker uses that of the plugin which ``[memory] store`` names.
+
+    ```python
+    import trunkline
+
+    class Nothing(trunkline.MemoryStore):
+        async def _refuse(self, *args, **kwargs):
+            raise trunkline.Refusal("not_found", "This store holds nothing.")
+
+        open = aclose = read = change = edit = move = delete = search = list = history = export = _refuse
+        append_conversation = load_conversation = list_conversations = find_conversation = _refuse
+
+    @trunkline.hookimpl
+    def trunkline_memory_stores():
+        return [Nothing()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_memory_rules(settings: "PluginSettings") -> "Iterable[MemoryRule]":
+    """Look at every change of memory before it is committed. Synchronous. A guard.
+
+    ```python
+    import trunkline
+
+    def small_files_only(change):
+        if any(content and len(content) > 1_000_000 for content in change.files.values()):
+            raise trunkline.Refusal("write_failure", "A file in memory may have one million bytes at most.")
+        return change
+
+    @trunkline.hookimpl
+    def trunkline_memory_rules():
+        return [small_files_only]
+    ```
+    """
+
+
+@hookspec(firstresult=True)
+def trunkline_rank(query: "SearchMemory", hits: "Sequence[MemoryHit]") -> "Sequence[MemoryHit] | None":
+    """Decide the order of what a search found, best first; only hits that were given may be returned.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_rank(query, hits):
+        return sorted(hits, key=lambda hit: hit.path)
+    ```
+    """
