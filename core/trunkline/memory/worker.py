@@ -82,7 +82,7 @@ WRITERS = 512
 
 
 class MemoryWorker(Worker):
-    """Serves the memory endpoints of ``subjects.py`` from one store."""
+    """Serves the memory endpoints of ``trunkline.subjects`` from one store."""
 
     kind: ClassVar[WorkerKind] = "memory"
 

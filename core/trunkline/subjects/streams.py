@@ -1,0 +1,95 @@
+"""The streams that the server keeps, and the consumers of the inbox: what is durable, and who is given it."""
+
+from msgspec.structs import replace
+
+from trunkline_bus import (
+    ConsumerSpec,
+    StreamSpec,
+    Transform,
+)
+
+PARTITIONS = 8
+"""Into how many parts a new inbox is dealt. An old one is as its stream says (``runtime.partitions``)."""
+
+INBOX_STREAM, JOURNAL_STREAM, EFFECT_STREAM, FEED_STREAM = "INBOX", "JOURNAL", "EFFECT", "FEED"
+SPAN_STREAM, FACT_STREAM, DEAD_STREAM = "SPANS", "FACTS", "DEAD"
+
+
+PIN_GROUP = "monitors"
+
+FAILOVER = 1.2
+"""Seconds of silence after which a monitor's partitions, and what it was given of them, are another's. As long as a
+person waits when it dies; a monitor that stands still for as long costs a second model call, and nothing else."""
+
+
+def inbox_consumer(partition: int) -> ConsumerSpec:
+    """The consumer of one partition: the server pins it to one live monitor, and to another when that one dies."""
+    return ConsumerSpec(
+        stream=INBOX_STREAM,
+        name=f"part-{partition}",
+        filter=f"trunkline.turn.part.{partition}.*",
+        ack_wait=FAILOVER,
+        max_ack_pending=10_000,
+        pinned_group=PIN_GROUP,
+        pin_timeout=FAILOVER,
+    )
+
+
+EVERY_PARTITION = replace(inbox_consumer(0), name="*", filter="trunkline.turn.part.*.*")
+"""All of their consumers at once, in the words of permissions."""
+
+
+def inbox_transform(door: str, partitions: int) -> Transform:
+    """Deal what comes under ``door`` by conversation."""
+    return Transform(
+        source=door,
+        destination=f"trunkline.turn.part.{{{{partition({partitions},1)}}}}.{{{{wildcard(1)}}}}",
+    )
+
+
+STREAMS = (
+    StreamSpec(
+        name=INBOX_STREAM,
+        subjects=("trunkline.turn.inbox.*",),
+        retention="workqueue",
+        transform=inbox_transform("trunkline.turn.inbox.*", PARTITIONS),
+        duplicate_window=600.0,
+        discard="new",
+        description="Accepted messages, until they are answered",
+    ),
+    StreamSpec(
+        name=JOURNAL_STREAM,
+        subjects=("trunkline.journal.turn.*.*",),
+        duplicate_window=600.0,
+        description="The journal of every turn",
+    ),
+    StreamSpec(
+        name=EFFECT_STREAM,
+        subjects=("trunkline.journal.effect.*",),
+        duplicate_window=600.0,
+        description="The effect ledger",
+    ),
+    StreamSpec(
+        name=FEED_STREAM,
+        subjects=("trunkline.feed.turn.*.*",),
+        persist_async=True,
+        description="What turns show while they run",
+    ),
+    StreamSpec(
+        name=FACT_STREAM,
+        subjects=("trunkline.evt.turn.*.*",),
+        description="Facts about turns",
+    ),
+    StreamSpec(
+        name=SPAN_STREAM,
+        subjects=("trunkline.evt.trace.*.spans",),
+        persist_async=True,
+        description="Finished spans",
+    ),
+    StreamSpec(
+        name=DEAD_STREAM,
+        subjects=("trunkline.dead.*",),
+        description="What could not be decoded or handled",
+    ),
+)
+"""What the server keeps. ``topology`` gives them the replicas, ages and sizes that are configured."""

@@ -1,0 +1,42 @@
+"""The tools worker's endpoints, and those of other hosts that lend their tools."""
+
+from trunkline.messages.tools import (
+    Alive,
+    AskAlive,
+    CallTool,
+    CancelCall,
+    ListTools,
+    ToolCatalogue,
+    ToolReply,
+)
+from trunkline_bus import (
+    Endpoint,
+    Subject,
+    Topic,
+)
+
+LIST_TOOLS = Endpoint(
+    "tools.list", Subject("trunkline.cmd.tools.list"), ListTools, ToolCatalogue, doc="The tools of a block.",
+)  # fmt: skip
+CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
+    "tools.call", Subject("trunkline.cmd.tools.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
+    doc="Run a tool: signs of life, then the outcome.",
+)  # fmt: skip
+REMOTE_LIST = Endpoint(
+    "remote.list", Subject("trunkline.cmd.remote.{remote}.list"), ListTools, ToolCatalogue,
+    doc="The tools of another host. Served by that host, asked by the tools worker.",
+)  # fmt: skip
+REMOTE_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
+    "remote.call", Subject("trunkline.cmd.remote.{remote}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
+    doc="Run a tool on another host. Its own ledger makes a repeat harmless.",
+)  # fmt: skip
+TOOLS_ALIVE = Endpoint(
+    "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), AskAlive, Alive, traced=False,
+    doc="Whether that tools worker is there. When nobody answers it is gone, and so is what it was running.",
+)  # fmt: skip
+CANCEL_CALL: Topic[CancelCall] = Topic(
+    name="tool call cancel",
+    subject=Subject("trunkline.ctl.tools.{call}.cancel"),
+    payload=CancelCall,
+    doc="Stop a tool call, wherever it runs. Heard by every tools worker.",
+)

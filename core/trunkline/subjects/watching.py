@@ -1,0 +1,35 @@
+"""What those who operate the platform read: spans, dead letters, who is alive."""
+
+from trunkline.messages.blocks import (
+    PulseBeat,
+)
+from trunkline.messages.workers import SpanBatch, WorkerBeat
+from trunkline.subjects.streams import DEAD_STREAM, SPAN_STREAM
+from trunkline_bus import (
+    BucketSpec,
+    DeadLetter,
+    ObjectStoreSpec,
+    Subject,
+    Topic,
+)
+
+SPANS: Topic[SpanBatch] = Topic(
+    name="spans", subject=Subject("trunkline.evt.trace.{trace}.spans"), payload=SpanBatch, stream=SPAN_STREAM,
+    doc="Finished spans, by trace.",
+)  # fmt: skip
+
+
+PULSE_BUCKET: BucketSpec[PulseBeat] = BucketSpec(name="pulse", payload=PulseBeat, ttl=5.0, storage="memory")
+WORKER_BUCKET: BucketSpec[WorkerBeat] = BucketSpec(
+    name="workers", payload=WorkerBeat, ttl=4.0, storage="memory"
+)
+EXPORTS = ObjectStoreSpec(name="exports", ttl=3_600.0)
+CLAIMS = ObjectStoreSpec(name="claims")
+
+DEAD_LETTERS = "trunkline.dead.letters"
+"""Where messages go that could not be decoded or handled, with the reason."""
+
+DEAD: Topic[DeadLetter] = Topic(
+    name="dead letters", subject=Subject(DEAD_LETTERS), payload=DeadLetter, stream=DEAD_STREAM,
+    doc="What could not be decoded or handled, with the reason and its bytes.",
+)  # fmt: skip
