@@ -1,5 +1,7 @@
-"""Commands whose ``--help`` ends with examples. Only how help looks is in here."""
+"""Commands whose ``--help`` ends with examples, and groups that import a command when it is used."""
 
+import importlib
+import keyword
 from typing import Any
 
 import click
@@ -31,6 +33,39 @@ class Group(click.Group):
     def format_epilog(self, context: click.Context, formatter: Formatter) -> None:
         """The examples."""
         write_examples(self.examples, formatter)
+
+
+class LazyGroup(Group):
+    """A group whose command NAME is ``PACKAGE.NAME:command``, imported when it is used (``import`` is ``import_``).
+
+    ``table`` has the names in the order of the help, each with the line that the help shows.
+    """
+
+    def __init__(self, *arguments: Any, package: str, table: dict[str, str], **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._package = package
+        self._table = table
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names in the order of the help."""
+        return [*self._table]
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command, imported now, or None when there is none of that name."""
+        if name not in self._table:
+            return None
+        module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
+        found: click.Command = importlib.import_module(f"{self._package}.{module}").command
+        return found
+
+    def format_commands(self, context: click.Context, formatter: Formatter) -> None:
+        """The help's list, from the table."""
+        with formatter.section("Commands"):
+            formatter.write_dl(self.lines())
+
+    def lines(self) -> list[tuple[str, str]]:
+        """The names, each with its line."""
+        return [*self._table.items()]
 
 
 def write_examples(examples: str, formatter: Formatter) -> None:

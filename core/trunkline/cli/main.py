@@ -1,6 +1,5 @@
 """The ``trunkline`` program: finds the command and shows its errors. No command's own work may be in here."""
 
-import importlib
 import os
 import sys
 import threading
@@ -8,6 +7,7 @@ from collections.abc import Callable
 
 import click
 
+from trunkline.cli.command import LazyGroup
 from trunkline.cli.errors import shown
 
 COMMANDS: dict[str, str] = {
@@ -37,8 +37,8 @@ The command NAME is ``trunkline.cli.NAME:command``.
 """
 
 
-class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used; those of plugins come after the built-in ones."""
+class Commands(LazyGroup):
+    """The built-in commands, and after them those of plugins."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         """The names in the order of the help."""
@@ -46,18 +46,13 @@ class LazyGroup(click.Group):
 
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         """The command, imported now, or None when there is none of that name."""
-        if name in COMMANDS:
-            found: click.Command = importlib.import_module(f"trunkline.cli.{name}").command
-            return found
-        return _plugin_commands().get(name)
+        return super().get_command(context, name) or _plugin_commands().get(name)
 
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """The help's list, from the table."""
+    def lines(self) -> list[tuple[str, str]]:
+        """The names, each with its line."""
         plugins = _plugin_commands()
-        rows = list(COMMANDS.items())
-        rows += [(name, plugins[name].get_short_help_str()) for name in sorted(set(plugins) - set(COMMANDS))]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        added = sorted(set(plugins) - set(COMMANDS))
+        return [*super().lines(), *((name, plugins[name].get_short_help_str()) for name in added)]
 
 
 def _plugin_commands() -> dict[str, click.Command]:
@@ -66,7 +61,12 @@ def _plugin_commands() -> dict[str, click.Command]:
     return plugin_commands()
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=Commands,
+    package="trunkline.cli",
+    table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(package_name="trunkline", prog_name="trunkline", message="%(prog)s %(version)s")
 def cli() -> None:
     """Trunkline: your own agents, on your own machine.

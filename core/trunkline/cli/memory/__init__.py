@@ -1,0 +1,33 @@
+"""``trunkline memory``: bring files into memory, search and read it, see its history, take it all along.
+
+One module a verb; the verb NAME is ``trunkline.cli.memory.NAME:command``.
+"""
+
+import click
+
+from trunkline.cli.command import LazyGroup
+
+EXAMPLES = """
+trunkline memory add ~/notes
+trunkline memory search "climbing frame"
+trunkline memory history preferences.toml
+trunkline memory export everything.tar
+"""
+
+VERBS: dict[str, str] = {
+    "add": "Bring Markdown and text files into memory, under documents/.",
+    "search": "Search memory, best first.",
+    "list": "List the names under a folder of memory.",
+    "show": "Print a file of memory.",
+    "history": "Show what changed a file or folder, newest first.",
+    "export": "Write all of memory, history included, to a file.",
+}
+"""The verbs in the order of the help, with the line that the help shows without importing them."""
+
+
+@click.group(cls=LazyGroup, package=__name__, table=VERBS, examples=EXAMPLES)
+def command() -> None:
+    """Bring files into memory, search and read it, see its history, take it all along.
+
+    Paths are relative to the memory root, such as AGENT.md or blocks/main/memory.md.
+    """

@@ -1,0 +1,34 @@
+"""``trunkline memory history``: what changed a path."""
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import with_memory
+
+
+@click.command(cls=Command, examples="trunkline memory history AGENT.md --limit 5")
+@click.argument("path", default="")
+@click.option(
+    "--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the text before each change.")
+def command(path: str, limit: int, as_json: bool) -> None:
+    """Show what changed a file or folder, newest first."""
+    from trunkline.cli.output import json_out, table
+    from trunkline.messages.memory import MemoryHistory
+    from trunkline.subjects import MEMORY_HISTORY
+
+    wish = MemoryHistory(path=path, limit=limit)
+    changes = with_memory(lambda bus: bus.call(MEMORY_HISTORY, wish, timeout=60.0)).changes
+    if as_json:
+        json_out(changes)
+        return
+    rows = [
+        (change.version[:10], f"{change.timestamp:%Y-%m-%d %H:%M:%S}", change.author, _first(change.message))
+        for change in changes
+    ]
+    table(rows, header=("VERSION", "TIME (UTC)", "BY", "WHAT"))
+
+
+def _first(message: str) -> str:
+    return message.split("\n", 1)[0]

@@ -1,0 +1,32 @@
+"""``trunkline memory list``: names under a folder."""
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import with_memory
+
+
+@click.command(cls=Command, examples="trunkline memory list\ntrunkline memory list blocks/main --recursive")
+@click.argument("path", default="")
+@click.option("--recursive", "-r", is_flag=True, help="Folders in folders too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(path: str, recursive: bool, as_json: bool) -> None:
+    """List the names under a folder of memory."""
+    from trunkline.cli.output import json_out, table
+    from trunkline.messages.memory import ListMemory
+    from trunkline.subjects import MEMORY_LIST
+
+    wish = ListMemory(path=path, recursive=recursive)
+    entries = with_memory(lambda bus: bus.call(MEMORY_LIST, wish, timeout=60.0)).entries
+    if as_json:
+        json_out(entries)
+        return
+    table(
+        [
+            (f"{entry.modified_at:%Y-%m-%d %H:%M}", str(entry.size), entry.path)
+            if entry.kind == "file"
+            else (f"{entry.modified_at:%Y-%m-%d %H:%M}", "", entry.path + "/")
+            for entry in entries
+        ],
+        header=("CHANGED (UTC)", "BYTES", "NAME"),
+    )

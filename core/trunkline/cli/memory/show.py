@@ -1,0 +1,26 @@
+"""``trunkline memory show``: a file, now or at a version."""
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import with_memory
+
+
+@click.command(
+    cls=Command, examples="trunkline memory show AGENT.md\ntrunkline memory show AGENT.md --version 1f3a9c2"
+)
+@click.argument("path")
+@click.option("--version", help="As it was at this version (see history).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(path: str, version: str | None, as_json: bool) -> None:
+    """Print a file of memory."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.memory import ReadMemory
+    from trunkline.subjects import MEMORY_READ
+
+    wish = ReadMemory(path=path, version=version)
+    file = with_memory(lambda bus: bus.call(MEMORY_READ, wish, timeout=60.0))
+    if as_json:
+        json_out(file)
+    else:
+        click.echo(file.content, nl=not file.content.endswith("\n"))
