@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pygit2
 
 from trunkline.memory.batch import reason_of
-from trunkline.memory.passages import as_text
+from trunkline.memory.index.passage import as_text
 from trunkline.memory.repository import Repository, commit_time, entry_at, id_at, walk_back
 from trunkline.messages.memory import MemoryChange
 

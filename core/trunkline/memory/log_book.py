@@ -19,11 +19,14 @@ from trunkline.memory.conversations import (
     names_of,
     parse,
 )
-from trunkline.memory.passages import as_text, passages
+from trunkline.memory.index.kinds import passages
+from trunkline.memory.index.passage import as_text
 from trunkline.memory.paths import checked, folder, parents, refused, under
 from trunkline.memory.record import MemoryRecord
 from trunkline.memory.repository import Entry
-from trunkline.memory.search import hit_at, matching, search_names, words_of
+from trunkline.memory.search.names import search_names
+from trunkline.memory.search.shown import hit_at, matching
+from trunkline.memory.search.words import words_of
 from trunkline.memory.store import encoded
 from trunkline.memory.view import View
 from trunkline.memory.wishes import Content, DeletePath, EditFile, MovePath, Plan, Wish, WriteFiles

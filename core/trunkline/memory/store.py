@@ -19,7 +19,7 @@ import pygit2
 
 from trunkline.abc.memory import NOWHERE, Change, MemoryStore
 from trunkline.errors import StorageError
-from trunkline.memory import heap, search
+from trunkline.memory import heap
 from trunkline.memory.batch import OWNER
 from trunkline.memory.committer import Committer, Result
 from trunkline.memory.conversations import (
@@ -33,11 +33,14 @@ from trunkline.memory.durable import Syncer
 from trunkline.memory.export import export
 from trunkline.memory.grouping import Grouping
 from trunkline.memory.history import history
-from trunkline.memory.index import Index
+from trunkline.memory.index.follower import Index
 from trunkline.memory.packing import Packer
 from trunkline.memory.paths import checked, folder, refused
 from trunkline.memory.prepare import Places, take_root
 from trunkline.memory.repository import Repository, commit_time, entry_at
+from trunkline.memory.search.content import search_content
+from trunkline.memory.search.conversations import find_conversation, list_conversations
+from trunkline.memory.search.names import search_names
 from trunkline.memory.seed import SEED
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.wishes import Absorb, DeletePath, EditFile, MovePath, Wish, WriteFiles
@@ -224,9 +227,9 @@ class GitMemoryStore(MemoryStore):
             return ()
         if plain.kind == "filename":
             entries = await self.list("", recursive=True)
-            return search.search_names((entry.path for entry in entries if entry.kind == "file"), plain)
+            return search_names((entry.path for entry in entries if entry.kind == "file"), plain)
         return await self._ask(
-            lambda connection: search.search_content(connection, self._index.repository, plain)
+            lambda connection: search_content(connection, self._index.repository, plain)
         )
 
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
@@ -249,11 +252,11 @@ class GitMemoryStore(MemoryStore):
 
     async def list_conversations(self, query: ListConversations) -> ConversationPage:
         """A page of conversations."""
-        return await self._ask(lambda connection: search.list_conversations(connection, query))
+        return await self._ask(lambda connection: list_conversations(connection, query))
 
     async def find_conversation(self, conversation: str) -> ConversationSummary | None:
         """A conversation by its id alone."""
-        return await self._ask(lambda connection: search.find_conversation(connection, conversation))
+        return await self._ask(lambda connection: find_conversation(connection, conversation))
 
     def _read_now(self, path: str) -> MemoryFile:
         data, status = self._worktree.read(path)

@@ -1,16 +1,18 @@
-"""Keeping the derived index abreast of the last commit. Writes the index; questions to it are asked in search.py."""
+"""Keeping the derived index abreast of the last commit. Writes the index; it is asked in ``memory.search``."""
 
 import hashlib
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
 import pygit2
 
-from trunkline.memory.conversations import Conversation, ConversationCache, names_of, parse
-from trunkline.memory.database import Database
-from trunkline.memory.passages import Passage, passages
+from trunkline.memory.conversations import ConversationCache, names_of, parse
+from trunkline.memory.index.conversation import turns
+from trunkline.memory.index.database import Database
+from trunkline.memory.index.kinds import passages
+from trunkline.memory.index.passage import micros
+from trunkline.memory.index.rows import forget, forget_all, insert
 from trunkline.memory.repository import Entry, Repository, differences
 from trunkline.messages.conversation import ConversationSummary
 
@@ -56,9 +58,7 @@ class Index:
         if before is not None:
             return differences(before.tree, tree)
         with connection:
-            for table in ("meta", "files", "passages", "conversations"):
-                connection.execute(f"DELETE FROM {table}")
-            connection.execute("INSERT INTO words(words) VALUES('delete-all')")
+            forget_all(connection)
         return differences(None, tree)
 
     def _update(self, connection: apsw.Connection, path: str, entry: Entry | None) -> None:
@@ -69,15 +69,15 @@ class Index:
             return
         if entry is None:
             if row is not None:
-                _forget(connection, row[0])
+                forget(connection, row[0])
             return
         if names_of(path) is not None:
             self._update_conversation(connection, path, entry, row)
             return
         if row is not None:
-            _forget(connection, row[0])
+            forget(connection, row[0])
         data = self.repository.data(entry.blob)
-        _insert(connection, _file(connection, path, entry, len(data), 0), passages(path, data))
+        insert(connection, _file(connection, path, entry, len(data), 0), passages(path, data))
 
     def _update_conversation(
         self, connection: apsw.Connection, path: str, entry: Entry, row: tuple[int, str, int, int] | None
@@ -94,22 +94,10 @@ class Index:
             )
         else:
             if row is not None:
-                _forget(connection, row[0])
+                forget(connection, row[0])
             file = _file(connection, path, entry, len(text), height)
-        _insert(connection, file, _said(conversation, known, height))
+        insert(connection, file, turns(conversation, known, height))
         _list(connection, file, conversation.summary)
-
-
-def _said(conversation: Conversation, above: int, upto: int) -> list[Passage]:
-    """What was said on the lines after ``above`` until ``upto``."""
-    found: list[Passage] = []
-    for number in range(len(conversation.messages) - 1, -1, -1):
-        line, message = conversation.lines[number], conversation.messages[number]
-        if line <= above:
-            break
-        if line <= upto and message.content:
-            found.append(Passage(line, message.content))
-    return found
 
 
 def _file(connection: apsw.Connection, path: str, entry: Entry, size: int, height: int) -> int:
@@ -118,20 +106,6 @@ def _file(connection: apsw.Connection, path: str, entry: Entry, size: int, heigh
         (path, str(entry.blob), size, height),
     )
     return connection.last_insert_rowid()
-
-
-def _insert(connection: apsw.Connection, file: int, found: list[Passage]) -> None:
-    for passage in found:
-        connection.execute("INSERT INTO passages(file, line) VALUES(?, ?)", (file, passage.line))
-        row = connection.last_insert_rowid()
-        connection.execute("INSERT INTO words(rowid, text) VALUES(?, ?)", (row, passage.text))
-
-
-def _forget(connection: apsw.Connection, file: int) -> None:
-    connection.execute("DELETE FROM words WHERE rowid IN (SELECT id FROM passages WHERE file = ?)", (file,))
-    connection.execute("DELETE FROM passages WHERE file = ?", (file,))
-    connection.execute("DELETE FROM conversations WHERE file = ?", (file,))
-    connection.execute("DELETE FROM files WHERE id = ?", (file,))
 
 
 def _list(connection: apsw.Connection, file: int, summary: ConversationSummary) -> None:
@@ -147,13 +121,6 @@ def _list(connection: apsw.Connection, file: int, summary: ConversationSummary) 
             summary.message_count,
         ),
     )
-
-
-def micros(when: datetime) -> int:
-    """Microseconds since 1970. A time without a zone counts as UTC."""
-    aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-    passed = aware - datetime.fromtimestamp(0, UTC)
-    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
 
 
 def _blob_id(data: bytes) -> str:

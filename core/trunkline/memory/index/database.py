@@ -11,24 +11,12 @@ from typing import TypeVar
 
 import apsw
 
+from trunkline.memory.index.schema import SCHEMA, VERSION
+
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-VERSION = 3
-SCHEMA = f"""
-PRAGMA user_version = {VERSION};
-CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT UNIQUE, blob TEXT, size INTEGER, height INTEGER);
-CREATE TABLE passages(id INTEGER PRIMARY KEY, file INTEGER, line INTEGER);
-CREATE INDEX passages_of ON passages(file);
-CREATE VIRTUAL TABLE words USING fts5(
-    text, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
-CREATE TABLE conversations(
-    file INTEGER PRIMARY KEY, id TEXT, block TEXT, title TEXT, created INTEGER, updated INTEGER, count INTEGER);
-CREATE INDEX conversations_by_id ON conversations(id);
-CREATE INDEX conversations_by_update ON conversations(updated);
-"""
 _BROKEN = (
     apsw.CorruptError,
     apsw.NotADBError,

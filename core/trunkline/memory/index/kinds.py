@@ -1,0 +1,19 @@
+"""Which kind of file a path is, and so how it is taken apart."""
+
+from trunkline.memory.conversations import names_of
+from trunkline.memory.index.chunk import chunk_passages, is_chunk
+from trunkline.memory.index.conversation import conversation_passages
+from trunkline.memory.index.document import document_passages, is_document
+from trunkline.memory.index.passage import Passage
+from trunkline.memory.index.plain import plain_passages
+
+
+def passages(path: str, data: bytes) -> list[Passage]:
+    """The passages of a file; none when it is not text. Of very long files the beginning counts."""
+    if names_of(path) is not None:
+        return conversation_passages(path, data)
+    if is_chunk(path):
+        return chunk_passages(path, data)
+    if is_document(path):
+        return document_passages(path, data)
+    return plain_passages(path, data)

@@ -1,0 +1,54 @@
+"""What can be found: a piece of text, where it stands, and what is known about it. Pure data."""
+
+from datetime import UTC, datetime
+
+import msgspec
+
+LARGEST = 4 * 1024 * 1024
+"""Bytes of a file that count; of longer ones only the beginning is looked at."""
+
+
+class Link(msgspec.Struct, frozen=True, kw_only=True):
+    """From a passage to the chunk named ``target``. ``strength`` is between 0 and 1."""
+
+    target: str
+    type: str
+    strength: float = 1.0
+
+
+class Passage(msgspec.Struct, frozen=True):
+    """Some lines of a file, a message or a chunk.
+
+    ``line`` counts from 1; ``page`` too, 0 where there are none. ``name`` is the id of the chunk or message. ``at`` is
+    when it was said, in microseconds since 1970; 0 where nobody knows. ``confidence`` is between 0 and 1.
+    """
+
+    line: int
+    text: str
+    kind: str = "file"
+    page: int = 0
+    name: str = ""
+    at: int = 0
+    speaker: str = ""
+    confidence: float = 1.0
+    conversation: str = ""
+    tags: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+def as_text(data: bytes) -> str | None:
+    """The text that bytes are; None when they are something else."""
+    if b"\0" in data[:8_192]:
+        return None
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        cut_in_a_letter = error.start >= len(data) - 3 and len(data) == LARGEST
+        return data[: error.start].decode("utf-8") if cut_in_a_letter else None
+
+
+def micros(when: datetime) -> int:
+    """Microseconds since 1970. A time without a zone counts as UTC."""
+    aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+    passed = aware - datetime.fromtimestamp(0, UTC)
+    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
