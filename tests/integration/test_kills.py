@@ -35,7 +35,7 @@ from trunkline.messages.turn import (
 )
 from trunkline.monitor.journal import RAW_JOURNAL
 from trunkline.monitor.replay import replay
-from trunkline.subjects import EFFECT, FEED, INBOX, JOURNAL, SPANS
+from trunkline.subjects import EFFECT, FEED, INBOX, JOURNAL, SPANS, TURN_FACT
 from trunkline.testing.platform import text_of
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
@@ -365,3 +365,41 @@ async def test_turns_that_were_killed_steered_or_ended_can_be_driven_again(
             assert [record.problem for record in done.records if not record.same] == [], kind
             assert (done.end_same, done.told_same, done.feed_same) == (True, True, True), kind
             assert done.text == watcher.text
+
+
+DIES_UNTOLD = '''
+"""Ends the monitor's process in the place of its telling that a turn ended, once."""
+import os
+from pathlib import Path
+import trunkline
+
+class Dying:
+    async def __call__(self, message, proceed):
+        here = Path(__file__).with_name("died")
+        if message.direction == "out" and message.subject.endswith(".finished") and not here.exists():
+            here.touch()
+            os._exit(9)
+        await proceed(message)
+
+@trunkline.hookimpl
+def trunkline_bus_middleware():
+    return [Dying()]
+'''
+
+
+async def test_a_turn_whose_monitor_dies_before_it_tells_is_told_of_by_the_next(tmp_path: Path) -> None:
+    """Whoever keeps memories or statistics hears of every turn that ended, also when its owner died in between."""
+    kinds = ("gateway", "monitor", "tools", "memory")
+    config = {"runtime.provider_adapter": "offline"}
+    async with process_platform(
+        tmp_path / "home", config=config, plugins={"dies": DIES_UNTOLD}, workers=kinds
+    ) as running:
+        accepted = await running.send("hello")
+        with anyio.fail_after(30):
+            while running.processes["monitor"].alive:
+                await anyio.sleep(0.02)
+            await running.start("monitor")
+            while not [told async for told in running.bus.history(TURN_FACT, fact="finished")]:
+                await anyio.sleep(0.05)
+        [told] = [told async for told in running.bus.history(TURN_FACT, fact="finished")]
+        assert told.data.turn == accepted.turn and told.data.reason == "stop"

@@ -11,13 +11,17 @@ from trunkline.messages.turn import TurnRequested
 
 @dataclass(frozen=True, slots=True)
 class TurnInfo:
-    """A turn about to run or running. ``step`` counts model calls; ``input_tokens`` are those of the last one."""
+    """A turn about to run or running. ``step`` counts model calls; ``input_tokens`` are those of the last one.
+
+    ``model`` is ``adapter/model`` that answers; "" while it is being chosen, or when there is none.
+    """
 
     request: TurnRequested
     block: BlockConfig
     memory: Memory
     step: int = 0
     input_tokens: int = 0
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,10 +77,13 @@ class Briefer:
             raise failures.exceptions[0] from failures
         return Briefing(request, _before(request, known), standing)
 
-    async def context(self, briefing: Briefing) -> tuple[Message, ...]:
+    async def context(self, briefing: Briefing, model: str) -> tuple[Message, ...]:
         """The system message: the bootstrap line, then what the context sources give, marked as data."""
         info = TurnInfo(
-            briefing.request, briefing.block, BlockMemory(self._bus, briefing.request.block, "monitor")
+            briefing.request,
+            briefing.block,
+            BlockMemory(self._bus, briefing.request.block, "monitor"),
+            model=model,
         )
         parts: list[Sequence[ContextPart]] = [()] * len(self._sources)
         async with anyio.create_task_group() as tasks:

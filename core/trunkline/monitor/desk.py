@@ -240,7 +240,9 @@ class TurnDesk:
         first: JournalEntry = Resumed()
         if run.turn.phase is Phase.NEW:
             label = choice.label if isinstance(choice, Choice) else ""
-            first = Started(request=request, model=label, context=await self._briefer.context(briefing))
+            first = Started(
+                request=request, model=label, context=await self._briefer.context(briefing, label)
+            )
         elif run.turn.phase is Phase.THINKING and (
             _continues(choice) or any(cuts(c.item) for c in run.controls)
         ):
@@ -262,7 +264,7 @@ class TurnDesk:
             await run.journal.write(run.request, run.epoch, entries)
             self._count(run.request.turn, run.epoch, entries)
             for entry in entries:
-                await self._tell(run.request, entry)
+                await self.tell(run.request, entry)
 
         async def settle(held: Held) -> None:
             if held is not run.carrier:
@@ -326,7 +328,8 @@ class TurnDesk:
                 text = text[: event.offset] + event.text
         return text
 
-    async def _tell(self, request: TurnRequested, entry: JournalEntry) -> None:
+    async def tell(self, request: TurnRequested, entry: JournalEntry) -> None:
+        """See ``Desk.tell``."""
         fact = _FACTS.get(type(entry))
         if fact is None:
             return

@@ -72,6 +72,10 @@ class Desk(Protocol):
         """Whether that worker lives and is about to end the turn that it runs there, and to begin no other."""
         ...
 
+    async def tell(self, request: TurnRequested, entry: JournalEntry) -> None:
+        """Tell those who keep statistics or memories, if the entry is a fact for them."""
+        ...
+
     async def settle(self, held: Held) -> None:
         """The item is done."""
         ...
@@ -187,7 +191,11 @@ class Lane:
         if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):
             held.item = held.item.request  # a turn of its own
             return await self._handle(held)
-        if request is None or turn.phase is Phase.DONE:
+        if request is None:
+            return await self._desk.settle(held)
+        if turn.phase is Phase.DONE:
+            if turn.finished is not None and not held.first:  # who ended it may have died before it told
+                await self._desk.tell(request, turn.finished)
             return await self._desk.settle(held)
         if turn.phase is Phase.PARKED and isinstance(held.item, TurnRequested):
             return await self._desk.settle(held)

@@ -131,9 +131,9 @@ def _claims() -> Iterator[str]:
 def _prepared() -> Iterator[str]:
     for stream in _streams():
         yield from (f"$JS.API.STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE"))
-    consumer = s.EVERY_PARTITION
-    place = f"{consumer.stream}.{consumer.name}"
-    yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")
+    for consumer in (s.EVERY_PARTITION, s.LEARNER):
+        place = f"{consumer.stream}.{consumer.name}"
+        yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")
 
 
 def _streams() -> tuple[str, ...]:

@@ -94,12 +94,13 @@ MONITOR = Role(
     name="monitor",
     calls=(
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
+        s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
     ),
     says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL),
     hears=(s.MEMORY_CHANGED,),
     reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM),
     removes=(s.INBOX_STREAM,),
-    consumes=(s.EVERY_PARTITION,),
+    consumes=(s.EVERY_PARTITION, s.LEARNER),
     measures=(s.INBOX_STREAM,),
     keeps=(s.PULSE_BUCKET,),
     looks=(s.WORKER_BUCKET,),

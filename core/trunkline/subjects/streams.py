@@ -39,6 +39,21 @@ EVERY_PARTITION = replace(inbox_consumer(0), name="*", filter="trunkline.turn.pa
 """All of their consumers at once, in the words of permissions."""
 
 
+LEARNER = ConsumerSpec(
+    stream=FACT_STREAM,
+    name="learner",
+    filter="trunkline.evt.turn.*.finished",
+    description="Turns that ended, for the one who learns from them in the background",
+    deliver="new",
+    ack_wait=15.0,
+    max_ack_pending=1,
+    batch=1,
+    pinned_group="learners",
+    pin_timeout=5.0,
+)
+"""One turn at a time, to one live worker: what is learned from a turn builds on what the one before it taught."""
+
+
 def inbox_transform(door: str, partitions: int) -> Transform:
     """Deal what comes under ``door`` by conversation."""
     return Transform(

@@ -12,6 +12,7 @@ from trunkline.subjects.streams import (
     FEED_STREAM,
     INBOX_STREAM,
     JOURNAL_STREAM,
+    LEARNER,
     PARTITIONS,
     SPAN_STREAM,
     STREAMS,
@@ -57,7 +58,7 @@ def topology(
 
     return Topology(
         streams=tuple(map(kept, STREAMS)),
-        consumers=tuple(inbox_consumer(partition) for partition in range(PARTITIONS)),
+        consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER),
         buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
         objects=tuple(replace(store, replicas=replicas) for store in (EXPORTS, claims_store(retention))),
     )
