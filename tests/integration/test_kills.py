@@ -32,6 +32,7 @@ from trunkline.messages.turn import (
     ToolFinished,
     ToolPlanned,
     TurnEnded,
+    TurnFact,
 )
 from trunkline.monitor.journal import RAW_JOURNAL
 from trunkline.monitor.replay import replay
@@ -395,11 +396,12 @@ async def test_a_turn_whose_monitor_dies_before_it_tells_is_told_of_by_the_next(
         tmp_path / "home", config=config, plugins={"dies": DIES_UNTOLD}, workers=kinds
     ) as running:
         accepted = await running.send("hello")
+        await running.processes["monitor"].gone()
+        await running.start("monitor")
+        heard: list[TurnFact] = []
         with anyio.fail_after(30):
-            while running.processes["monitor"].alive:
-                await anyio.sleep(0.02)
-            await running.start("monitor")
-            while not [told async for told in running.bus.history(TURN_FACT, fact="finished")]:
+            while not heard:
                 await anyio.sleep(0.05)
-        [told] = [told async for told in running.bus.history(TURN_FACT, fact="finished")]
-        assert told.data.turn == accepted.turn and told.data.reason == "stop"
+                heard = [told.data async for told in running.bus.history(TURN_FACT, fact="finished")]
+        [told] = heard
+        assert told.turn == accepted.turn and told.reason == "stop"
