@@ -56,12 +56,13 @@ def test_no_grant_is_a_whole_plane() -> None:
         whole, _, rest = subject.rpartition(".>")
         assert rest == "" or ">" not in subject
         if whole:
-            assert re.fullmatch(r"_INBOX_[a-z-]+|\$JS\.ACK\.INBOX\.\*|\$SRV\.[A-Z]+", whole), subject
+            acks = r"\$JS\.ACK\.(INBOX\.\*|FACTS\.learner)"
+            assert re.fullmatch(rf"_INBOX_[a-z-]+|{acks}|\$SRV\.[A-Z]+", whole), subject
         if subject.startswith("$JS.API."):
             inbox = subject.replace(".INBOX.*", ".INBOX.N").removesuffix(".*")
-            assert "*" not in inbox or subject.startswith(
-                "$JS.API.CONSUMER.CREATE.INBOX.*.trunkline.turn.part."
-            )
+            named = ("INBOX.*.trunkline.turn.part.", "FACTS.learner.trunkline.evt.turn.*.finished")
+            made = tuple(f"$JS.API.CONSUMER.CREATE.{consumer}" for consumer in named)
+            assert "*" not in inbox or subject.startswith(made)
 
 
 @pytest.mark.parametrize(
