@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from trunkline.abc.channels import Channel, Gateway, Watch
+    from trunkline.abc.completion import Completer
     from trunkline.abc.context import ContextPart, ContextSource, TurnInfo, TurnMiddleware
     from trunkline.abc.foreground import ForegroundChannel, Sitting
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         ToolsSettings,
     )
     from trunkline.errors import (
+        CompletionError,
         ConfigError,
         ErrorCode,
         ModelError,
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from trunkline.memory.log_store import LogStore
     from trunkline.memory.record import MemoryRecord
     from trunkline.messages.blocks import Block, BlockConfig, Pulse
+    from trunkline.messages.completion import Completion
     from trunkline.messages.conversation import (
         AppendConversation,
         ConversationPage,
@@ -85,12 +88,14 @@ if TYPE_CHECKING:
     from trunkline.messages.workers import WorkerKind
     from trunkline.paths import Folder, PathRefused, beneath
     from trunkline.program import program
+    from trunkline.runtime.completion_client import BlockModel
     from trunkline_bus import Bus, BusMessage, BusMiddleware, Payload, Refusal, RemoteFault, new_id
 
 __version__ = "0.1.0"
 
 _PLACES: dict[str, str] = {
     "trunkline.abc.channels": "Channel Gateway Watch",
+    "trunkline.abc.completion": "Completer",
     "trunkline.abc.context": "ContextPart ContextSource TurnInfo TurnMiddleware",
     "trunkline.abc.foreground": "ForegroundChannel Sitting",
     "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
@@ -105,13 +110,14 @@ _PLACES: dict[str, str] = {
     "trunkline.config.secret": "Secret",
     "trunkline.config.settings": "ChannelsSettings GatewaySettings MemorySettings MonitorSettings RuntimeSettings "
     "ToolsSettings",
-    "trunkline.errors": "ConfigError ErrorCode ModelError ModelFault PluginError StorageError ToolError "
-    "TrunklineError Unavailable",
+    "trunkline.errors": "CompletionError ConfigError ErrorCode ModelError ModelFault PluginError StorageError "
+    "ToolError TrunklineError Unavailable",
     "trunkline.function_tool": "BlockPath FunctionTool tool",
     "trunkline.hookspecs": "hookimpl",
     "trunkline.memory.log_store": "LogStore",
     "trunkline.memory.record": "MemoryRecord",
     "trunkline.messages.blocks": "Block BlockConfig Pulse",
+    "trunkline.messages.completion": "Completion",
     "trunkline.messages.conversation": "AppendConversation ConversationPage ConversationSlice ConversationSummary "
     "ListConversations Message ToolCall Usage",
     "trunkline.messages.gateway": "ConversationView MessageAccepted SendMessage TurnView",
@@ -122,6 +128,7 @@ _PLACES: dict[str, str] = {
     "trunkline.messages.workers": "WorkerKind",
     "trunkline.paths": "Folder PathRefused beneath",
     "trunkline.program": "program",
+    "trunkline.runtime.completion_client": "BlockModel",
     "trunkline_bus": "Bus BusMessage BusMiddleware Payload Refusal RemoteFault new_id",
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names.split()}
@@ -135,6 +142,7 @@ __all__ = [
     "Authenticator",
     "Block",
     "BlockConfig",
+    "BlockModel",
     "BlockPath",
     "Bus",
     "BusMessage",
@@ -143,6 +151,9 @@ __all__ = [
     "Change",
     "Channel",
     "ChannelsSettings",
+    "Completer",
+    "Completion",
+    "CompletionError",
     "ConfigError",
     "ConfigSection",
     "ContextPart",

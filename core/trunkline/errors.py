@@ -10,7 +10,8 @@
     └── Unavailable               a worker or the bus does not answer
     ModelError                    a model call failed, with one of the fixed codes
     ToolError                     a tool refused or failed; the text goes to the model
-    └── OutcomeUnknown            nobody can say whether it had its effect
+    ├── OutcomeUnknown            nobody can say whether it had its effect
+    └── CompletionError           a model that a tool or background work asked did not answer
 """
 
 from enum import StrEnum
@@ -111,3 +112,14 @@ class ToolError(Exception):
 
 class OutcomeUnknown(ToolError):
     """The tool may have had its effect, and cannot tell. The text tells the model to verify before doing it again."""
+
+
+class CompletionError(ToolError):
+    """A model did not answer a question that was asked outside of a turn.
+
+    ``code`` is one of ``ErrorCode``, or ``over_budget`` or ``timeout``; the text is fixed for each code.
+    """
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code

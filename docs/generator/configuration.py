@@ -70,6 +70,9 @@ MEANING = {
     "monitor.coalesce": "how long text is gathered before it is shown",
     "monitor.concurrency": "how many conversations are worked on at once",
     "monitor.drain": "how long running turns may take to end when the worker stops",
+    "models.prices": "what models cost, in US dollars per million tokens: "
+    '`"openai/gpt-4.1" = { input = 2.0, cached = 0.5, output = 8.0 }`. `*` in a name stands for any text; the name of '
+    "an adapter alone is for its default model. A model without a price counts as free, and the log says so",
     "tools.workspaces": "holds one folder a block, in which its file tools work",
     "tools.timeout": "how long a tool may take that does not say so itself",
     "tools.drain": "how long running calls may take to end when the worker stops",

@@ -9,8 +9,9 @@ import trunkline
 
 EXPORTS = {
     "AdmissionRule", "AppendConversation", "ApprovalRequested", "ApprovalSettled", "AskModel",
-    "Authenticator", "Block", "BlockConfig", "BlockPath", "Bus", "BusMessage", "BusMiddleware", "Call",
-    "Change", "Channel", "ChannelsSettings", "ConfigError", "ConfigSection", "ContextPart", "ContextSource",
+    "Authenticator", "Block", "BlockConfig", "BlockModel", "BlockPath", "Bus", "BusMessage", "BusMiddleware", "Call",
+    "Change", "Channel", "ChannelsSettings", "Completer", "Completion", "CompletionError", "ConfigError",
+    "ConfigSection", "ContextPart", "ContextSource",
     "ConversationPage", "ConversationSlice", "ConversationSummary", "ConversationView", "Effect", "ErrorCode",
     "FeedEvent", "Finish", "Folder", "ForegroundChannel", "FunctionTool", "Gateway", "GatewaySettings",
     "HealthCheck", "HealthResult", "HttpRoute", "Identity", "Letter", "LetterChannel",

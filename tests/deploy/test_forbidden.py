@@ -33,7 +33,8 @@ COMMANDS = (
     *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("telegram", "mail", "cli", "http") for verb in GATEWAY),
     *(f"trunkline.cmd.memory.{verb}" for verb in MEMORY),
     "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
-    "trunkline.cmd.tools.call", "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
+    "trunkline.cmd.model.complete", "trunkline.cmd.tools.call", "trunkline.cmd.remote.laptop.list",
+    "trunkline.cmd.remote.laptop.call",
 )  # fmt: skip
 SAYINGS = (
     "trunkline.turn.inbox.conv", "trunkline.turn.moved.conv", "trunkline.turn.part.0.conv",
@@ -148,6 +149,7 @@ PUBLISH: dict[str, set[str]] = {
         *reads("KV_workers", "KV_pulse"), *inboxes("channel-telegram", "operator", "monitor"), *SIZES,
     },
     "monitor": {
+        "trunkline.cmd.model.complete",
         "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
         "trunkline.cmd.tools.call", *memory("read-many"), *BLOCK_MEMORY, "trunkline.journal.turn.conv.turn",
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
@@ -158,7 +160,7 @@ PUBLISH: dict[str, set[str]] = {
     },
     "tools": {
         *BLOCK_MEMORY, *memory("export"), "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
-        "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
+        "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
         *CLAIMS, *inboxes("monitor", "operator"),
     },
     "memory": {
@@ -187,7 +189,7 @@ SUBSCRIBE: dict[str, set[str]] = {
         *(one for one in COMMANDS if one.startswith(("trunkline.cmd.gateway.", "trunkline.cmd.conversation."))),
         "trunkline.cmd.gateway.*.send", "trunkline.feed.turn.conv.turn", "trunkline.evt.memory.files.changed", *SERVICE,
     },
-    "monitor": {"trunkline.evt.memory.files.changed", *SERVED},
+    "monitor": {"trunkline.cmd.model.complete", "trunkline.evt.memory.files.changed", *SERVED},
     "tools": {
         "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.journal.effect.call",
         "trunkline.ctl.tools.call.cancel", "trunkline.evt.memory.files.changed", *SERVED,

@@ -15,7 +15,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``model`` is the vendor's name for it ("" = the adapter's default). ``partial`` is text the model had begun to
     answer with before it was interrupted; only an adapter that ``continues`` is ever given one. ``block``,
-    ``conversation`` and ``turn`` tell middleware and traces what the call is for; an adapter never sends them.
+    ``conversation``, ``turn`` and ``purpose`` tell middleware and traces what the call is for; an adapter never sends
+    them. ``purpose`` is ``turn`` or what ``Completer.complete`` was told.
     """
 
     messages: tuple[Message, ...]
@@ -27,6 +28,7 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     block: str = ""
     conversation: str = ""
     turn: str = ""
+    purpose: str = "turn"
 
 
 class Text(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.memory import Memory
 from trunkline.messages.tools import ToolOutcome, ToolSpec
 
@@ -20,7 +21,7 @@ class ToolContext:
     """What a running tool may know and use.
 
     ``workspace`` is the block's folder for files: open what lies in it with ``trunkline.paths.beneath``, never by
-    joining strings. ``memory`` is the block's memory. ``report`` shows a line of progress.
+    joining strings. ``memory`` is the block's memory, ``model`` asks a model. ``report`` shows a line of progress.
     """
 
     block: str
@@ -32,6 +33,7 @@ class ToolContext:
     memory: Memory
     report: Callable[[str], None] = field(default=lambda note: None)
     resumed: bool = False
+    model: Completer = field(default_factory=NoModel)
 
 
 class Tool(ABC):

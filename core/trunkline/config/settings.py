@@ -88,6 +88,25 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     drain: Delay = 20.0
 
 
+class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a model costs, in US dollars per million tokens. ``cached`` is for input that the vendor had cached; without
+    it that costs as much as other input."""
+
+    input: Annotated[float, msgspec.Meta(ge=0)]
+    output: Annotated[float, msgspec.Meta(ge=0)]
+    cached: Annotated[float, msgspec.Meta(ge=0)] | None = None
+
+
+class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[models]``: what models cost, by ``adapter/model``, as in ``[models.prices."openai/gpt-4.1"]``.
+
+    A ``*`` in the name stands for any text; a name without one goes before, then the longer one. The name of an adapter
+    alone is for its default model.
+    """
+
+    prices: dict[str, Price] = {}
+
+
 class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none."""
 
@@ -155,6 +174,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     bus: BusSection = BusSection()
     gateway: GatewaySettings = GatewaySettings()
     monitor: MonitorSettings = MonitorSettings()
+    models: ModelsSettings = ModelsSettings()
     tools: ToolsSettings = ToolsSettings()
     memory: MemorySettings = MemorySettings()
     channels: ChannelsSettings = ChannelsSettings()

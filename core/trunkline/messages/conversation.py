@@ -24,7 +24,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Tokens as the provider counted them."""
+    """Tokens as the provider counted them. Cached ones are a part of the input, reasoning is a part of the output."""
 
     input_tokens: int = 0
     output_tokens: int = 0

@@ -187,6 +187,7 @@ class Asker:
             names.GEN_AI_REQUEST_MODEL: request.model,
             names.GEN_AI_CONVERSATION_ID: request.conversation,
             names.STEP: step,
+            names.PURPOSE: request.purpose,
         }
 
     def _failed(self, error: ModelError, step: int, stream: TextStream, span: trace.Span) -> ModelCallFailed:

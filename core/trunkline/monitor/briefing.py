@@ -60,6 +60,7 @@ class Briefer:
         self._standings = Standings(bus)
         self.open = self._standings.open
         self.close = self._standings.close
+        self.standing = self._standings.of
 
     async def brief(self, request: TurnRequested, known: list[Message]) -> Briefing:
         """Collect all at once. ``known`` are the conversation's first messages; new ones are added to it.

@@ -8,16 +8,19 @@ from msgspec.structs import replace
 from trunkline.messages.workers import WorkerBeat, WorkerKind
 from trunkline.monitor.acting import Actor
 from trunkline.monitor.briefing import Briefer
+from trunkline.monitor.completing import Completions, Limits
 from trunkline.monitor.desk import TurnDesk
 from trunkline.monitor.engine import EngineServer
 from trunkline.monitor.feed import FeedDesk
 from trunkline.monitor.held import Held
 from trunkline.monitor.inbox import Inbox
 from trunkline.monitor.models import Models
+from trunkline.monitor.prices import Prices
 from trunkline.monitor.provider import default_adapter
 from trunkline.monitor.pulse import PulseBoard
 from trunkline.monitor.roster import Roster
 from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.subjects import COMPLETE
 
 
 class MonitorWorker(Worker):
@@ -34,6 +37,13 @@ class MonitorWorker(Worker):
         self._models = Models(adapters, default_adapter(context.config, adapters), middleware)
         self._briefer = Briefer(
             context.bus, [owned.item for owned in context.plugins.context_sources()], self._settings.bootstrap
+        )
+        self._completions = Completions(
+            self._models,
+            Prices(context.config.settings.models.prices),
+            self._briefer.standing,
+            context.config.settings.gateway.default_block,
+            Limits(silence=self._settings.model_silence, max_answer=self._settings.max_answer),
         )
         self._pulse = PulseBoard(context.bus, context.id)
         self._roster = Roster(context.bus, context.id)
@@ -69,6 +79,7 @@ class MonitorWorker(Worker):
         self._desk = self._make_desk(tasks)
         await self._inbox.open()
         await self._engine.open()
+        await self.context.service.add(COMPLETE, self._completions.complete, limit=self._settings.concurrency)
 
     async def serve(self) -> None:
         """Take items and run their turns."""
@@ -78,10 +89,12 @@ class MonitorWorker(Worker):
             tasks.start_soon(self._inbox.run)
 
     async def drain(self) -> None:
-        """Let another monitor have the partitions, and finish the turns that run."""
+        """Let another monitor have the partitions, and finish the turns and completions that run."""
         self._inbox.close()
         with anyio.move_on_after(self._settings.drain):
             await self._desk.drain()
+            await self._completions.drain()
+        self._completions.stop()
 
     async def _offer(self, held: Held) -> None:
         await self._desk.offer(held)

@@ -92,7 +92,9 @@ GATEWAY = Role(
 
 MONITOR = Role(
     name="monitor",
+    serves=(s.COMPLETE,),
     calls=(
+        s.COMPLETE,  # background work in its lifespans
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
         s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
     ),
@@ -109,7 +111,15 @@ MONITOR = Role(
 TOOLS = Role(
     name="tools",
     serves=(s.LIST_TOOLS, s.CALL_TOOL, s.TOOLS_ALIVE),
-    calls=(*BLOCK_MEMORY, s.MEMORY_EXPORT, s.REMOTE_LIST, s.REMOTE_CALL, s.TOOLS_ALIVE, *PLUGIN_DOORS),
+    calls=(
+        *BLOCK_MEMORY,
+        s.MEMORY_EXPORT,
+        s.COMPLETE,
+        s.REMOTE_LIST,
+        s.REMOTE_CALL,
+        s.TOOLS_ALIVE,
+        *PLUGIN_DOORS,
+    ),
     says=(s.EFFECT,),
     hears=(s.EFFECT, s.CANCEL_CALL, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),

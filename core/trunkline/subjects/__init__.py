@@ -9,6 +9,7 @@ The docs page, the NATS permissions in ``deploy/``, the stream filters and the s
 from trunkline.subjects.apart import *
 from trunkline.subjects.gateway import *
 from trunkline.subjects.memory import *
+from trunkline.subjects.models import *
 from trunkline.subjects.streams import *
 from trunkline.subjects.tools import *
 from trunkline.subjects.topology import *

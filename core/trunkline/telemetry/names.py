@@ -50,6 +50,9 @@ CHANNEL: Final = "trunkline.channel"
 FIRST_TOKEN: Final = "trunkline.first_token"
 REPEATED: Final = "trunkline.tool.repeated"
 TOOL_STATUS: Final = "trunkline.tool.status"
+PURPOSE: Final = "trunkline.model.purpose"
+COST: Final = "trunkline.model.cost"
+"""Millionths of a US dollar."""
 
 # Attributes of measures
 GEN_AI_TOKEN_TYPE: Final = "gen_ai.token.type"

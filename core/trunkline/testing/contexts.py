@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, cast
 
+from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.memory import Memory
 from trunkline.abc.tools import ToolContext
 from trunkline.errors import ToolError
@@ -18,7 +19,13 @@ class NoMemory:
         raise ToolError("This test gave the tool no memory.")
 
 
-def tool_context(workspace: Path, *, memory: Memory | None = None, block: str = "main") -> ToolContext:
+def tool_context(
+    workspace: Path,
+    *,
+    memory: Memory | None = None,
+    model: Completer | None = None,
+    block: str = "main",
+) -> ToolContext:
     """A context whose tool works in ``workspace``; ``report`` throws notes away."""
     return ToolContext(
         block=block,
@@ -28,4 +35,5 @@ def tool_context(workspace: Path, *, memory: Memory | None = None, block: str = 
         actor="owner",
         workspace=workspace,
         memory=cast(Memory, NoMemory()) if memory is None else memory,
+        model=NoModel() if model is None else model,
     )

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 from msgspec.structs import replace
 
+from trunkline.abc.completion import Completer, NoModel
 from trunkline.messages.tools import CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolReply
 from trunkline.remotes.join import hub_of
 from trunkline.subjects import CANCEL_CALL, REMOTE_CALL, REMOTE_LIST
@@ -32,6 +33,10 @@ class AwayToolsWorker(ToolsWorker):
     async def limits_of(self, block: str) -> Limits:
         """None: the hub has checked."""
         return Limits()
+
+    def model_of(self, call: CallTool) -> Completer:
+        """None: it can ask nothing of the hub."""
+        return NoModel()
 
     async def _offer(self, request: Request[ListTools]) -> ToolCatalogue:
         return (await self._shelf.catalogue()).shown(Limits(), request.data.version)

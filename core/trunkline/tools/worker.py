@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import anyio
 import anyio.to_thread
 
+from trunkline.abc.completion import Completer
 from trunkline.abc.tools import ToolContext, ToolMiddleware
 from trunkline.errors import ErrorCode, ToolError
 from trunkline.messages.tools import (
@@ -19,6 +20,7 @@ from trunkline.messages.tools import (
     ToolReply,
 )
 from trunkline.remotes.registry import Registry
+from trunkline.runtime.completion_client import BlockModel
 from trunkline.runtime.home import make_folder
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.runtime.worker import Worker, WorkerContext
@@ -164,7 +166,12 @@ class ToolsWorker(Worker):
             memory=BlockMemory(context.bus, call.block, call.actor, scope_of(call)),
             report=run.report,
             resumed=run.resumed,
+            model=self.model_of(call),
         )
+
+    def model_of(self, call: CallTool) -> Completer:
+        """What a tool asks a model with."""
+        return BlockModel(self.context.bus, call.block, conversation=call.conversation, turn=call.turn)
 
 
 def _block(name: str) -> str:

@@ -1,0 +1,188 @@
+"""Answers one question to a model, asked over the bus by tools and background work (``model.complete``).
+
+The same adapters, choice of model, middleware, limits and span as a turn's model call; no journal, no feed, no tools.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import anyio
+from opentelemetry import trace
+
+from trunkline.abc.models import AskModel, Finish, ModelEvent, ModelRequest
+from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
+from trunkline.messages.completion import OVER_BUDGET, TIMEOUT, Complete, Completion
+from trunkline.messages.turn import FeedEvent, ModelCallFailed, ModelCallFinished
+from trunkline.monitor.asking import Asker
+from trunkline.monitor.feed import TextStream
+from trunkline.monitor.models import Choice, Models
+from trunkline.monitor.prices import Prices, Rate
+from trunkline.monitor.standing import Standing
+from trunkline.telemetry import names
+from trunkline_bus import BusError, Refusal, Request
+
+log = logging.getLogger(__name__)
+
+FLUSH = 3_600.0
+"""Seconds between two pieces of text to nobody."""
+
+MOST_UNPRICED = 100
+"""How many models without a price are warned of by name; who names models must not be able to fill the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """``silence`` is how long a model may say nothing, in seconds; ``max_answer`` how much it may say, in bytes."""
+
+    silence: float
+    max_answer: int
+
+
+class Completions:
+    """The completions under way in this monitor. ``standing`` tells what stands for a block; ``block`` is the one of
+    questions that name none."""
+
+    def __init__(
+        self,
+        models: Models,
+        prices: Prices,
+        standing: Callable[[str], Awaitable[Standing]],
+        block: str,
+        limits: Limits,
+    ) -> None:
+        self._models = models
+        self._prices = prices
+        self._standing = standing
+        self._block = block
+        self._limits = limits
+        self._running: set[anyio.CancelScope] = set()
+        self._unpriced: set[str] = set()
+        self._idle = anyio.Event()
+        self._idle.set()
+
+    async def complete(self, request: Request[Complete]) -> AsyncIterator[Completion]:
+        """The one answer. When the asker goes away the bus cancels this, and with it the call at the vendor.
+
+        Raises:
+            Refusal: with a code; see ``Completer``.
+        """
+        yield await self._answered(request)
+
+    async def drain(self) -> None:
+        """Wait until none is under way."""
+        await self._idle.wait()
+
+    def stop(self) -> None:
+        """End what is under way; the askers may ask another monitor."""
+        for scope in self._running:
+            scope.cancel()
+
+    async def _answered(self, request: Request[Complete]) -> Completion:
+        wish = request.data
+        with anyio.CancelScope() as stopping:
+            self._running.add(stopping)
+            self._idle = anyio.Event() if self._idle.is_set() else self._idle
+            try:
+                with anyio.move_on_after(wish.timeout):
+                    return await self._asked(request)
+                raise Refusal(TIMEOUT, f"The model did not end its answer within {wish.timeout:g} s.")
+            finally:
+                self._running.discard(stopping)
+                if not self._running:
+                    self._idle.set()
+        raise _refused(ErrorCode.ENGINE_UNAVAILABLE)
+
+    async def _asked(self, request: Request[Complete]) -> Completion:
+        wish, block = request.data, request.envelope.block or self._block
+        choice = await self._chosen(wish, block)
+        call = _Call(self._models.ask(choice), self._prices.of(choice.label))
+        asked = ModelRequest(
+            messages=wish.messages,
+            model=choice.model,
+            max_tokens=_room(wish, call.rate),
+            temperature=wish.temperature,
+            block=block,
+            conversation=request.envelope.conversation or "",
+            turn=request.envelope.turn or "",
+            purpose=wish.purpose,
+        )
+        asker = Asker(call.ask, choice.adapter.vendor, self._limits.silence, self._limits.max_answer)
+        entry = await asker.answer(asked, 0, TextStream(_Nobody(), 0, FLUSH), set())
+        if isinstance(entry, ModelCallFailed):
+            raise _refused(entry.code)
+        return self._told(wish, choice, call, entry)
+
+    async def _chosen(self, wish: Complete, block: str) -> Choice:
+        try:
+            standing = await self._standing(block)
+            return self._models.choose(wish.model or standing.block.model or standing.preferences.model)
+        except BusError as error:
+            log.warning("a question for %s cannot be asked: %s", block, error)
+            raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
+        except ModelError as error:
+            log.warning("a question for %s has no model: %s", block, error)
+            raise _refused(error.code) from error
+
+    def _told(self, wish: Complete, choice: Choice, call: "_Call", entry: ModelCallFinished) -> Completion:
+        model = call.model or choice.model
+        rate = call.rate or self._prices.of(f"{choice.adapter.name}/{model}")
+        if rate is None:
+            self._warn(f"{choice.adapter.name}/{model}")
+        cost = rate.cost(entry.usage) if rate is not None else 0
+        trace.get_current_span().set_attributes({names.COST: cost, names.PURPOSE: wish.purpose})
+        return Completion(
+            text=entry.text,
+            adapter=choice.adapter.name,
+            model=model,
+            purpose=wish.purpose,
+            usage=entry.usage,
+            cost=cost,
+            price=rate.name if rate is not None else "",
+            finish_reason=entry.finish_reason,
+        )
+
+    def _warn(self, label: str) -> None:
+        if label not in self._unpriced and len(self._unpriced) < MOST_UNPRICED:
+            self._unpriced.add(label)
+            log.warning('%s has no price and counts as free; set one in [models.prices."%s"]', label, label)
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call, and which model the vendor says has answered it."""
+
+    proceed: AskModel
+    rate: Rate | None
+    model: str = field(default="", init=False)
+
+    async def ask(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        async with aclosing(self.proceed(request)) as events:  # type: ignore[type-var]
+            async for event in events:
+                if isinstance(event, Finish):
+                    self.model = event.model
+                yield event
+
+
+class _Nobody:
+    """Nobody watches a completion; its text comes whole."""
+
+    async def emit(self, *events: FeedEvent) -> None:
+        """Let them fall."""
+
+
+def _room(wish: Complete, rate: Rate | None) -> int | None:
+    """How long the answer may be. Raises Refusal when the question alone costs too much."""
+    if wish.max_cost is None or rate is None:
+        return wish.max_tokens
+    affordable = rate.tokens_for(wish.messages, wish.max_cost)
+    if affordable is None:
+        return wish.max_tokens
+    if affordable < 1:
+        raise Refusal(OVER_BUDGET, f"The question alone could cost more than {wish.max_cost} micro-USD.")
+    return affordable if wish.max_tokens is None else min(affordable, wish.max_tokens)
+
+
+def _refused(code: ErrorCode) -> Refusal:
+    return Refusal(code, FIXED_SENTENCES[code])

@@ -1,0 +1,230 @@
+"""One question to a model from a tool or background work: over the bus, through adapter, preference and middleware."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.config.settings import Price
+from trunkline.messages.conversation import Message, Usage
+from trunkline.messages.memory import WriteMemory
+from trunkline.monitor.prices import Prices
+from trunkline.subjects import MEMORY_WRITE, SPANS
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+PRICES = {"scripted": {"input": 2.5, "cached": 1.25, "output": 10.0}}
+
+
+class Plugin:
+    """A scripted model, a middleware that notes what passes, and a tool that asks."""
+
+    def __init__(self, model: ScriptedModel) -> None:
+        self.model = model
+        self.passed: list[trunkline.ModelRequest] = []
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[trunkline.ModelAdapter]:
+        return [self.model]
+
+    @trunkline.hookimpl
+    def trunkline_model_middleware(self) -> Iterable[trunkline.ModelMiddleware]:
+        async def noted(
+            request: trunkline.ModelRequest, proceed: trunkline.AskModel
+        ) -> AsyncIterator[trunkline.ModelEvent]:
+            self.passed.append(request)
+            async for event in proceed(request):
+                yield event
+
+        return [noted]
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> Sequence[trunkline.Tool]:
+        @trunkline.tool(effect="read")
+        async def ask(context: trunkline.ToolContext, question: str) -> str:
+            """Ask a model."""
+            return (await context.model.complete(question, purpose="repl")).text
+
+        return [ask]
+
+
+@asynccontextmanager
+async def asking(
+    script: ModelScript | Sequence[ReplyItems] | None = None, **config: Any
+) -> AsyncIterator[tuple[Platform, Plugin]]:
+    plugin = Plugin(ScriptedModel(script))
+    settings = {"runtime.provider_adapter": "scripted", "models.prices": PRICES, **config}
+    async with platform(plugins=[plugin], config=settings) as running:
+        yield running, plugin
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    with anyio.fail_after(10):
+        while not true():  # noqa: ASYNC110
+            await anyio.sleep(0.02)
+
+
+async def test_a_tool_asks_the_model_that_its_block_prefers() -> None:
+    """Its call passes the middleware with purpose, block, conversation and turn; no tools are offered."""
+    async with asking(lambda request: "blue" if request.purpose == "repl" else _turn(request)) as (
+        running,
+        plugin,
+    ):
+        wish = WriteMemory(path="preferences.toml", content='model = "scripted/wise"\n', actor="owner")
+        await running.bus.call(MEMORY_WRITE, wish)
+        answer = await running.say("go")
+        assert answer.text == "The tool says: blue"
+        (asked,) = (request for request in plugin.passed if request.purpose == "repl")
+        assert (asked.model, asked.block, asked.tools) == ("wise", "main", ())
+        assert (asked.conversation, asked.turn) == (answer.accepted.conversation, answer.accepted.turn)
+        assert [message.content for message in asked.messages] == ["What colour?"]
+        assert {request.purpose for request in plugin.passed} == {"turn", "repl"}
+
+
+def _turn(request: trunkline.ModelRequest) -> ReplyItems:
+    """Calls the tool, then says what it said."""
+    last = request.messages[-1]
+    if last.role == "tool":
+        return f"The tool says: {last.content}"
+    call = trunkline.ToolCall(id="1", name="ask", arguments={"question": "What colour?"})
+    return [trunkline.Call(call)]
+
+
+async def test_the_cost_is_the_usage_times_the_price() -> None:
+    """Whole millionths of a dollar: cached input at its own price, and the price is named."""
+    usage = Usage(input_tokens=1_000, cached_tokens=400, output_tokens=33, reasoning_tokens=3)
+    async with asking([["yes", trunkline.Finish(usage=usage, model="scripted-1")]]) as (running, _):
+        answer = await trunkline.BlockModel(running.bus, "main").complete("true?", purpose="summary")
+        assert answer.usage == usage and answer.text == "yes"
+        assert answer.cost == round(600 * 2.5 + 400 * 1.25 + 33 * 10)
+        assert (answer.price, answer.adapter, answer.model) == ("2.5/1.25/10", "scripted", "scripted-1")
+        assert answer.purpose == "summary"
+
+
+async def test_a_model_without_a_price_is_free_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody is told of a wrong cost: it is 0, has no price, and a warning names the setting. Once."""
+    async with asking(["a", "b"], **{"models.prices": {}}) as (running, _):
+        model = trunkline.BlockModel(running.bus, "main")
+        for _ in range(2):
+            answer = await model.complete("x", max_cost=1)
+            assert (answer.cost, answer.price) == (0, "")
+    told = [record.message for record in caplog.records if "has no price" in record.message]
+    assert len(told) == 1 and '[models.prices."scripted/scripted"]' in told[0]
+
+
+async def test_a_question_that_may_cost_too_much_is_not_asked() -> None:
+    """The budget is checked before the call, and bounds the answer's length when there is room for one."""
+    async with asking(["short"]) as (running, plugin):
+        model = trunkline.BlockModel(running.bus, "main")
+        with pytest.raises(trunkline.CompletionError) as refused:
+            await model.complete("word " * 1_000, max_cost=1_000)
+        assert refused.value.code == "over_budget" and plugin.model.requests == []
+        answer = await model.complete("word", max_cost=1_000)
+        (asked,) = plugin.model.requests
+        assert asked.max_tokens is not None and asked.max_tokens * 10 < 1_000 and answer.cost <= 1_000
+
+
+async def test_an_asker_that_goes_away_ends_the_call() -> None:
+    """The vendor's stream is closed, and the monitor has nothing left to do."""
+    async with asking(lambda request: [anyio.sleep_forever]) as (running, plugin):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(trunkline.BlockModel(running.bus, "main").complete, "x")
+            await _until(lambda: len(plugin.model.requests) == 1)
+            tasks.cancel_scope.cancel()
+        # a generator that is closed or cancelled where it waits
+        monitor = running.instance.workers["monitor"]
+        with anyio.fail_after(10):
+            await monitor._completions.drain()  # type: ignore[attr-defined]
+
+
+async def test_a_deadline_ends_the_call() -> None:
+    """After ``timeout`` the asker is told so, and may ask again."""
+    replies: list[ReplyItems] = [["a", anyio.sleep_forever], "b"]
+    async with asking(replies) as (running, _):
+        model = trunkline.BlockModel(running.bus, "main")
+        with pytest.raises(trunkline.CompletionError) as late:
+            await model.complete("x", timeout=0.3)
+        assert late.value.code == "timeout"
+        assert (await model.complete("x")).text == "b"
+
+
+@pytest.mark.parametrize(
+    ("program", "code"), [("status:500", "provider_error"), ("overflow", "context_overflow")]
+)
+async def test_a_fault_of_the_vendor_is_a_code_and_a_fixed_sentence(program: str, code: str) -> None:
+    """The vendor's own words stay in the log."""
+    async with asking() as (running, _):
+        with pytest.raises(trunkline.CompletionError) as failed:
+            await trunkline.BlockModel(running.bus, "main").complete(program)
+        assert failed.value.code == code and "scripted" not in str(failed.value)
+
+
+@pytest.mark.parametrize("wrong", [{"purpose": "Not A Word"}, {"max_tokens": 0}, {"timeout": -1.0}])
+async def test_a_wrong_question_is_refused_where_it_is_asked(wrong: dict[str, Any]) -> None:
+    """The mistake is told to who made it, and reaches no model."""
+    async with asking(["a"]) as (running, plugin):
+        with pytest.raises(trunkline.CompletionError) as refused:
+            await trunkline.BlockModel(running.bus, "main").complete("x", **wrong)
+        assert refused.value.code == "invalid_request" and plugin.model.requests == []
+
+
+async def test_a_completion_has_a_span_of_its_own() -> None:
+    """Span ``chat`` with the purpose, below the span that handles the question, which has the cost."""
+    usage = Usage(input_tokens=10, output_tokens=1)
+    async with asking([["a", trunkline.Finish(usage=usage, model="m")]]) as (running, _):
+        spans: list[Any] = []
+
+        async def hear(message: Any) -> None:
+            spans.extend(message.data.spans)
+
+        await running.bus.subscribe(SPANS, hear)
+        await trunkline.BlockModel(running.bus, "main").complete("x", purpose="summary")
+        await _until(lambda: any(span.name == "chat" for span in spans))
+        await _until(lambda: any("model.complete" in span.name for span in spans))
+        (chat,) = (span for span in spans if span.name == "chat")
+        assert chat.attributes["trunkline.model.purpose"] == "summary"
+        handled = next(span for span in spans if span.name.startswith("process trunkline.cmd.model"))
+        assert handled.attributes["trunkline.model.cost"] == 35 and chat.parent_id == handled.span_id
+
+
+async def test_without_a_monitor_the_asker_is_told_so() -> None:
+    """An error with a code, after a short while."""
+    async with platform(workers=("gateway", "memory", "tools")) as running:
+        with pytest.raises(trunkline.CompletionError) as failed:
+            await trunkline.BlockModel(running.bus, "main").complete("x")
+        assert failed.value.code == "engine_unavailable"
+
+
+def test_prices_by_exact_name_then_by_pattern() -> None:
+    """An exact name counts before a pattern, a longer pattern before a shorter one; no name is a prefix of another."""
+    prices = Prices(
+        {
+            "a/large": Price(input=3, output=9),
+            "a/large-*": Price(input=2, output=8),
+            "a/*": Price(input=1, output=7),
+            "b": Price(input=0.15, output=0.6),
+        }
+    )
+    rates = {name: prices.of(name) for name in ("a/large", "a/large-2", "a/largest", "b", "b/x")}
+    assert {name: rate.name if rate else None for name, rate in rates.items()} == {
+        "a/large": "3/3/9",
+        "a/large-2": "2/2/8",
+        "a/largest": "1/1/7",
+        "b": "0.15/0.15/0.6",
+        "b/x": None,
+    }
+
+
+def test_many_small_costs_are_exact() -> None:
+    """No float is added up: 0.15 dollars per million tokens, a million times one token."""
+    rate = Prices({"x": Price(input=0.15, output=0.6)}).of("x")
+    assert rate is not None
+    assert rate.cost(Usage(input_tokens=1_000_000)) == 150_000
+    assert rate.cost(Usage(input_tokens=10, output_tokens=5)) == 5  # 1.5 + 3.0, the half up
+    long = (Message(id="msg_1", role="user", content="wörd " * 100),)
+    assert rate.tokens_for(long, 0) == 0
