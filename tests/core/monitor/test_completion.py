@@ -1,6 +1,6 @@
 """One question to a model from a tool or background work: over the bus, through adapter, preference and middleware."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
