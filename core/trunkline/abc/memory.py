@@ -1,8 +1,9 @@
 """Memory: what a store must do (``MemoryStore``), what others are given of it (``Memory``), and its rules."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 import anyio
@@ -77,11 +78,13 @@ class MemoryStore(ABC):
     Paths are POSIX, relative to the root. All raise Refusal with one of the codes ``invalid_path``, ``not_found``,
     ``write_conflict``, ``write_failure``; nothing is left half-written.
 
-    The memory worker sets ``rules`` and ``on_change`` before ``open``. Every change that is asked for passes through
-    all rules in order before it is committed; ``on_change`` is called after each commit, edits made by hand included.
+    The memory worker sets ``rules``, ``on_change`` and ``installed`` (plugins and their versions) before ``open``.
+    Every change that is asked for passes through all rules in order before it is committed; ``on_change`` is called
+    after each commit, edits made by hand included.
     """
 
     rules: Sequence[MemoryRule] = ()
+    installed: Mapping[str, str] = MappingProxyType({})
     on_change: Callable[[MemoryChanged], None] = staticmethod(lambda changed: None)
 
     async def tend(self) -> None:
@@ -130,8 +133,11 @@ class MemoryStore(ABC):
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]: ...
 
     @abstractmethod
-    async def export(self, target: Path) -> int:
-        """Write the archive (tar of files and history) and return how many files it holds."""
+    async def export(self, target: Path, *, derived: bool = False) -> int:
+        """Write the archive (tar of files and history) and return how many files it holds.
+
+        With ``derived`` search indexes are taken along, as far as the store has any.
+        """
 
     @abstractmethod
     async def append_conversation(self, append: AppendConversation) -> int:

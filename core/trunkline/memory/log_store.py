@@ -159,7 +159,7 @@ class LogStore(MemoryStore):
         """The changes of a file or folder."""
         return self._book.history(path, limit)
 
-    async def export(self, target: Path) -> int:
+    async def export(self, target: Path, *, derived: bool = False) -> int:
         """Write an archive: the files as they are, and every record as a line of ``history.jsonl``."""
         return await anyio.to_thread.run_sync(lambda: self._book.export(target))
 

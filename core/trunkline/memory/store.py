@@ -21,6 +21,8 @@ from trunkline.abc.memory import NOWHERE, Change, MemoryStore
 from trunkline.errors import StorageError
 from trunkline.memory import heap
 from trunkline.memory.batch import OWNER
+from trunkline.memory.carrying.derived import copied
+from trunkline.memory.carrying.export import export
 from trunkline.memory.committer import Committer, Result
 from trunkline.memory.conversations import (
     AppendMessages,
@@ -30,7 +32,6 @@ from trunkline.memory.conversations import (
     parse,
 )
 from trunkline.memory.durable import Syncer
-from trunkline.memory.export import export
 from trunkline.memory.grouping import Grouping
 from trunkline.memory.history import history
 from trunkline.memory.index.follower import Index
@@ -114,7 +115,8 @@ class GitMemoryStore(MemoryStore):
         self._packer = Packer(places.root, self._syncer)
         self._stamps = Stamps(cache / "memory-files.msgpack")
         self._stamps.load()
-        self._index = Index(places.root, cache / "memory.db", self._conversations)
+        self._index_file = cache / "memory.db"
+        self._index = Index(places.root, self._index_file, self._conversations)
         self._held.callback(self._index.close)
         self._committer = Committer(places, self._repository, self._worktree, self._syncer, self._stamps)
         self._mend()
@@ -240,10 +242,18 @@ class GitMemoryStore(MemoryStore):
             raise Refusal("not_found", f"There was never anything at {plain!r} in memory.")
         return found
 
-    async def export(self, target: Path) -> int:
+    async def export(self, target: Path, *, derived: bool = False) -> int:
         """Write the archive."""
+
+        def write() -> int:
+            with ExitStack() as held:
+                index = held.enter_context(copied(self._index_file)) if derived else None
+                return export(self._places.root, target, plugins=self.installed, derived=index)
+
+        if derived:
+            await self._ask(lambda connection: None)
         async with self._care:
-            return await anyio.to_thread.run_sync(export, self._places.root, target)
+            return await anyio.to_thread.run_sync(write)
 
     async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
         """A conversation's messages."""

@@ -89,6 +89,7 @@ class MemoryWorker(Worker):
     def __init__(self, context: WorkerContext) -> None:
         super().__init__(context)
         self._store = self._choose_store()
+        self._store.installed = {plugin.name: plugin.version for plugin in context.plugins.report.loaded}
         self._store.rules = tuple(owned.item for owned in context.plugins.memory_rules())
         self._untold: deque[MemoryChanged] = deque()
         self._some_untold = anyio.Event()
@@ -242,7 +243,7 @@ class MemoryWorker(Worker):
         await folder.mkdir(parents=True, exist_ok=True)
         file = folder / name
         try:
-            files = await self._store.export(self.context.home.cache / name)
+            files = await self._store.export(self.context.home.cache / name, derived=request.data.derived)
             info = await self.context.bus.objects(EXPORTS).put_file(name, self.context.home.cache / name)
         except OSError as error:
             reason = (error.strerror or "storage failed").lower()

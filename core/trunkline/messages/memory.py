@@ -164,7 +164,12 @@ class MemoryChanges(Payload, frozen=True, kw_only=True, tag="memory.changes.v1")
 
 
 class ExportMemory(Payload, frozen=True, kw_only=True, tag="memory.export.v1"):
-    """Write an archive of everything, history included, to the bus's object store."""
+    """Write an archive of everything, history included, to the bus's object store.
+
+    ``derived`` takes the search index along, which nobody needs: it is made anew.
+    """
+
+    derived: bool = False
 
 
 class MemoryExport(Payload, frozen=True, kw_only=True, tag="memory.export-done.v1"):

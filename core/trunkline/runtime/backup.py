@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import msgspec
 
 import trunkline
+from trunkline.archives.reading import safe_name
 from trunkline.config import load_config
 from trunkline.errors import TrunklineError
 from trunkline.plugins.pins import FILE as PINS
@@ -219,10 +220,7 @@ def _unpack(tar: tarfile.TarFile, folder: Path, archive: Path) -> None:
     """Plain files and folders of the known parts, and nothing else: an archive may come from anywhere."""
     name = ""
     for member in tar:
-        name = member.name
-        path = PurePosixPath(member.name)
-        if path.is_absolute() or ".." in path.parts or not (member.isreg() or member.isdir()):
-            raise _broken(archive, f"it holds {member.name!r}, which no backup does")
+        name, path = member.name, safe_name(member)
         if path.parts[0] not in PARTS:
             continue
         target = folder / path

@@ -10,15 +10,19 @@ from trunkline_bus import Bus
 EXPORT_SECONDS = 3_600.0
 
 
-async def export_memory(bus: Bus, file: Path) -> MemoryExport:
+async def export_memory(
+    bus: Bus, file: Path, *, derived: bool = False, timeout: float = EXPORT_SECONDS
+) -> MemoryExport:
     """Have memory exported and write the archive to ``file``, which appears when it is whole.
+
+    ``derived`` takes the search index along. ``timeout`` is how long memory may take to write it, in seconds.
 
     Raises:
         Unavailable: it did not arrive whole.
         StorageError: the file cannot be written.
         BusError: memory refused or does not answer.
     """
-    done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=EXPORT_SECONDS)
+    done = await bus.call(MEMORY_EXPORT, ExportMemory(derived=derived), timeout=timeout)
     objects = bus.objects(EXPORTS)
     part = file.with_name(file.name + ".part")
     try:

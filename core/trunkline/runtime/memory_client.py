@@ -8,15 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, TypeVar, cast
 
-import anyio
 import msgspec
 
 from trunkline.abc.memory import NOWHERE
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, TrunklineError
 from trunkline.messages.memory import (
     DeleteMemory,
     EditMemory,
-    ExportMemory,
     ListMemory,
     MemoryChange,
     MemoryEntry,
@@ -27,11 +25,10 @@ from trunkline.messages.memory import (
     SearchMemory,
     WriteMemory,
 )
+from trunkline.runtime.exports import export_memory
 from trunkline.subjects import (
-    EXPORTS,
     MEMORY_DELETE,
     MEMORY_EDIT,
-    MEMORY_EXPORT,
     MEMORY_HISTORY,
     MEMORY_LIST,
     MEMORY_READ,
@@ -123,17 +120,12 @@ class BlockMemory:
 
     async def export(self, target: Path) -> int:
         """Write an archive of the whole memory to ``target``; returns its size in bytes."""
-        done = await self._call(MEMORY_EXPORT, ExportMemory(), timeout=EXPORT_SECONDS)
-        objects = self._bus.objects(EXPORTS)
         try:
-            data = await objects.get(done.object)
-            await objects.delete(done.object)
-        except BusError as error:
-            raise ToolError("The archive was made but could not be fetched. Try again.") from error
-        if data is None:
-            raise ToolError("The archive was made but could not be fetched. Try again.")
-        await anyio.Path(target).write_bytes(data)
-        return len(data)
+            return (await export_memory(self._bus, target, timeout=EXPORT_SECONDS)).size
+        except RemoteFault as fault:
+            raise ToolError(fault.message) from fault
+        except (BusError, TrunklineError) as error:
+            raise ToolError("Memory could not be exported, or the archive not fetched. Try again.") from error
 
     # Paths ---------------------------------------------------------------------------------------------------
 

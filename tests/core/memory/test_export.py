@@ -1,9 +1,11 @@
 """Export: one archive that is complete, readable without the program, and good for starting again."""
 
+import json
+import sqlite3
 import subprocess
 import tarfile
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, closing
 from pathlib import Path
 
 import anyio
@@ -43,6 +45,31 @@ async def test_an_archive_needs_nothing_but_tar_and_git(
     assert git("status", "--porcelain", at=memory) == ""
     assert git("show", "HEAD~1:notes/ünï.md", at=memory) == "Grüße"
     assert git("rev-parse", "HEAD", "mine", at=memory) == git("rev-parse", "HEAD", "mine")
+
+
+async def test_an_archive_says_what_it_holds_and_proves_it(
+    store: GitMemoryStore, write: Write, tmp_path: Path
+) -> None:
+    """The manifest counts what is in it; the stock ``sha256sum`` checks every file, and finds the one that changed."""
+    await write("blocks/main/a.md", "text")
+    message = Message(id="m1", role="user", content="hello")
+    await store.append_conversation(
+        AppendConversation(block="garden", conversation="c", messages=(message,), actor="gateway")
+    )
+    await store.export(tmp_path / "x.tar", derived=True)
+    unpack(tmp_path / "x.tar", tmp_path / "out")
+    manifest = json.loads((tmp_path / "out/manifest.json").read_text())
+    assert manifest["form"] == "trunkline-memory" and manifest["schema"] == 1
+    assert (manifest["files"], manifest["conversations"], manifest["commits"]) == (5, 1, 3)
+    assert manifest["blocks"] == ["garden", "main"]
+    assert sums_fit(tmp_path / "out")
+    listed = (tmp_path / "out/SHA256SUMS").read_text()
+    files = [file for file in (tmp_path / "out").rglob("*") if file.is_file() and file.name != "SHA256SUMS"]
+    assert len(listed.splitlines()) == len(files)
+    with closing(sqlite3.connect(tmp_path / "out/derived/memory.db")) as database:
+        assert database.execute("pragma quick_check").fetchone() == ("ok",)
+    (tmp_path / "out/memory/blocks/main/a.md").write_text("other")
+    assert not sums_fit(tmp_path / "out")
 
 
 async def test_an_archive_is_where_another_machine_begins(
@@ -112,6 +139,12 @@ async def test_an_archive_holds_no_lock_or_litter(store: GitMemoryStore, tmp_pat
     await store.export(tmp_path / "x.tar")
     with tarfile.open(tmp_path / "x.tar") as tar:
         assert not [name for name in tar.getnames() if "trunkline" in name or name.startswith(("/", ".."))]
+
+
+def sums_fit(folder: Path) -> bool:
+    """Whether the stock program finds all files as their sums say."""
+    check = ["sha256sum", "-c", "--strict", "--quiet", "SHA256SUMS"]
+    return subprocess.run(check, cwd=folder, check=False, capture_output=True, timeout=30).returncode == 0
 
 
 def names_in(folder: Path) -> list[str]:
