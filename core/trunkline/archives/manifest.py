@@ -28,7 +28,7 @@ class Gap(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """What is in an archive, and what made it.
 
     ``system`` is whose memory it was. ``head`` is the commit of which it is a picture; "" when it has no history.
