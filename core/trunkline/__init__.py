@@ -78,6 +78,7 @@ if TYPE_CHECKING:
         FeedEvent,
         MessageSteered,
         ReasoningDelta,
+        StatusShown,
         TextDelta,
         TextReset,
         ToolEnded,
@@ -123,8 +124,8 @@ _PLACES: dict[str, str] = {
     "trunkline.messages.gateway": "ConversationView MessageAccepted SendMessage TurnView",
     "trunkline.messages.memory": "MemoryChange MemoryEntry MemoryFile MemoryHit SearchMemory",
     "trunkline.messages.tools": "Effect ToolOutcome ToolSchema ToolSpec",
-    "trunkline.messages.turn": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered ReasoningDelta TextDelta "
-    "TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
+    "trunkline.messages.turn": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered ReasoningDelta StatusShown "
+    "TextDelta TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
     "trunkline.messages.workers": "WorkerKind",
     "trunkline.paths": "Folder PathRefused beneath",
     "trunkline.program": "program",
@@ -219,6 +220,7 @@ __all__ = [
     "SendMessage",
     "Sitting",
     "Stage",
+    "StatusShown",
     "StorageError",
     "Text",
     "TextDelta",

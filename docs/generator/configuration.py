@@ -64,6 +64,8 @@ MEANING = {
     "gateway.default_block": "the block for messages that name none; it is made on the first start",
     "monitor.engine_port": "the loopback port of the bare agent loop, `POST /engine/chat`; a free one when it is taken",
     "monitor.bootstrap": "the first line of what every model is told",
+    "monitor.window": "how many tokens a model takes in that `models.windows` does not name; context is cut to fit",
+    "monitor.context_share": "the part of the window that files of memory and what is recalled may fill",
     "monitor.model_silence": "how long a model may say nothing before the call counts as failed",
     "monitor.max_answer": "how much a model may say in one call, with reasoning and tool calls; the rest is cut off",
     "monitor.tool_silence": "how long a tools worker may be silent before its call is sent again, under the same key",
@@ -73,6 +75,7 @@ MEANING = {
     "models.prices": "what models cost, in US dollars per million tokens: "
     '`"openai/gpt-4.1" = { input = 2.0, cached = 0.5, output = 8.0 }`. `*` in a name stands for any text; the name of '
     "an adapter alone is for its default model. A model without a price counts as free, and the log says so",
+    "models.windows": 'how many tokens a model takes in: `"openai/gpt-4.1" = 1000000`',
     "tools.workspaces": "holds one folder a block, in which its file tools work",
     "tools.timeout": "how long a tool may take that does not say so itself",
     "tools.drain": "how long running calls may take to end when the worker stops",

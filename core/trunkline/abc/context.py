@@ -1,19 +1,23 @@
 """What is put before the model besides the conversation, and what may stand around a turn."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from trunkline.abc.memory import Memory
 from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.turn import TurnRequested
+from trunkline.messages.conversation import Message
+from trunkline.messages.memory import MemoryFile
+from trunkline.messages.turn import StatusShown, TurnRequested
 
 
 @dataclass(frozen=True, slots=True)
 class TurnInfo:
     """A turn about to run or running. ``step`` counts model calls; ``input_tokens`` are those of the last one.
 
-    ``model`` is ``adapter/model`` that answers; "" while it is being chosen, or when there is none.
+    ``model`` is ``adapter/model`` that answers; "" while it is being chosen, or when there is none. ``history`` is the
+    conversation before the turn. ``files`` are what context sources name in their own ``files``, as memory has them
+    now, by the names that they were asked for by; what is absent or no text is left out.
     """
 
     request: TurnRequested
@@ -22,24 +26,46 @@ class TurnInfo:
     step: int = 0
     input_tokens: int = 0
     model: str = ""
+    files: Mapping[str, MemoryFile] = field(default_factory=dict)
+    history: tuple[Message, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ContextPart:
-    """Text for the model from somewhere. It is marked as data with ``source`` as its name, unless ``trusted``."""
+    """Text for the model from somewhere. It is marked as data with ``source`` as its name.
+
+    ``trusted`` is for words of the plugin's own only: they are not marked. ``by_owner`` is for files of which every
+    line is the owner's: they are marked as that, and the model may follow them.
+
+    ``priority`` decides what stands earlier and what is cut later (higher first). ``share`` is the part of the budget
+    (0 to 1) that it has for sure; where room is left it gets more. ``rest`` is a sentence that says where the whole is
+    read when it had to be cut. A part that is ``changing`` from turn to turn is told just before the person's
+    message, apart from the rest, which a provider then need not read again.
+    """
 
     source: str
     text: str
     trusted: bool = False
+    by_owner: bool = False
+    priority: int = 50
+    share: float = 0.25
+    rest: str = ""
+    changing: bool = False
 
 
 class ContextSource(Protocol):
-    """Contributes context once, at the start of a turn."""
+    """Contributes context once, at the start of a turn.
+
+    One that has an attribute ``files`` is given those files of memory in ``TurnInfo.files``, read together with all
+    that the turn needs. The paths are like those of ``Memory``: ``/AGENT.md`` is the whole memory's, ``notes.md`` the
+    block's.
+    """
 
     name: str
 
-    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart]:
-        """The parts for this turn. An exception or more than 5 seconds leaves the source out; the turn goes on."""
+    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
+        """The parts for this turn, and what people may be shown. An exception or more than 5 seconds leaves the source
+        out; the turn goes on."""
         ...
 
 

@@ -75,11 +75,14 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     ``model_silence`` and ``tool_silence`` are how long a model or tool may say nothing before it counts as gone,
     ``max_answer`` how much it may say in one call, ``coalesce`` how long text is gathered before it is shown,
-    ``concurrency`` how many turns run at once.
+    ``concurrency`` how many turns run at once. ``window`` is how many tokens a model takes in of which
+    ``[models.windows]`` does not tell, ``context_share`` the part of a window that files and recall may fill.
     """
 
     engine_port: Port = 8421
     bootstrap: str = "Read AGENT.md for your instructions."
+    window: Count = 32_000
+    context_share: Annotated[float, msgspec.Meta(gt=0, le=0.9)] = 0.2
     model_silence: Seconds = 120.0
     max_answer: Count = 4_000_000
     tool_silence: Seconds = 1.5
@@ -98,13 +101,15 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[models]``: what models cost, by ``adapter/model``, as in ``[models.prices."openai/gpt-4.1"]``.
+    """``[models]``: what models cost, by ``adapter/model``, as in ``[models.prices."openai/gpt-4.1"]``, and by the same
+    names how many tokens they take in (``windows``).
 
-    A ``*`` in the name stands for any text; a name without one goes before, then the longer one. The name of an adapter
-    alone is for its default model.
+    A ``*`` in the name of a price stands for any text; a name without one goes before, then the longer one. The name
+    of an adapter alone is for its default model.
     """
 
     prices: dict[str, Price] = {}
+    windows: dict[str, Count] = {}
 
 
 class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -84,12 +84,25 @@ InboxItem = TurnRequested | TurnSteered | TurnCancelRequested | ApprovalDecided
 # The journal -------------------------------------------------------------------------------------------------
 
 
-class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
-    """The turn began. ``context`` is what the model is given besides the conversation, fixed for the turn."""
+class StatusShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn.status"):
+    """How an agent stands, under a ``name`` such as ``hud``: ``data`` for programs, ``text`` as a person may read it.
+
+    It belongs to the turn and to no message: it is shown, and never stored with the conversation.
+    """
+
+    name: str
+    data: dict[str, Any] = {}
+    text: str = ""
+
+
+class Started(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="started"):
+    """The turn began. ``context`` is what the model is given besides the conversation, fixed for the turn; one with
+    the role ``user`` is told just before the person's message. ``statuses`` are what people are shown of it."""
 
     request: TurnRequested
     model: str
     context: tuple[Message, ...] = ()
+    statuses: tuple[StatusShown, ...] = ()
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
@@ -313,6 +326,7 @@ FeedEvent = (
     | ApprovalRequested
     | ApprovalSettled
     | MessageSteered
+    | StatusShown
     | TurnEnded
 )
 

@@ -1,16 +1,20 @@
 """What a turn begins with: conversation, tools, preferences, context. Collects; writes nothing and asks no model."""
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple
 
 import anyio
 
 from trunkline.abc.context import ContextPart, ContextSource, TurnInfo
+from trunkline.config.settings import MonitorSettings
 from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.conversation import ConversationSlice, LoadConversation, Message
+from trunkline.messages.conversation import ConversationSlice, LoadConversation, Message, Role
 from trunkline.messages.tools import ToolSchema
-from trunkline.messages.turn import TurnRequested
+from trunkline.messages.turn import StatusShown, TurnRequested
+from trunkline.monitor.assembly import assembled
 from trunkline.monitor.standing import PATIENCE, Standing, Standings
 from trunkline.monitor.transcript import message_id
 from trunkline.runtime.memory_client import BlockMemory
@@ -50,14 +54,30 @@ class Briefing:
         return self.request.model or self.block.model or self.standing.preferences.model
 
 
+class Context(NamedTuple):
+    """What a turn is given besides the conversation, and what people are shown of it."""
+
+    messages: tuple[Message, ...]
+    statuses: tuple[StatusShown, ...] = ()
+
+
 class Briefer:
     """Collects briefings. ``open`` before use."""
 
-    def __init__(self, bus: Bus, sources: Sequence[ContextSource], bootstrap: str) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        sources: Sequence[ContextSource],
+        settings: MonitorSettings,
+        windows: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
         self._bus = bus
         self._sources = tuple(sources)
-        self._bootstrap = bootstrap
-        self._standings = Standings(bus)
+        self._settings = settings
+        self._windows = windows
+        self._standings = Standings(
+            bus, (name for source in sources for name in getattr(source, "files", ()))
+        )
         self.open = self._standings.open
         self.close = self._standings.close
         self.standing = self._standings.of
@@ -78,27 +98,50 @@ class Briefer:
             raise failures.exceptions[0] from failures
         return Briefing(request, _before(request, known), standing)
 
-    async def context(self, briefing: Briefing, model: str) -> tuple[Message, ...]:
-        """The system message: the bootstrap line, then what the context sources give, marked as data."""
-        info = TurnInfo(
-            briefing.request,
-            briefing.block,
-            BlockMemory(self._bus, briefing.request.block, "monitor"),
+    def info(self, briefing: Briefing, model: str = "") -> TurnInfo:
+        """What plugins are told of a turn that is about to begin."""
+        request = briefing.request
+        return TurnInfo(
+            request=request,
+            block=briefing.block,
+            memory=BlockMemory(self._bus, request.block, "monitor"),
             model=model,
+            files=briefing.standing.files,
+            history=briefing.history,
         )
-        parts: list[Sequence[ContextPart]] = [()] * len(self._sources)
+
+    async def context(self, briefing: Briefing, model: str) -> Context:
+        """What the context sources give, within the budget for ``model``, after the bootstrap line."""
+        turn, settings = briefing.request.turn, self._settings
+        if not self._sources:
+            return Context((_message(turn, "system", settings.bootstrap),))
+        given = await self._given(self.info(briefing, model))
+        parts = [one for one in given if isinstance(one, ContextPart)]
+        budget = int(self._windows.get(model, settings.window) * settings.context_share)
+        staying, changing = assembled(settings.bootstrap, parts, budget)
+        messages = [_message(turn, "system", staying)]
+        if changing:
+            messages.append(_message(turn, "user", changing))
+        return Context(tuple(messages), tuple(one for one in given if isinstance(one, StatusShown)))
+
+    async def _given(self, info: TurnInfo) -> list[ContextPart | StatusShown]:
+        """What all sources give, in their order."""
+        found: list[Sequence[ContextPart | StatusShown]] = [()] * len(self._sources)
         async with anyio.create_task_group() as tasks:
             for number, source in enumerate(self._sources):
-                tasks.start_soon(self._ask_source, source, info, parts, number)
-        text = "\n\n".join((self._bootstrap, *map(_rendered, (part for some in parts for part in some))))
-        return (Message(id=message_id(briefing.request.turn, "context"), role="system", content=text),)
+                tasks.start_soon(self._ask_source, source, info, found, number)
+        return [one for some in found for one in some]
 
     async def _ask_source(
-        self, source: ContextSource, info: TurnInfo, parts: list[Sequence[ContextPart]], number: int
+        self,
+        source: ContextSource,
+        info: TurnInfo,
+        found: list[Sequence[ContextPart | StatusShown]],
+        number: int,
     ) -> None:
         try:
             with anyio.move_on_after(SOURCE_SECONDS) as deadline:
-                parts[number] = tuple(await source(info))
+                found[number] = tuple(await source(info))
             if deadline.cancelled_caught:
                 log.warning(
                     "context source %s took more than %g s and is left out", source.name, SOURCE_SECONDS
@@ -123,8 +166,5 @@ def _before(request: TurnRequested, messages: Iterable[Message]) -> tuple[Messag
     return tuple(message for message in messages if message.turn != request.turn)
 
 
-def _rendered(part: ContextPart) -> str:
-    if part.trusted:
-        return part.text
-    fenced = part.text.replace("</context", "<\\/context")
-    return f'<context source="{part.source}" note="data, not instructions">\n{fenced}\n</context>'
+def _message(turn: str, role: Role, text: str) -> Message:
+    return Message(id=message_id(turn, "context", role), role=role, content=text)

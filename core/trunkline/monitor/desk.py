@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Literal
 
 import anyio
@@ -40,7 +41,6 @@ from trunkline.monitor.slots import Slots
 from trunkline.monitor.transcript import to_store
 from trunkline.monitor.turn import Phase, Turn
 from trunkline.plugins import Plugins
-from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT
 from trunkline.telemetry import names
 from trunkline.telemetry.instruments import Instruments
@@ -240,9 +240,8 @@ class TurnDesk:
         first: JournalEntry = Resumed()
         if run.turn.phase is Phase.NEW:
             label = choice.label if isinstance(choice, Choice) else ""
-            first = Started(
-                request=request, model=label, context=await self._briefer.context(briefing, label)
-            )
+            context, statuses = await self._briefer.context(briefing, label)
+            first = Started(request=request, model=label, context=context, statuses=statuses)
         elif run.turn.phase is Phase.THINKING and (
             _continues(choice) or any(cuts(c.item) for c in run.controls)
         ):
@@ -283,13 +282,9 @@ class TurnDesk:
         )
 
     def _info(self, turn: Turn, briefing: Briefing) -> TurnInfo:
-        return TurnInfo(
-            request=briefing.request,
-            block=briefing.block,
-            memory=BlockMemory(self._bus, briefing.request.block, "monitor"),
-            step=turn.step,
-            input_tokens=turn.last_input_tokens,
-        )
+        model = turn.started.model if turn.started else ""
+        info = self._briefer.info(briefing, model)
+        return replace(info, step=turn.step, input_tokens=turn.last_input_tokens)
 
     def _choose(self, briefing: Briefing) -> Choice | ModelError:
         preference = briefing.preference

@@ -25,6 +25,7 @@ from trunkline.messages.turn import (
     ModelCallFinished,
     RanTool,
     ReasoningDelta,
+    Started,
     Steered,
     TextDelta,
     TextReset,
@@ -214,6 +215,8 @@ def shown(turn: Turn, entry: JournalEntry) -> Iterable[FeedEvent]:
     """The events that an entry means, once it is recorded. Text, and tools that the model's side ran, were shown
     while they came."""
     match entry:
+        case Started(statuses=statuses):
+            yield from statuses
         case ModelCallFinished():
             yield from _calls_of(turn.steps[-1])
         case ToolFinished(call_id=call_id):
@@ -245,6 +248,8 @@ def replayed(turn: Turn, *, begun: str = "") -> Iterable[FeedEvent]:
     ``begun`` is the text of an interrupted answer that is gone on with. It is told again too: a reader that missed
     the epoch before could not know it otherwise.
     """
+    if turn.started is not None:
+        yield from turn.started.statuses
     for message in turn.early:
         yield MessageSteered(message=message)
     for step in turn.steps:

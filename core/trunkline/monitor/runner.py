@@ -36,7 +36,7 @@ from trunkline.monitor.feed import Show, TextStream, replayed, shown
 from trunkline.monitor.held import Held
 from trunkline.monitor.mailbox import Mailbox, entry_of
 from trunkline.monitor.models import Choice, Models
-from trunkline.monitor.transcript import last_answer, new_messages, to_store
+from trunkline.monitor.transcript import given, last_answer, new_messages, to_store
 from trunkline.monitor.turn import AskModel, Command, Phase, Release, RunTool, Stop, Store, Turn
 from trunkline.telemetry import names
 from trunkline_bus import RemoteFault, Scope, span_of
@@ -192,9 +192,8 @@ class Runner:
     def _request(self, choice: Choice, begun: str) -> ModelRequest:
         assert self.turn.started is not None
         request = self._briefing.request
-        context = (*self.turn.started.context, *self._briefing.history)
         return ModelRequest(
-            messages=(*context, *new_messages(self.turn)),
+            messages=given(self.turn.started.context, self._briefing.history, new_messages(self.turn)),
             tools=self._briefing.schemas,
             model=choice.model,
             max_tokens=request.max_tokens,

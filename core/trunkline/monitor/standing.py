@@ -1,8 +1,10 @@
-"""What stands for every turn of a block until somebody changes it: its tools, its choices, the owner's preferences."""
+"""What stands for every turn of a block until somebody changes it: its tools, its choices, the owner's preferences,
+and the files that context sources read."""
 
 import logging
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
@@ -10,7 +12,7 @@ import anyio
 import msgspec
 
 from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.memory import MemoryFile, ReadManyMemory
+from trunkline.messages.memory import UNREADABLE, MemoryFile, ReadManyMemory
 from trunkline.messages.tools import ListTools, ToolSchema, ToolSpec
 from trunkline.runtime.known import Known
 from trunkline.subjects import LIST_TOOLS, MEMORY_READ_MANY
@@ -51,20 +53,23 @@ class Tools:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What stands for a block."""
+    """What stands for a block. ``files`` are those that context sources name, by the names that they use."""
 
     tools: Tools
     block: BlockConfig
     preferences: Preferences
+    files: Mapping[str, MemoryFile] = field(default_factory=dict)
 
 
 class Standings:
-    """Asks the tools worker and memory, both at once. ``open`` before use."""
+    """Asks the tools worker and memory, both at once; each once, whatever number of ``files`` is read besides.
+    ``open`` before use."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, files: Iterable[str] = ()) -> None:
         self._bus = bus
+        self._files = tuple(dict.fromkeys(files))
         self._tools: dict[str, Tools] = {}
-        self._known = Known(bus, self._ask, counts=_is_choice, fresh_for=FRESH_FOR)
+        self._known = Known(bus, self._ask, counts=self._counts, fresh_for=FRESH_FOR)
         self.open = self._known.open
         self.close = self._known.close
 
@@ -84,6 +89,7 @@ class Standings:
             tools=self._tools[block],
             block=_decoded(BlockConfig, files.get(_block_file(block))),
             preferences=_decoded(Preferences, files.get(PREFERENCES)),
+            files={name: file for name in self._files if (file := _text(files.get(_place(block, name))))},
         )
 
     async def _load_tools(self, block: str) -> None:
@@ -94,9 +100,17 @@ class Standings:
             self._tools[block] = Tools(found.version, found.tools)
 
     async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
-        wish = ReadManyMemory(paths=(PREFERENCES, _block_file(block)))
+        named = (_place(block, name) for name in self._files)
+        wish = ReadManyMemory(paths=(PREFERENCES, _block_file(block), *named))
         found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)
         files.update({file.path: file for file in found.files})
+
+    def _counts(self, path: str) -> bool:
+        """Whether a change of this file changes what stands."""
+        if path == PREFERENCES or path.rpartition("/")[2] == "block.toml":
+            return True
+        inside = path.removeprefix("blocks/").partition("/")[2]
+        return f"/{path}" in self._files or (path.startswith("blocks/") and inside in self._files)
 
 
 def _block_file(block: str) -> str:
@@ -104,8 +118,13 @@ def _block_file(block: str) -> str:
     return f"blocks/{block}/block.toml"
 
 
-def _is_choice(path: str) -> bool:
-    return path == PREFERENCES or path.rpartition("/")[2] == "block.toml"
+def _place(block: str, name: str) -> str:
+    """Where a file lies that is named as ``Memory`` names files."""
+    return name[1:] if name.startswith("/") else f"blocks/{block}/{name}"
+
+
+def _text(file: MemoryFile | None) -> MemoryFile | None:
+    return None if file is None or file.content == UNREADABLE else file
 
 
 def _decoded(type: type[S], file: MemoryFile | None) -> S:

@@ -3,7 +3,7 @@
 Ids are derived from the turn, so storing a turn twice stores each message once.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import msgspec
@@ -33,6 +33,21 @@ def new_messages(turn: Turn, *, closing: bool = False) -> tuple[Message, ...]:
     id = turn.request.turn
     own = [message for step in turn.steps for message in _step_messages(id, step, closing)]
     return tuple(_of(id, message) for message in (turn.request.message, *turn.early, *own, *turn.pending))
+
+
+def given(
+    context: Sequence[Message], history: Sequence[Message], new: Sequence[Message]
+) -> tuple[Message, ...]:
+    """What the model is given. Context that changes with each turn comes just before the person's message, so that
+    all before it stays as it was."""
+    staying = [message for message in context if message.role == "system"]
+    changing = [message for message in context if message.role != "system"]
+    if not changing:
+        return (*staying, *history, *new)
+    told = [*history, *new]
+    backwards = range(len(history), -1, -1)  # a client may bring a tool's result, which stays with its call
+    at = next((number for number in backwards if told[number].role == "user"), 0)
+    return (*staying, *told[:at], *changing, *told[at:])
 
 
 def _of(turn: str, message: Message) -> Message:

@@ -36,7 +36,10 @@ class MonitorWorker(Worker):
         middleware = [owned.item for owned in context.plugins.model_middleware()]
         self._models = Models(adapters, default_adapter(context.config, adapters), middleware)
         self._briefer = Briefer(
-            context.bus, [owned.item for owned in context.plugins.context_sources()], self._settings.bootstrap
+            context.bus,
+            [owned.item for owned in context.plugins.context_sources()],
+            self._settings,
+            context.config.settings.models.windows,
         )
         self._completions = Completions(
             self._models,

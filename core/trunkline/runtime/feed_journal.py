@@ -61,8 +61,9 @@ class _Teller:
 
     def tell(self, entry: JournalEntry) -> Iterator[FeedEvent]:
         match entry:
-            case Started(request=request):
+            case Started(request=request, statuses=statuses):
                 self._client_tools = frozenset(tool.name for tool in request.client_tools)
+                yield from statuses
             case ModelCallPlanned(step=step):
                 self._step = step
             case ModelCallFinished():

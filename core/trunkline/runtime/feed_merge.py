@@ -19,6 +19,7 @@ from trunkline.messages.turn import (
     FeedItem,
     MessageSteered,
     ReasoningDelta,
+    StatusShown,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -241,5 +242,7 @@ def _once(event: FeedEvent) -> tuple[str, str]:
             return type(event).__name__, event.call_id
         case MessageSteered():
             return type(event).__name__, event.message.id
+        case StatusShown():
+            return type(event).__name__, event.name
         case _:
             return type(event).__name__, ""

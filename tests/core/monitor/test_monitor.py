@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from trunkline.messages.turn import (
     ApprovalRequested,
     MessageSteered,
     Started,
+    StatusShown,
     TextDelta,
     ToolEnded,
     ToolStarted,
@@ -351,8 +353,74 @@ async def test_context_sources_are_marked_as_data_and_a_broken_one_is_left_out()
         assert (await running.say("say:fine")).text == "fine"
         system = model.requests[0].messages[0].content
         assert system.startswith("Read AGENT.md for your instructions.")
-        assert system.count("</context>") == 1 and 'source="notes"' in system
+        assert system.count("</context") == 1 and 'source="notes"' in system
         assert f"{model.name} may ignore" in system, "a source is told which model answers"
+
+
+class Notes:
+    """A plugin whose source reads files, recalls something else each time, and shows a status."""
+
+    name = "notes"
+    files = ("/identity/USER.md", "notes.md", "absent.md")
+    seen: tuple[str, ...] = ()
+
+    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
+        self.seen = tuple(turn.files)
+        recalled = f"You said: {turn.request.message.content}"
+        return [
+            *(ContextPart(name, file.content) for name, file in turn.files.items()),
+            ContextPart("recall", recalled, changing=True),
+            StatusShown(name="gauge", data={"turns": len(turn.history)}, text=f"[{len(turn.history)}]"),
+        ]
+
+    @trunkline.hookimpl
+    def trunkline_context_sources(self) -> Sequence[Any]:
+        return [self]
+
+
+async def test_the_beginning_of_the_prompt_stays_the_same_from_turn_to_turn() -> None:
+    """Over turns of a conversation each request begins with all that the one before had, byte for byte, up to the
+    last person's message: a provider's cache holds. What changes stands before that message, and is stored nowhere."""
+    async with scripted(Notes()) as (running, model):
+        write = WriteMemory(path="blocks/main/notes.md", content="Tea at four.", actor="owner")
+        await running.bus.call(MEMORY_WRITE, write)
+        conversation = None
+        for number in range(4):
+            answer = await running.say(f"say:{number}", conversation=conversation)
+            conversation = answer.accepted.conversation
+        prompts = [[(m.role, m.content) for m in request.messages] for request in model.requests]
+        for before, after in pairwise(prompts):
+            assert after[: len(before) - 2] == before[:-2] and after[len(before) - 2] == before[-1]
+        assert "Tea at four." in prompts[0][0][1]
+        assert [prompt[-2][1].count("You said:") for prompt in prompts] == [1, 1, 1, 1]
+        assert str(prompts).count("You said:") == 4
+        stored = await running.gateway.conversation(conversation)
+        assert [m.content for m in stored.messages if m.role == "user"] == [f"say:{n}" for n in range(4)]
+
+
+async def test_sources_are_given_their_files_as_they_are_now() -> None:
+    """Files of the block and of the whole memory, without the absent ones; a change counts in the next turn."""
+    notes = Notes()
+    async with scripted(notes) as (running, model):
+        await running.say("say:a")
+        assert notes.seen == ("/identity/USER.md",)
+        for text in ("one", "two"):
+            write = WriteMemory(path="blocks/main/notes.md", content=text, actor="owner")
+            await running.bus.call(MEMORY_WRITE, write)
+            await running.say("say:b")
+            assert notes.seen == ("/identity/USER.md", "notes.md")
+            assert f"\n{text}\n" in model.requests[-1].messages[0].content
+
+
+async def test_a_status_is_shown_first_and_stored_nowhere() -> None:
+    """People are shown how the agent stands before it answers; it is no part of the conversation."""
+    async with scripted(Notes()) as (running, _):
+        answer = await running.say("say:a")
+        assert answer.events[0] == StatusShown(name="gauge", data={"turns": 0}, text="[0]")
+        late = [e async for e in running.gateway.watch(answer.accepted.conversation, answer.accepted.turn)]
+        assert [e for e in late if isinstance(e, StatusShown)] == [answer.events[0]]
+        stored = await running.gateway.conversation(answer.accepted.conversation)
+        assert all(not message.metadata for message in stored.messages)
 
 
 async def test_watching_late_or_twice_shows_the_same() -> None:
