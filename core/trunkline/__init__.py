@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from trunkline.abc.channels import Channel, Gateway, Watch
     from trunkline.abc.completion import Completer
     from trunkline.abc.context import ContextPart, ContextSource, TurnInfo, TurnMiddleware
+    from trunkline.abc.documents import Document, Reader, Section
     from trunkline.abc.foreground import ForegroundChannel, Sitting
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
     from trunkline.abc.memory import Change, Memory, MemoryRule, MemoryStore
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
         ToolError,
         TrunklineError,
         Unavailable,
+        UnreadableDocument,
     )
     from trunkline.function_tool import BlockPath, FunctionTool, tool
     from trunkline.hookspecs import hookimpl
@@ -98,6 +100,7 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.channels": "Channel Gateway Watch",
     "trunkline.abc.completion": "Completer",
     "trunkline.abc.context": "ContextPart ContextSource TurnInfo TurnMiddleware",
+    "trunkline.abc.documents": "Document Reader Section",
     "trunkline.abc.foreground": "ForegroundChannel Sitting",
     "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
     "trunkline.abc.memory": "Change Memory MemoryRule MemoryStore",
@@ -112,7 +115,7 @@ _PLACES: dict[str, str] = {
     "trunkline.config.settings": "ChannelsSettings GatewaySettings MemorySettings MonitorSettings RuntimeSettings "
     "ToolsSettings",
     "trunkline.errors": "CompletionError ConfigError ErrorCode ModelError ModelFault PluginError StorageError "
-    "ToolError TrunklineError Unavailable",
+    "ToolError TrunklineError Unavailable UnreadableDocument",
     "trunkline.function_tool": "BlockPath FunctionTool tool",
     "trunkline.hookspecs": "hookimpl",
     "trunkline.memory.log_store": "LogStore",
@@ -163,6 +166,7 @@ __all__ = [
     "ConversationSlice",
     "ConversationSummary",
     "ConversationView",
+    "Document",
     "Effect",
     "ErrorCode",
     "FeedEvent",
@@ -207,6 +211,7 @@ __all__ = [
     "PluginSettings",
     "Proceed",
     "Pulse",
+    "Reader",
     "Reasoning",
     "ReasoningDelta",
     "Refusal",
@@ -217,6 +222,7 @@ __all__ = [
     "SandboxResult",
     "SearchMemory",
     "Secret",
+    "Section",
     "SendMessage",
     "Sitting",
     "Stage",
@@ -245,6 +251,7 @@ __all__ = [
     "TurnRequested",
     "TurnView",
     "Unavailable",
+    "UnreadableDocument",
     "Usage",
     "Watch",
     "WorkerKind",

@@ -7,6 +7,7 @@
     ├── PluginError               a plugin could not be loaded or broke its contract
     ├── BlockError                a block is missing, archived, or its name is not allowed
     ├── StorageError              a folder or repository cannot be used as it must be
+    ├── UnreadableDocument        a file cannot be read as a document
     └── Unavailable               a worker or the bus does not answer
     ModelError                    a model call failed, with one of the fixed codes
     ToolError                     a tool refused or failed; the text goes to the model
@@ -46,6 +47,10 @@ class BlockError(TrunklineError):
 
 class StorageError(TrunklineError):
     """A folder, disk or repository cannot be used; nothing was half-written."""
+
+
+class UnreadableDocument(TrunklineError):
+    """A file cannot be read as a document. The sentence is the end of one that begins with its name: "it is broken"."""
 
 
 class Unavailable(TrunklineError):

@@ -99,6 +99,8 @@ MEANING = {
     "memory.group_window": "how long writes are gathered into one commit, at most",
     "memory.sync": "whether a commit is on disk before it is acknowledged; `false` risks the history in a power cut",
     "memory.store": "the plugin whose store keeps memory. Nothing: the built-in one",
+    "documents.seconds": "how long reading one document may take, in its process; it is skipped after that",
+    "documents.memory": "how much memory that process may take, in MiB",
     "channels.enabled": "the channels that are run; a channel at a terminal is run by `trunkline chat`",
     "telemetry.log_level": "how much is logged",
     "telemetry.capture_content": "whether traces hold what people, models and tools say",

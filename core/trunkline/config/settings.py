@@ -133,6 +133,13 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     store: str | None = None
 
 
+class DocumentsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[documents]``: ``seconds`` and ``memory`` (in MiB) are what reading one file may cost."""
+
+    seconds: Seconds = 120.0
+    memory: Annotated[int, msgspec.Meta(ge=128)] = 1024
+
+
 class ChannelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[channels]``: which channels ``trunkline up`` and the channels worker run."""
 
@@ -182,6 +189,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     models: ModelsSettings = ModelsSettings()
     tools: ToolsSettings = ToolsSettings()
     memory: MemorySettings = MemorySettings()
+    documents: DocumentsSettings = DocumentsSettings()
     channels: ChannelsSettings = ChannelsSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     remotes: RemotesSettings = RemotesSettings()

@@ -39,6 +39,7 @@ from trunkline.hookspecs.monitor import (
     trunkline_turn_middleware,
 )
 from trunkline.hookspecs.tools import (
+    trunkline_readers,
     trunkline_sandboxes,
     trunkline_tool_middleware,
     trunkline_tools,
@@ -63,6 +64,7 @@ __all__ = [
     "trunkline_model_middleware",
     "trunkline_models",
     "trunkline_rank",
+    "trunkline_readers",
     "trunkline_render",
     "trunkline_route",
     "trunkline_sandboxes",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trunkline.hookspecs.marks import hookspec
 
 if TYPE_CHECKING:
+    from trunkline.abc.documents import Reader
     from trunkline.abc.platform import PluginSettings
     from trunkline.abc.sandbox import Sandbox
     from trunkline.abc.tools import Tool, ToolMiddleware
@@ -74,5 +75,29 @@ def trunkline_sandboxes(settings: "PluginSettings") -> "Iterable[Sandbox]":
     @trunkline.hookimpl
     def trunkline_sandboxes():
         return [Nowhere()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_readers(settings: "PluginSettings") -> "Iterable[Reader]":
+    """Add formats of documents: what ``trunkline memory add``, watched folders and the document tools can read.
+
+    A reader runs in a process of its own, with bounds on memory and time.
+
+    ```python
+    import trunkline
+
+    class Subtitles(trunkline.Reader):
+        name = "subtitles"
+        suffixes = (".srt",)
+
+        def read(self, file, name):
+            said = [line for line in file.read().decode().splitlines() if line[:1].isalpha()]
+            return trunkline.Document(sections=(trunkline.Section(text=" ".join(said)),))
+
+    @trunkline.hookimpl
+    def trunkline_readers():
+        return [Subtitles()]
     ```
     """

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
 import anyio
+import msgspec
 
 from trunkline.abc.memory import Change, MemoryStore
 from trunkline.errors import ConfigError
@@ -176,7 +177,8 @@ class MemoryWorker(Worker):
         files: list[MemoryFile] = []
         for path in map(checked, request.data.paths):
             try:
-                files.append(await self._store.read(path))
+                file = await self._store.read(path)
+                files.append(msgspec.structs.replace(file, content=file.content[: request.data.letters]))
             except Refusal as refusal:
                 if refusal.code == "invalid_path":
                     _log.warning("a file of memory is left unread: %s", refusal.message)

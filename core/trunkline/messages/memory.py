@@ -29,9 +29,13 @@ UNREADABLE = "\ufffd"
 
 
 class ReadManyMemory(Payload, frozen=True, kw_only=True, tag="memory.read-many.v1"):
-    """Ask for several small files at once; those that are absent are left out, what is no text is ``UNREADABLE``."""
+    """Ask for several small files at once; those that are absent are left out, what is no text is ``UNREADABLE``.
+
+    ``letters`` is how much of each is wanted at most; ``hash`` is that of the whole all the same.
+    """
 
     paths: tuple[str, ...]
+    letters: int | None = None
 
 
 class MemoryFiles(Payload, frozen=True, kw_only=True, tag="memory.files.v1"):

@@ -133,7 +133,7 @@ OPERATOR = Role(
     name="operator",
     calls=(
         *GATEWAY_DOORS, *BLOCK_CHANGES, s.MEMORY_READ, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
-        s.MEMORY_WRITE_MANY, s.MEMORY_EXPORT, s.REMOTE_LIST,
+        s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_DELETE, s.MEMORY_EXPORT, s.REMOTE_LIST,
     ),
     says=(s.INBOX,),  # `trunkline dead retry` puts a message back
     hears=(s.FEED,),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from trunkline.abc.channels import Channel
+from trunkline.abc.documents import Reader
 from trunkline.abc.gateway import HttpRoute
 from trunkline.abc.memory import MemoryStore
 from trunkline.abc.models import ModelAdapter
@@ -99,6 +100,17 @@ def _named(item: object) -> Complaint:
     )
 
 
+def _reader(item: Reader) -> Complaint:
+    suffixes = getattr(item, "suffixes", ())
+    if not isinstance(suffixes, tuple) or not suffixes:
+        return "has no suffixes; give a tuple like (\".pdf\",)"
+    if not all(isinstance(one, str) and one.startswith(".") and one == one.lower() for one in suffixes):
+        return "has a suffix that is not lower-case or does not begin with a dot"
+    if inspect.iscoroutinefunction(item.read):
+        return "must have a synchronous `read`: it runs in a process of its own"
+    return _named(item)
+
+
 def _tool_middleware(item: Any) -> Complaint:
     complaint = _acts()(item)
     if complaint is None and getattr(item, "stage", None) not in STAGES:
@@ -173,6 +185,7 @@ RULES: Mapping[str, Rule] = {
     "trunkline_tools": Rule("Tool", _instance(Tool, _tool), lambda item: str(item.spec.name)),
     "trunkline_tool_middleware": Rule("tool middleware", _tool_middleware, ranked=True),
     "trunkline_sandboxes": Rule("Sandbox", _instance(Sandbox, _named), lambda item: str(item.name)),
+    "trunkline_readers": Rule("Reader", _instance(Reader, _reader), lambda item: str(item.name)),
     "trunkline_channels": Rule("Channel", _instance(Channel, _named), lambda item: str(item.name)),
     "trunkline_memory_stores": Rule("MemoryStore", _instance(MemoryStore)),
     "trunkline_memory_rules": Rule("memory rule", _memory_rule, ranked=True),

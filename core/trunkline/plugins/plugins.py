@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from trunkline.abc.channels import Channel
     from trunkline.abc.context import ContextSource, TurnInfo, TurnMiddleware
+    from trunkline.abc.documents import Reader
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute
     from trunkline.abc.memory import MemoryRule, MemoryStore
     from trunkline.abc.models import ModelAdapter, ModelMiddleware
@@ -225,6 +226,10 @@ class Plugins:
     def sandboxes(self) -> "tuple[Owned[Sandbox], ...]":
         """Places where programs run."""
         return self.collect("trunkline_sandboxes")
+
+    def readers(self) -> "tuple[Owned[Reader], ...]":
+        """Formats of documents that can be read."""
+        return self.collect("trunkline_readers")
 
     # Channels --------------------------------------------------------------------------------------------------
 

@@ -35,7 +35,7 @@ def notes(tmp_path: Path) -> Path:
     (folder / "sub").mkdir(parents=True)
     (folder / "garden.md").write_text("# Garden\nThe climbing frame is green.\n")
     (folder / "sub/ünï.txt").write_text("Grüße")
-    (folder / "picture.png").write_bytes(b"\x89PNG\0")
+    (folder / "data.bin").write_bytes(b"\x89PNG\0")
     (folder / "latin.txt").write_bytes("Käse".encode("latin-1"))
     (folder / "prod.env").write_text("KEY=1")
     (folder / "huge.txt").write_text("x" * 5_000_000)
@@ -51,7 +51,7 @@ def test_a_folder_is_brought_and_found(memory: Run, notes: Path) -> None:
     reasons = dict(
         line.removeprefix(f"Skipped {notes}/").split(": ", 1) for line in added.stderr.splitlines()
     )
-    assert reasons["picture.png"] == "it is binary, not text"
+    assert reasons["data.bin"] == "it is binary, and no reader is there for it"
     assert reasons["latin.txt"] == "it is not text in UTF-8"
     assert reasons["huge.txt"] == "it is larger than 4 MB"
     assert "secrets" in reasons["prod.env"]
@@ -88,7 +88,7 @@ def test_nothing_to_bring_is_an_error(memory: Run, notes: Path, tmp_path: Path) 
     missing = memory("add", str(tmp_path / "nope"))
     assert missing.returncode == 1
     assert "There is no file or folder" in missing.stderr
-    assert memory("add", str(notes / "picture.png")).returncode == 1
+    assert memory("add", str(notes / "data.bin")).returncode == 1
     assert memory("add", str(notes / "garden.md"), "--block", "No Such").returncode == 2
 
 

@@ -34,6 +34,7 @@ DESIGN = {
     "tools",
     "tool_middleware",
     "sandboxes",
+    "readers",
     "channels",
     "render",
     "memory_stores",
@@ -101,8 +102,8 @@ def test_the_typed_face_asks_every_hook(load):
         plugins.config_sections, plugins.message_types, plugins.bus_middleware, plugins.health_checks,
         plugins.commands, plugins.context_sources, plugins.turn_middleware, plugins.models,
         plugins.model_middleware, plugins.authenticators, plugins.admission_rules, plugins.http_routes,
-        plugins.tools, plugins.tool_middleware, plugins.sandboxes, plugins.channels, plugins.memory_stores,
-        plugins.memory_rules,
+        plugins.tools, plugins.tool_middleware, plugins.sandboxes, plugins.readers, plugins.channels,
+        plugins.memory_stores, plugins.memory_rules,
     ):  # fmt: skip
         assert isinstance(ask(), tuple)
     assert isinstance(plugins.lifespans("tools"), tuple)

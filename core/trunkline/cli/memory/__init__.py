@@ -15,7 +15,7 @@ trunkline memory export everything.tar
 """
 
 VERBS: dict[str, str] = {
-    "add": "Bring Markdown and text files into memory, under documents/.",
+    "add": "Bring files into memory, under documents/.",
     "search": "Search memory, best first.",
     "list": "List the names under a folder of memory.",
     "show": "Print a file of memory.",

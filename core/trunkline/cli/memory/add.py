@@ -10,82 +10,101 @@ from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import OWNER, with_memory
 
 if TYPE_CHECKING:
-    from trunkline.cli.bringing import Brought, Skipped
+    from trunkline.documents.bringing import Outcome
     from trunkline_bus import Bus
 
-ADD_SECONDS = 60.0
-PROGRESS_FROM = 50
 BLOCK_RULE = "lower-case letters, digits and dashes, 32 at most"
 
+EXAMPLES = """
+trunkline memory add notes.md report.pdf
+trunkline memory add ~/garden --block garden
+trunkline memory add ~/garden --block garden --prune
+"""
 
-@click.command(
-    cls=Command, examples="trunkline memory add notes.md\ntrunkline memory add ~/garden --block garden"
-)
-@click.argument("source", type=click.Path(path_type=Path), metavar="FILE|FOLDER")
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("sources", type=click.Path(path_type=Path), metavar="FILE|FOLDER...", nargs=-1, required=True)
 @click.option("--block", help="Bring it for this block alone; else for all blocks.")
+@click.option("--prune", is_flag=True, help="Take out of memory what is no longer in a FOLDER.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(source: Path, block: str | None, as_json: bool) -> int:
-    """Bring Markdown and text files into memory, under documents/.
+def command(sources: tuple[Path, ...], block: str | None, prune: bool, as_json: bool) -> int:
+    """Bring files into memory, under documents/.
 
-    What is not text is skipped and reported. Bringing a file again replaces what was brought before; history keeps it.
-    Leaves with 1 when nothing could be brought.
+    Text stays as it is. What the plugins read (PDF, DOCX, XLSX, PPTX, EPUB, HTML, ...) is written as Markdown beside
+    its name: report.pdf becomes report.pdf.md. Files that memory holds already are not read again; what cannot be read
+    is skipped and reported. What a new version replaces stays in history. Leaves with 1 when nothing could be brought.
     """
-    import re
+    from trunkline.documents.finding import folder_for
 
-    from trunkline.cli.bringing import find, folder_for
+    checked_block(block)
+    outcome = with_memory(lambda bus: _add(bus, sources, folder_for(block), prune=prune, quiet=as_json))
+    _report(outcome, as_json)
+    return 0 if outcome.added or outcome.unchanged or outcome.removed else 1
+
+
+def checked_block(block: str | None) -> None:
+    """Raises UsageError for what is no name of a block."""
+    import re
 
     if block is not None and not re.fullmatch("[a-z0-9][a-z0-9-]{0,31}", block):
         raise click.UsageError(f"{block!r} is no name of a block: {BLOCK_RULE}.")
-    found = list(find(source.expanduser(), folder_for(block)))
-    brought, skipped = with_memory(lambda bus: _add(bus, found, quiet=as_json))
-    _report(brought, skipped, as_json)
-    return 0 if brought else 1
 
 
-async def _add(
-    bus: "Bus", found: list[tuple[Path, str]], *, quiet: bool
-) -> "tuple[list[Brought], list[Skipped]]":
-    from trunkline.cli.bringing import batches
+async def _add(bus: "Bus", sources: tuple[Path, ...], folder: str, *, prune: bool, quiet: bool) -> "Outcome":
+    from trunkline.config import load_config
+    from trunkline.documents.apart import reading
+    from trunkline.documents.bringing import Bringer
+    from trunkline.documents.finding import base_of, find
+    from trunkline.documents.readers import Readers
+    from trunkline.plugins import Plugins
 
-    brought: list[Brought] = []
-    skipped: list[Skipped] = []
-    hidden = quiet or len(found) < PROGRESS_FROM or not sys.stderr.isatty()
+    config = load_config()
+    readers = Readers(owned.item for owned in Plugins.load(config).readers())
+    folders = [source.expanduser() for source in sources]
+    found = [one for source in folders for one in find(source, folder, readers)]
+    hidden = quiet or not sys.stderr.isatty()
     with click.progressbar(length=len(found), label="Bringing files", file=sys.stderr, hidden=hidden) as bar:
-        for batch in batches(found, skipped):
-            brought += await _write(bus, batch, skipped)
-            bar.update(len(brought) + len(skipped) - bar.pos)
-    return brought, skipped
+        async with reading(config.settings.documents) as desk:
+            bringer = Bringer(
+                bus, readers, desk, actor=OWNER, note=lambda outcome: bar.update(outcome.done - bar.pos)
+            )
+            outcome = await bringer.bring(found)
+    for base in [base_of(source, folder) for source in folders if source.is_dir()]:
+        outcome.gone += await bringer.gone(base, found)
+    if prune:
+        await bringer.remove(outcome.gone)
+        outcome.gone, outcome.removed = [], outcome.gone
+    return outcome
 
 
-async def _write(bus: "Bus", batch: "list[Brought]", skipped: "list[Skipped]") -> "list[Brought]":
-    """Write files in one commit; when memory refuses, each on its own, so that only the bad ones are left out."""
-    from trunkline.cli.bringing import Skipped
-    from trunkline.messages.memory import WriteManyMemory
-    from trunkline.subjects import MEMORY_WRITE_MANY
-    from trunkline_bus import RemoteFault
-
-    files = {one.target: one.text for one in batch}
-    noun = "file" if len(files) == 1 else "files"
-    wish = WriteManyMemory(files=files, actor=OWNER, reason=f"Add {len(files)} {noun}")
-    try:
-        await bus.call(MEMORY_WRITE_MANY, wish, timeout=ADD_SECONDS)
-        return batch
-    except RemoteFault as fault:
-        if len(batch) == 1:
-            skipped.append(Skipped(batch[0].source, fault.message))
-            return []
-    return [written for one in batch for written in await _write(bus, [one], skipped)]
-
-
-def _report(brought: "list[Brought]", skipped: "list[Skipped]", as_json: bool) -> None:
+def _report(outcome: "Outcome", as_json: bool) -> None:
     from trunkline.cli.output import json_out
 
     if as_json:
-        left = [{"file": str(one.source), "reason": one.reason} for one in skipped]
-        json_out({"added": [one.target for one in brought], "skipped": left})
+        left = [{"file": str(one.source), "reason": one.reason} for one in outcome.skipped]
+        told = {name: sorted(getattr(outcome, name)) for name in ("added", "unchanged", "gone", "removed")}
+        json_out(
+            {"added": told.pop("added"), "skipped": left} | {name: of for name, of in told.items() if of}
+        )
         return
-    for one in skipped:
+    for one in sorted(outcome.skipped, key=lambda one: one.source):
         click.echo(f"Skipped {one.source}: {one.reason}", err=True)
-    noun = "file" if len(brought) == 1 else "files"
-    where = f" under {brought[0].target.rpartition('documents')[0]}documents/" if brought else ""
-    click.echo(f"Added {len(brought)} {noun}{where}" + (f", skipped {len(skipped)}." if skipped else "."))
+    for path in outcome.gone:
+        click.echo(f"In memory alone: {path} (--prune takes it out)", err=True)
+    click.echo(summary(outcome))
+
+
+def summary(outcome: "Outcome") -> str:
+    """What happened, in a sentence."""
+    noun = "file" if len(outcome.added) == 1 else "files"
+    where = f" under {min(outcome.added).partition('documents/')[0]}documents/" if outcome.added else ""
+    also = [
+        f"{word} {len(of)}"
+        for word, of in (
+            ("left unchanged", outcome.unchanged),
+            ("skipped", outcome.skipped),
+            ("removed", outcome.removed),
+        )
+        if of
+    ]
+    return ", ".join([f"Added {len(outcome.added)} {noun}{where}", *also]) + "."

@@ -1,0 +1,152 @@
+"""Reading in a process of its own: a reader that hangs, swells or crashes costs its file and nothing else."""
+
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import BinaryIO
+
+import anyio
+import anyio.to_thread
+
+from trunkline.abc.documents import Document, Reader
+from trunkline.config.settings import DocumentsSettings
+from trunkline.documents import wire
+from trunkline.errors import UnreadableDocument
+
+GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "TESSDATA_PREFIX")
+"""The variables that the process has; secrets are not among them."""
+
+PROCESSES = 2
+"""How many files are read at the same time."""
+
+
+class ReadingProcess:
+    """One process. One thread at a time reads with it; ``kill`` may be called from any."""
+
+    def __init__(self, bounds: DocumentsSettings) -> None:
+        self._bounds = bounds
+        ours, theirs = socket.socketpair()
+        life, self._life = os.pipe()
+        command = [sys.executable, "-P", "-m", "trunkline.documents.child"]
+        numbers = (theirs.fileno(), life, bounds.memory, int(bounds.seconds) + 1)
+        try:
+            self._process = subprocess.Popen(
+                [*command, *map(str, numbers)],
+                pass_fds=(theirs.fileno(), life),
+                env={name: os.environ[name] for name in GIVEN if name in os.environ}
+                | {"OMP_THREAD_LIMIT": "1"},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                start_new_session=True,
+            )
+        finally:
+            theirs.close()
+            os.close(life)
+        self._connection = ours
+        self.usable = True
+
+    def read(self, reader: Reader, file: BinaryIO, name: str) -> Document:
+        """Have a file read. Raises UnreadableDocument; ``usable`` says whether this can read another one."""
+        deadline = time.monotonic() + self._bounds.seconds
+        try:
+            wire.send(self._connection, _job(reader, name), file.fileno())
+            answer = wire.reply(self._connection, deadline)
+        except TimeoutError:
+            self.kill()
+            raise UnreadableDocument(f"reading it took longer than {self._bounds.seconds:g} s") from None
+        except (EOFError, OSError):
+            raise UnreadableDocument(f"it ends its reader ({self._end()})") from None
+        if answer.spent:
+            self.kill()
+        if isinstance(answer, wire.Failed):
+            raise UnreadableDocument(answer.reason)
+        return answer.document
+
+    def kill(self) -> None:
+        """End the process and all that it started."""
+        self.usable = False
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._connection.close()
+        if self._life >= 0:
+            os.close(self._life)
+            self._life = -1
+
+    def _end(self) -> str:
+        """How it ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(1.0)
+        status = self._process.returncode
+        self.kill()
+        if status is None or status >= 0:
+            return "it left" if status is None else f"status {status}"
+        return signal.Signals(-status).name
+
+
+class Reading:
+    """Reads with processes that are started when they are needed. Make one with ``reading``."""
+
+    def __init__(self, bounds: DocumentsSettings) -> None:
+        self._bounds = bounds
+        self._limiter = anyio.CapacityLimiter(PROCESSES)
+        self._idle: list[ReadingProcess] = []
+
+    async def read(self, reader: Reader, file: BinaryIO, name: str) -> Document:
+        """Read an open file. Cancelling ends it. Raises UnreadableDocument."""
+        if reason := reader.unavailable():
+            raise UnreadableDocument(reason)
+        async with self._limiter:
+            process = self._idle.pop() if self._idle else await anyio.to_thread.run_sync(self._start)
+            done = False
+            try:
+                document = await anyio.to_thread.run_sync(
+                    process.read, reader, file, name, abandon_on_cancel=True
+                )
+                done = True
+                return document
+            except UnreadableDocument:
+                done = True
+                raise
+            finally:
+                if done and process.usable:
+                    self._idle.append(process)
+                elif not done:
+                    process.kill()
+
+    def close(self) -> None:
+        """End the processes."""
+        while self._idle:
+            self._idle.pop().kill()
+
+    def _start(self) -> ReadingProcess:
+        return ReadingProcess(self._bounds)
+
+
+@asynccontextmanager
+async def reading(bounds: DocumentsSettings) -> AsyncIterator[Reading]:
+    """Processes to read with; they end with the block."""
+    desk = Reading(bounds)
+    try:
+        yield desk
+    finally:
+        desk.close()
+
+
+def _job(reader: Reader, name: str) -> wire.Job:
+    module = type(reader).__module__
+    try:
+        data = pickle.dumps(reader)
+    except Exception as error:  # pickle raises what the object raises
+        raise UnreadableDocument(
+            f"the reader {reader.name} cannot travel to its process ({error})"
+        ) from error
+    return wire.Job(data, module, str(getattr(sys.modules.get(module), "__file__", "")), name)

@@ -1,0 +1,102 @@
+"""Which files of a disk are brought into memory, and where they go. Looks at a disk; asks no memory.
+
+Hidden and linked files are left out. Text in UTF-8 goes to memory as it is; what a reader reads, as Markdown.
+"""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from trunkline.documents.readers import Readers
+from trunkline.errors import StorageError, UnreadableDocument
+
+LARGEST = 4 * 1024 * 1024
+"""Bytes of text that a file in memory may have."""
+
+LARGEST_SOURCE = 512 * 1024 * 1024
+"""Bytes that a file for a reader may have."""
+
+CONVERTED = ".md"
+"""What the name of a converted file ends with in memory, after its own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file, and the path in memory that its text would have."""
+
+    source: Path
+    target: str
+
+
+def folder_for(block: str | None) -> str:
+    """Where in memory documents go: for all blocks, or for one."""
+    return "documents" if block is None else f"blocks/{block}/documents"
+
+
+def base_of(source: Path, folder: str) -> str:
+    """The folder in memory that mirrors a folder of the disk."""
+    name = source.resolve().name
+    return f"{folder}/{name}" if name else folder
+
+
+def find(source: Path, folder: str, readers: Readers) -> Iterator[Found]:
+    """The files of a file or folder with their paths in memory, sorted; hidden ones and links are left out.
+
+    Raises:
+        StorageError: nothing is there, or it may not be read.
+    """
+    if not source.exists():
+        raise StorageError(f"There is no file or folder {source}.", hint="Check the spelling.")
+    if source.is_file():
+        yield Found(source, _target(f"{folder}/{source.name}", readers))
+        return
+    base = base_of(source, folder)
+    for here, folders, names in os.walk(source):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in sorted(names):
+            file = Path(here) / name
+            if not name.startswith(".") and not file.is_symlink() and file.is_file():
+                yield Found(file, _target(f"{base}/{file.relative_to(source).as_posix()}", readers))
+
+
+def _target(path: str, readers: Readers) -> str:
+    return path if readers.of(path) is None else path + CONVERTED
+
+
+def text_of(source: Path) -> str:
+    """The text of a file that is text. Raises UnreadableDocument."""
+    data = _read(source)
+    if b"\0" in data:
+        raise UnreadableDocument("it is binary, and no reader is there for it")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UnreadableDocument("it is not text in UTF-8") from None
+
+
+def _read(source: Path) -> bytes:
+    try:
+        if source.stat().st_size > LARGEST:
+            raise UnreadableDocument(f"it is larger than {LARGEST // 1024 // 1024} MB")
+        return source.read_bytes()
+    except OSError as error:
+        raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
+
+
+def sha256_of(source: Path) -> str:
+    """The hash of a file for a reader. Raises UnreadableDocument."""
+    try:
+        if source.stat().st_size > LARGEST_SOURCE:
+            raise UnreadableDocument(f"it is larger than {LARGEST_SOURCE // 1024 // 1024} MB")
+        with source.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
+
+
+def blob_of(text: str) -> str:
+    """The hash that memory has of a file with this text: git's."""
+    data = text.encode("utf-8")
+    return hashlib.sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()

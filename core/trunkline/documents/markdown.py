@@ -1,0 +1,95 @@
+"""A document as readable Markdown, as it lies in memory: front matter, headings, and marks where pages begin.
+
+The marks are comments, so that a person's viewer does not show them; the index cites pages by them.
+"""
+
+import re
+
+import msgspec
+
+from trunkline.abc.documents import Document, Section
+
+DEEPEST_HEADING = 6
+FRONT = "---\n"
+_LINE = re.compile(r"^(\w+): (.*)$")
+_UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a text in memory comes from: the file's name and hash, and the reader that read it."""
+
+    source: str
+    sha256: str
+    reader: str
+
+
+def markdown(document: Document, origin: Origin) -> str:
+    """The text of the file in memory."""
+    facts = [("source", origin.source), ("sha256", origin.sha256), ("reader", origin.reader)]
+    if document.title:
+        facts.append(("title", document.title))
+    if document.pages is not None:
+        facts.append(("pages", str(document.pages)))
+    front = "".join(f"{name}: {_line(value)}\n" for name, value in facts)
+    return f"{FRONT}{front}{FRONT}\n{body(document)}"
+
+
+def body(document: Document) -> str:
+    """The text of a document without front matter."""
+    parts: list[str] = []
+    page, above = None, tuple[str, ...]()
+    for section in document.sections:
+        if section.page is not None and section.page != page:
+            page = section.page
+            parts.append(f"<!-- page {page} -->")
+        parts += _headings(above, section.heading)
+        above = section.heading
+        parts.append(section.text)
+    return "\n\n".join(parts) + "\n"
+
+
+def whole(document: Document) -> Document:
+    """The document with text that can be stored and shown, and without sections that say nothing."""
+    sections = (
+        Section(text=_clean(one.text).strip("\n"), heading=tuple(map(_line, one.heading)), page=one.page)
+        for one in document.sections
+    )
+    return Document(
+        sections=tuple(one for one in sections if one.text.strip()),
+        title=_line(document.title),
+        pages=document.pages,
+    )
+
+
+def origin(text: str) -> Origin | None:
+    """What the front matter says about where a text comes from; None when it has none."""
+    if not text.startswith(FRONT):
+        return None
+    front = text[len(FRONT) :].partition(f"\n{FRONT}")[0]
+    facts = {found[1]: found[2] for line in front.split("\n") if (found := _LINE.match(line))}
+    try:
+        return msgspec.convert(facts, Origin)
+    except msgspec.ValidationError:
+        return None
+
+
+def _headings(above: tuple[str, ...], now: tuple[str, ...]) -> list[str]:
+    """The headings that are new under those that stand already."""
+    same = 0
+    while same < min(len(above), len(now)) and above[same] == now[same]:
+        same += 1
+    return [
+        f"{'#' * min(level, DEEPEST_HEADING)} {_line(title)}"
+        for level, title in enumerate(now[same:], start=same + 1)
+        if _line(title)
+    ]
+
+
+def _line(text: str) -> str:
+    return " ".join(_clean(text).split())
+
+
+def _clean(text: str) -> str:
+    """No half characters, and no control characters but tabs and ends of lines."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _UNSEEN.sub("", plain.encode("utf-8", "replace").decode("utf-8"))

@@ -1,0 +1,1 @@
+"""Documents of many formats: readers, and tools to search what was read."""

@@ -1,0 +1,49 @@
+"""Formats that are a ZIP of XML: opened with a look at what they unpack to, and parsed without any entity."""
+
+import zipfile
+from typing import BinaryIO
+
+from lxml import etree
+
+from trunkline import UnreadableDocument
+
+MOST_UNPACKED = 512 * 1024 * 1024
+MOST_PARTS = 20_000
+
+
+def opened(file: BinaryIO) -> zipfile.ZipFile:
+    """The archive. Raises UnreadableDocument for what is none, is encrypted, or would unpack to too much."""
+    try:
+        archive = zipfile.ZipFile(file)
+    except zipfile.BadZipFile as error:
+        raise UnreadableDocument("it is broken: it is not the ZIP archive that it should be") from error
+    parts = archive.infolist()
+    if len(parts) > MOST_PARTS or sum(part.file_size for part in parts) > MOST_UNPACKED:
+        raise UnreadableDocument("it would unpack to far more than a document holds")
+    if any(part.flag_bits & 1 for part in parts):
+        raise UnreadableDocument("it is protected by a password")
+    return archive
+
+
+def part(archive: zipfile.ZipFile, name: str) -> etree._Element:
+    """A part, parsed. Raises UnreadableDocument when it is missing or broken."""
+    try:
+        with archive.open(name) as file:
+            data = file.read(MOST_UNPACKED)
+        return xml(data)
+    except KeyError as error:
+        raise UnreadableDocument(f"it is broken: it has no {name}") from error
+
+
+def xml(data: bytes) -> etree._Element:
+    """Parse XML: no entities, no network, no other files."""
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        return etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise UnreadableDocument(f"it is broken: {error.msg}") from error
+
+
+def attribute(element: etree._Element, name: str) -> str:
+    """An attribute by its local name, whatever its namespace; "" when it has none."""
+    return next((str(value) for key, value in element.items() if etree.QName(key).localname == name), "")

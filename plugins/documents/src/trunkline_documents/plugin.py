@@ -1,0 +1,21 @@
+"""The plugin: declares its readers and tools and nothing else."""
+
+from collections.abc import Iterable
+
+import trunkline
+
+
+@trunkline.hookimpl
+def trunkline_readers() -> Iterable[trunkline.Reader]:
+    """The formats that are read (MN-F13, MN-F21). Their libraries are imported where they run."""
+    from trunkline_documents.books import EpubReader
+    from trunkline_documents.pages import HtmlReader
+    from trunkline_documents.pdf import PdfReader
+    from trunkline_documents.pictures import PictureReader
+    from trunkline_documents.sheets import XlsxReader
+    from trunkline_documents.slides import PptxReader
+    from trunkline_documents.words import DocxReader
+
+    return [
+        PdfReader(), DocxReader(), XlsxReader(), PptxReader(), EpubReader(), HtmlReader(), PictureReader(),
+    ]  # fmt: skip

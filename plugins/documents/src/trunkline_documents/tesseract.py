@@ -1,0 +1,24 @@
+"""The text in pictures, by the program tesseract where it is installed. Nothing is downloaded."""
+
+import shutil
+import subprocess
+
+from trunkline import UnreadableDocument
+
+HINT = "Debian: apt install tesseract-ocr; macOS: brew install tesseract"
+
+
+def missing() -> str | None:
+    """Why no picture can be read; None when tesseract is there."""
+    if shutil.which("tesseract"):
+        return None
+    return f"pictures are read by tesseract, which is not installed ({HINT})"
+
+
+def read(picture: bytes) -> str:
+    """The text in a picture, in whatever format tesseract knows. Raises UnreadableDocument."""
+    done = subprocess.run(["tesseract", "stdin", "stdout"], input=picture, capture_output=True, check=False)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        raise UnreadableDocument(f"tesseract cannot read it: {said[-1] if said else done.returncode}")
+    return done.stdout.decode(errors="replace")

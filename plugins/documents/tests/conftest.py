@@ -1,0 +1,43 @@
+"""Reading as it is done for people: in a process of its own."""
+
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from tempfile import TemporaryFile
+
+import pytest
+
+import trunkline
+from trunkline.config.settings import DocumentsSettings
+from trunkline.documents.apart import reading
+from trunkline.documents.readers import Readers
+from trunkline_documents.plugin import trunkline_readers
+
+HERE = str(Path(__file__).parent)
+sys.path.insert(0, HERE)
+
+
+@pytest.fixture(autouse=True)
+def _found_in_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stands beside the tests can be imported where readers run."""
+    monkeypatch.setenv("PYTHONPATH", HERE)
+
+
+Read = Callable[[str, bytes], Awaitable[trunkline.Document]]
+
+
+@pytest.fixture
+async def read() -> AsyncIterator[Read]:
+    """Reads bytes under a name."""
+    readers = Readers(trunkline_readers())
+    async with reading(DocumentsSettings(seconds=20, memory=512)) as desk:
+
+        async def run(name: str, data: bytes) -> trunkline.Document:
+            reader = readers.of(name)
+            assert reader is not None
+            with TemporaryFile() as file:
+                file.write(data)
+                file.seek(0)
+                return await desk.read(reader, file, name)
+
+        yield run

@@ -1,0 +1,150 @@
+"""``trunkline memory add`` with documents: what a person types, and what memory holds then."""
+
+import json
+import re
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import samples
+
+from trunkline.testing.platform import clean_environ
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Run:
+    """Runs ``trunkline memory ARGUMENTS``."""
+
+    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "trunkline.cli.main", "memory", *arguments],
+            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "100"},
+            capture_output=True, text=True, timeout=110, check=False, cwd=tmp_path,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    """One sound file of every format, and one of each that is broken."""
+    folder = tmp_path / "papers"
+    (folder / "broken").mkdir(parents=True)
+    sound = {
+        "report.pdf": samples.pdf(["Sow in May.", "Water the runner beans daily."]),
+        "letter.docx": samples.docx(),
+        "harvest.xlsx": samples.xlsx(),
+        "talk.pptx": samples.pptx(),
+        "book.epub": samples.epub(),
+        "page.html": samples.HTML.encode(),
+        "rows.csv": b"plant,rows\nbeans,4\n",
+        "data.json": b'{"beans": 4}',
+        "code.py": b"def water():\n    pass\n",
+        "notes.md": b"# Notes\n",
+        "plain.txt": b"plain",
+    }
+    for name, data in sound.items():
+        (folder / name).write_bytes(data)
+        if name.endswith((".pdf", ".docx", ".xlsx", ".pptx", ".epub")):
+            (folder / "broken" / name).write_bytes(b"\1\2\3 broken")
+    return folder
+
+
+def test_every_format_is_brought(memory: Run, papers: Path) -> None:
+    """Text as it is, the others as Markdown that says where it comes from; a broken file of each kind is reported and
+    skipped."""
+    added = memory("add", str(papers))
+    assert added.stdout == "Added 11 files under documents/, skipped 5.\n"
+    reported = re.findall(r"Skipped .*/broken/(\S+): (it .+)", added.stderr)
+    assert {name for name, _ in reported} == {
+        "report.pdf", "letter.docx", "harvest.xlsx", "talk.pptx", "book.epub",
+    }  # fmt: skip
+    names = {
+        entry["path"].removeprefix("documents/papers/")
+        for entry in json.loads(memory("list", "documents/papers", "--json").stdout)
+    }
+    assert names == {
+        "report.pdf.md", "letter.docx.md", "harvest.xlsx.md", "talk.pptx.md", "book.epub.md", "page.html.md",
+        "rows.csv", "data.json", "code.py", "notes.md", "plain.txt",
+    }  # fmt: skip
+    shown = memory("show", "documents/papers/report.pdf.md").stdout
+    front, _, text = shown.removeprefix("---\n").partition("---\n")
+    assert re.fullmatch(r"source: report.pdf\nsha256: [0-9a-f]{64}\nreader: pdf\npages: 2\n", front)
+    assert text == "\n<!-- page 1 -->\n\nSow in May.\n\n<!-- page 2 -->\n\nWater the runner beans daily.\n"
+    assert memory("show", "documents/papers/rows.csv").stdout == "plant,rows\nbeans,4\n"
+
+
+def test_only_what_changed_is_read_again(memory: Run, papers: Path) -> None:
+    """A second run reads nothing; a changed file is brought, a removed one is reported and pruned when asked."""
+    memory("add", str(papers))
+    again = memory("add", str(papers))
+    assert again.stdout == "Added 0 files, left unchanged 11, skipped 5.\n"
+    (papers / "report.pdf").write_bytes(samples.pdf(["Sow in April."]))
+    (papers / "notes.md").write_text("# Other notes\n")
+    (papers / "plain.txt").unlink()
+    (papers / "book.epub").unlink()
+    said = json.loads(memory("add", str(papers), "--json").stdout)
+    assert sorted(said["added"]) == ["documents/papers/notes.md", "documents/papers/report.pdf.md"]
+    assert said["gone"] == ["documents/papers/book.epub.md", "documents/papers/plain.txt"]
+    assert memory("show", "documents/papers/plain.txt").returncode == 0
+    pruned = json.loads(memory("add", str(papers), "--prune", "--json").stdout)
+    assert pruned["removed"] == said["gone"]
+    assert memory("show", "documents/papers/plain.txt").returncode == 1
+    changes = json.loads(memory("history", "documents/papers/report.pdf.md", "--json").stdout)
+    assert len(changes) == 2
+
+
+def test_two_files_of_one_name_in_memory_are_told_of(memory: Run, tmp_path: Path) -> None:
+    """The second does not silently replace the first."""
+    folder = tmp_path / "twice"
+    folder.mkdir()
+    (folder / "a.html").write_text("<p>one</p>")
+    (folder / "a.html.md").write_text("two")
+    added = memory("add", str(folder), str(folder / "a.html"))
+    assert "another file takes its place" in added.stderr
+
+
+def test_a_thousand_files_come_in_one_command(memory: Run, tmp_path: Path) -> None:
+    """Text, web pages and PDFs together, a broken one among them; all are found then."""
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(1_000):
+        if number % 10 == 0:
+            (folder / f"{number}.pdf").write_bytes(samples.pdf([f"Paper number {number}"]))
+        elif number % 10 == 1:
+            (folder / f"{number}.html").write_text(f"<h1>Page {number}</h1><p>About bean {number}.</p>")
+        else:
+            (folder / f"{number}.md").write_text(f"note {number}")
+    (folder / "510.pdf").write_bytes(b"broken")
+    added = memory("add", str(folder))
+    assert added.stdout == "Added 999 files under documents/, skipped 1.\n"
+    found = memory("search", "Paper number 780", "--limit", "1")
+    assert found.stdout.startswith("documents/many/780.pdf.md:")
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 700 * 1024
+
+
+def test_a_dropped_in_reader_adds_a_format(memory: Run, tmp_path: Path) -> None:
+    """A file in tool_sources with a reader is a format more, read apart like the others."""
+    drop = tmp_path / "home" / "drop"
+    drop.mkdir(parents=True)
+    (drop / "subtitles.py").write_text(
+        "import os, trunkline\n"
+        "class Subtitles(trunkline.Reader):\n"
+        "    name = 'subtitles'\n"
+        "    suffixes = ('.srt',)\n"
+        "    def read(self, file, name):\n"
+        "        said = [line for line in file.read().decode().splitlines() if line[:1].isalpha()]\n"
+        "        return trunkline.Document(sections=(trunkline.Section(text=' '.join(said)),))\n"
+        "@trunkline.hookimpl\n"
+        "def trunkline_readers():\n"
+        "    return [Subtitles()]\n"
+    )
+    (tmp_path / "home" / "trunkline.toml").write_text('[runtime]\ntool_sources = ["drop"]\n')
+    (tmp_path / "film.srt").write_text("1\n00:01 --> 00:02\nWater the beans.\n")
+    assert memory("add", str(tmp_path / "film.srt")).stdout == "Added 1 file under documents/.\n"
+    assert memory("show", "documents/film.srt.md").stdout.endswith("---\n\nWater the beans.\n")

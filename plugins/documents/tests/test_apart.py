@@ -1,0 +1,153 @@
+"""Readers that misbehave: each costs its own file and nothing else."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any
+
+import anyio
+import pytest
+from misbehaving import Bad
+
+import trunkline
+from trunkline.config.settings import DocumentsSettings
+from trunkline.documents.apart import reading
+
+pytestmark = pytest.mark.anyio
+
+
+def running(command: str) -> bool:
+    """Whether any process has this command line."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return command in listed
+
+
+def written(folder: Path) -> bool:
+    """Whether a file in the folder has anything in it."""
+    return any(file.stat().st_size for file in folder.iterdir())
+
+
+async def done(deed: str, **bounds: Any) -> str:
+    """What comes of one deed, and that the next file is read all the same."""
+    async with reading(DocumentsSettings(**{"seconds": 10, "memory": 256, **bounds})) as desk:
+        for this in (deed, "fine"):
+            with TemporaryFile() as file:
+                file.write(this.encode())
+                file.seek(0)
+                try:
+                    text = (await desk.read(Bad(), file, "a.bad")).sections[0].text
+                except trunkline.UnreadableDocument as error:
+                    text = error.sentence
+            if this == deed:
+                outcome = text
+    assert text == "fine"
+    return outcome
+
+
+@pytest.mark.parametrize(
+    ("deed", "reason"),
+    [
+        ("swell", "it needs more than 256 MB of memory"),
+        ("crash", "it ends its reader (SIGABRT)"),
+        ("leave", "it ends its reader (status 7)"),
+        ("raise_error", "it is broken (ValueError: half of it is missing)"),
+        ("dive", "it is broken: it is nested too deeply"),
+        ("flood", "it holds more than 16 million characters"),
+        ("nothing", "it holds no text"),
+        ("print_much", "quiet"),
+        ("half_letters", "a?bc"),
+    ],
+)
+async def test_a_bad_reader_is_told_of_and_survived(deed: str, reason: str) -> None:
+    """Whatever happens in the process, the reason is a sentence and the next file is read."""
+    assert await done(deed) == reason
+
+
+@pytest.mark.parametrize("deed", ["hang", "spin", "child"])
+async def test_a_reader_that_does_not_end_is_ended(deed: str) -> None:
+    """Asleep, busy, or waiting for a program: killed with all it started when the time is over."""
+    assert await done(deed, seconds=1) == "reading it took longer than 1 s"
+    assert not running("sleep 3600.5")
+
+
+async def test_a_reader_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a byte, wherever it may."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    await done("write")
+    assert not written(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs network namespaces of Linux")
+async def test_a_reader_has_no_network() -> None:
+    """Where the system lets a process give up its network, it has none."""
+    told = await done("call_out")
+    if "refused" in told:
+        pytest.skip("this system lets no process give up its network")
+    assert "unreachable" in told
+
+
+async def test_a_reader_sees_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment holds what finds programs and nothing that was meant for us."""
+    monkeypatch.setenv("OPENAI_API_KEY", "hunter2")
+    assert "OPENAI_API_KEY" not in await done("secrets")
+
+
+async def test_cancelling_ends_the_process() -> None:
+    """Who no longer waits leaves nothing behind."""
+    async with reading(DocumentsSettings(seconds=60, memory=256)) as desk:
+        with TemporaryFile() as file, anyio.move_on_after(1.0) as scope:
+            file.write(b"child")
+            file.seek(0)
+            await desk.read(Bad(), file, "a.bad")
+    assert scope.cancelled_caught
+    assert not running("sleep 3600.5")
+
+
+async def test_a_reader_that_cannot_travel_is_named() -> None:
+    """An object that holds an open thing says so, in place of a puzzle."""
+    reader = Bad()
+    reader.lock = open(os.devnull)  # type: ignore[attr-defined]  # noqa: SIM115, PTH123, ASYNC230
+    async with reading(DocumentsSettings()) as desk:
+        with (
+            pytest.raises(trunkline.UnreadableDocument, match="the reader bad cannot travel"),
+            TemporaryFile() as file,
+        ):
+            await desk.read(reader, file, "a.bad")
+    reader.lock.close()  # type: ignore[attr-defined]
+
+
+def test_the_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
+    """A killed platform leaves no reader behind, not even one that hangs."""
+    program = (
+        "import sys, time; from tempfile import TemporaryFile; sys.path.insert(0, sys.argv[1])\n"
+        "from misbehaving import Bad\n"
+        "from trunkline.config.settings import DocumentsSettings\n"
+        "from trunkline.documents.apart import ReadingProcess\n"
+        "file = TemporaryFile(); file.write(b'hang'); file.seek(0)\n"
+        "process = ReadingProcess(DocumentsSettings())\n"
+        "print(process._process.pid, flush=True)\n"
+        "process.read(Bad(), file, 'a.bad')\n"
+    )
+    here = str(Path(__file__).parent)
+    env = {**os.environ, "PYTHONPATH": here}
+    with subprocess.Popen(
+        [sys.executable, "-c", program, here], stdout=subprocess.PIPE, env=env, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        time.sleep(0.5)
+        parent.kill()
+    deadline = time.monotonic() + 10
+    while _lives(pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

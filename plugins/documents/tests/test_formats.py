@@ -1,0 +1,151 @@
+"""Every format, read in a process of its own: text, headings and pages, and what is broken."""
+
+import shutil
+
+import pytest
+import samples
+
+import trunkline
+
+SOUND = {
+    "a.pdf": samples.pdf(["beans"]),
+    "a.docx": samples.docx(),
+    "a.xlsx": samples.xlsx(),
+    "a.pptx": samples.pptx(),
+    "a.epub": samples.epub(),
+    "a.html": samples.HTML.encode(),
+}
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_pdf_has_pages_and_bookmarks(read) -> None:
+    """Each page is cited by its number, under the bookmark that holds there."""
+    data = samples.pdf(
+        ["Sow in May.", "Water daily.", "Eat."], title="Beans", bookmarks={"Spring": 0, "Summer": 1}
+    )
+    found = await read("a.pdf", data)
+    assert (found.title, found.pages) == ("Beans", 3)
+    assert [(one.page, one.heading, one.text) for one in found.sections] == [
+        (1, ("Spring",), "Sow in May."),
+        (2, ("Summer",), "Water daily."),
+        (3, ("Summer",), "Eat."),
+    ]
+
+
+async def test_a_word_document_keeps_its_order(read) -> None:
+    """Headings nest, lists and tables stand where they stood."""
+    found = await read("a.docx", SOUND["a.docx"])
+    assert found.title == "The allotment"
+    assert [(one.heading, one.text) for one in found.sections] == [
+        (("Garden",), "The climbing frame is green."),
+        (("Garden", "Tools"), "- A spade"),
+        (("Garden", "Tools"), "| Plant | Rows |\n| --- | --- |\n| Beans | 4 |"),
+    ]
+
+
+async def test_a_spreadsheet_is_tables_with_their_header(read) -> None:
+    """Every portion of a sheet says what its columns mean."""
+    found = await read("a.xlsx", samples.xlsx(60))
+    first, second = found.sections
+    assert first.heading == ("Harvest", "Rows 2 to 41")
+    assert second.heading == ("Harvest", "Rows 42 to 60")
+    assert second.text.splitlines()[0] == "| Plant | Kilos | Day |"
+    assert second.text.splitlines()[2] == "| Plant 41 | 20.5 | 2026-05-01 |"
+
+
+async def test_slides_come_as_they_are_shown(read) -> None:
+    """A slide is a page under its title, with its notes; tables are read too."""
+    found = await read("a.pptx", SOUND["a.pptx"])
+    assert [(one.page, one.heading, one.text) for one in found.sections] == [
+        (1, ("Spring",), "Sow the beans.\n\nNotes: Mention the frost."),
+        (2, ("Slide 2",), "| Beans | 4 |\n| --- | --- |"),
+    ]
+
+
+async def test_a_web_page_is_its_content(read) -> None:
+    """Headings, lists, tables and code; no script, no style, no navigation."""
+    found = await read("a.html", SOUND["a.html"])
+    assert found.title == "All about beans"
+    assert [(one.heading, one.text) for one in found.sections] == [
+        (("Beans",), "Runner beans climb."),
+        (("Beans", "Water"), "- Daily\n- In the evening"),
+        (("Beans", "Water"), "| Week | Litres |\n| --- | --- |\n| 1 | 10 |"),
+        (("Beans", "Water"), "```\nif dry:\n    water()\n```"),
+    ]
+
+
+async def test_a_book_is_read_in_the_order_of_its_spine(read) -> None:
+    """Chapters under their headings, whatever their files are called."""
+    found = await read("a.epub", SOUND["a.epub"])
+    assert found.title == "The Bean Book"
+    assert [(one.heading, one.text) for one in found.sections] == [
+        (("First",), "Beans are sown in May."),
+        (("Second",), "They climb poles."),
+    ]
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is not None, reason="tesseract is installed")
+async def test_a_picture_says_what_to_install(read) -> None:
+    """Without tesseract a picture, and a PDF of pictures, are refused with the name of what is missing."""
+    for name, data in (("a.png", samples.PNG), ("a.pdf", samples.pdf([""]))):
+        with pytest.raises(trunkline.UnreadableDocument, match="apt install tesseract-ocr"):
+            await read(name, data)
+
+
+@pytest.mark.skipif(shutil.which("tesseract") is None, reason="needs tesseract (apt install tesseract-ocr)")
+async def test_the_text_of_a_picture_is_read(read) -> None:
+    """With tesseract a picture of a page says what the page says."""
+    import pypdfium2
+
+    from trunkline_documents.pdf import _picture
+
+    picture = _picture(pypdfium2.PdfDocument(samples.pdf(["Water the beans"]))[0])
+    assert picture.startswith(b"P5 ")
+    found = await read("a.png", picture)
+    assert "Water the beans" in found.sections[0].text
+
+
+@pytest.mark.parametrize("name", SOUND)
+@pytest.mark.parametrize("harm", ["empty", "half", "noise", "wrong"])
+async def test_a_broken_file_is_refused_with_a_reason(read, name: str, harm: str) -> None:
+    """Nothing, the first half, noise in the middle, or another format: a sentence, or what can still be read; and
+    the next file is read all the same."""
+    sound = SOUND[name]
+    middle = len(sound) // 2
+    broken = {
+        "empty": b"",
+        "half": sound[:middle],
+        "noise": sound[:middle] + bytes(range(256)) + sound[middle + 256 :],
+        "wrong": b"\0\1\2 this is none of them",
+    }[harm]
+    try:
+        found = await read(name, broken)
+        assert found.sections
+        assert name in ("a.html", "a.pdf") or harm == "noise"
+    except trunkline.UnreadableDocument as error:
+        assert error.sentence.startswith("it ")
+        assert "\n" not in error.sentence
+    assert (await read(name, sound)).sections
+
+
+async def test_xml_that_unfolds_without_end_is_refused(read) -> None:
+    """A billion laughs in a part of a presentation or of a book costs nothing."""
+    for name, part in (("a.pptx", "ppt/presentation.xml"), ("a.epub", "META-INF/container.xml")):
+        with pytest.raises(trunkline.UnreadableDocument):
+            await read(name, samples.packed({part: samples.laughs()}))
+
+
+async def test_an_archive_that_unpacks_without_end_is_refused(read) -> None:
+    """600 MB of zeros in a file of some kilobytes."""
+    bomb = samples.packed({"word/document.xml": bytes(600 * 1024 * 1024)})
+    assert len(bomb) < 1_000_000
+    for name in ("a.docx", "a.xlsx", "a.pptx", "a.epub"):
+        with pytest.raises(trunkline.UnreadableDocument, match="unpack"):
+            await read(name, bomb)
+
+
+async def test_a_page_nested_without_end_is_read(read) -> None:
+    """Depth costs no stack."""
+    found = await read("deep.html", b"<div>" * 2_000 + b"deep" + b"</div>" * 2_000)
+    assert "deep" in found.sections[0].text
