@@ -169,7 +169,8 @@ PUBLISH: dict[str, set[str]] = {
     },
     "channel-telegram": {*doors("telegram"), *FEED_READER, *CLAIMS, *inboxes("operator")},
     "operator": {
-        *doors("cli", changes=True), *memory("read", "search", "list", "history", "write-many", "export"),
+        *doors("cli", changes=True),
+        *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export"),
         "trunkline.cmd.remote.laptop.list", *FEED_READER,
         *reads("FACTS", "SPANS", "DEAD", "KV_workers", "KV_pulse"), "$JS.API.STREAM.MSG.DELETE.DEAD",
         "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES,
