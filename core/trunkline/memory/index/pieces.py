@@ -1,0 +1,216 @@
+"""Taking documents apart where they are joined: at pages, headings, definitions, rows. Pure text work.
+
+A piece has at most 1024 tokens (MN-F21), counted as four characters each, which holds for English and errs to the short
+side for others. Only where a text has no joints at all do pieces overlap, by a tenth.
+"""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+TOKENS = 1024
+LETTERS = TOKENS * 4
+OVERLAP = LETTERS // 10
+LINES = 80
+"""A piece is looked at line by line when it is shown, so there may not be too many."""
+
+SMALL = LETTERS // 10
+"""What is shorter than this stays together with what follows, headings or not."""
+
+CODE = frozenset(
+    {
+        *(
+            "c",
+            "cc",
+            "cpp",
+            "cs",
+            "css",
+            "go",
+            "h",
+            "hpp",
+            "java",
+            "jl",
+            "js",
+            "jsx",
+            "kt",
+            "lua",
+            "m",
+            "mjs",
+            "php",
+        ),
+        *("pl", "py", "pyi", "r", "rb", "rs", "scala", "sh", "sql", "swift", "ts", "tsx", "zig"),
+    }
+)
+"""Suffixes of source code."""
+
+_PAGE = re.compile(r"<!-- page (\d+) -->")
+_HEADING = re.compile(r"(#{1,6})\s+(.+)")
+_DEFINITION = re.compile(
+    r"(?:(?:export|default|pub(?:\([a-z]+\))?|public|private|protected|internal|static|final|abstract|async|override|"
+    r"unsafe|const|create(?: or replace)?)\s+)*"
+    r"(?:def|class|func|fn|fun|function|interface|struct|enum|impl|trait|module|namespace|type|sub|table|view|"
+    r"procedure|object)\b",
+    re.IGNORECASE,
+)
+_BELONGS = re.compile(r"(?:@|//|#|/\*|\*|--|\"\"\")")
+_SENTENCE = re.compile(r"(?<=[.!?]) ")
+
+
+class Piece(msgspec.Struct, frozen=True):
+    """Some lines; ``line`` and ``page`` count from 1, ``page`` is 0 where there are none. ``headings`` are those above
+    it, the outermost first."""
+
+    line: int
+    text: str
+    page: int = 0
+    headings: tuple[str, ...] = ()
+
+
+def pieces(path: str, text: str) -> Iterator[Piece]:
+    """The pieces of a document, in order. The path tells code and tables from prose."""
+    suffix = path.rpartition(".")[2].lower()
+    if suffix in CODE:
+        return _code(text)
+    if suffix in ("csv", "tsv"):
+        return _rows(text)
+    return _prose(text)
+
+
+class _Gathering:
+    """The lines of the piece that is being made."""
+
+    def __init__(self) -> None:
+        self.page = 0
+        self.headings: tuple[str, ...] = ()
+        self._lines: list[str] = []
+        self._letters = 0
+        self._first = 1
+        self._above: tuple[str, ...] = ()
+
+    @property
+    def letters(self) -> int:
+        """How much there is."""
+        return self._letters
+
+    def holds(self, line: str) -> bool:
+        """Whether one more line has room."""
+        return self._letters + len(line) <= LETTERS and len(self._lines) < LINES
+
+    def add(self, number: int, line: str) -> None:
+        """Take a line in."""
+        if not self._lines:
+            self._first, self._above = number, self.headings
+        self._lines.append(line)
+        self._letters += len(line) + 1
+
+    def end(self, *, overlap: bool = False) -> Iterator[Piece]:
+        """What was gathered, if it says anything. With ``overlap`` its last lines begin the next piece too."""
+        lines, first = self._lines, self._first
+        if any(line.strip() for line in lines):
+            yield Piece(first, "\n".join(lines), self.page, self._above)
+        kept: list[str] = []
+        while (
+            overlap
+            and len(lines) > 1
+            and sum(map(len, kept)) + len(lines[-1]) <= OVERLAP
+            and len(kept) < LINES // 10
+        ):
+            kept.insert(0, lines.pop())
+        self._first += len(lines)
+        self._lines, self._letters = kept, sum(len(line) + 1 for line in kept)
+        self._above = self.headings
+
+
+def _shared(lines: list[str]) -> int:
+    """How many of the last lines a tenth of a piece holds; never all."""
+    count = letters = 0
+    while count < min(len(lines) - 1, LINES // 10) and letters + len(lines[-1 - count]) <= OVERLAP:
+        letters += len(lines[-1 - count])
+        count += 1
+    return count
+
+
+def _prose(text: str) -> Iterator[Piece]:
+    now, fenced = _Gathering(), False
+    now.page = int("\f" in text)
+    for number, line in enumerate(text.split("\n"), start=1):
+        if mark := _PAGE.fullmatch(line):
+            yield from now.end()
+            now.page = int(mark[1])
+            continue
+        if line.startswith("\f"):
+            yield from now.end()
+            now.page, line = now.page + line.count("\f"), line.strip("\f")
+        fenced ^= line.startswith("```")
+        if not fenced and (heading := _HEADING.fullmatch(line)):
+            if now.letters > SMALL:
+                yield from now.end()
+            now.headings = (*now.headings[: len(heading[1]) - 1], heading[2])
+        elif not line and now.letters > LETTERS * 3 / 4:
+            yield from now.end()
+        yield from _added(now, number, line)
+    yield from now.end()
+
+
+def _added(now: _Gathering, number: int, line: str) -> Iterator[Piece]:
+    """Take a line in, and give what is full by that."""
+    if not now.holds(line) and now.letters:
+        yield from now.end(overlap=len(line) <= LETTERS)
+    if len(line) <= LETTERS:
+        now.add(number, line)
+        return
+    for part in _parts(line):
+        now.add(number, part)
+        yield from now.end()
+
+
+def _parts(line: str) -> Iterator[str]:
+    """An endless line in parts that overlap: at ends of sentences, else at spaces, else anywhere."""
+    start = 0
+    while len(line) - start > LETTERS:
+        within = line[start : start + LETTERS]
+        ends = [found.start() for found in _SENTENCE.finditer(within, LETTERS // 2)]
+        end = ends[-1] if ends else within.rfind(" ", LETTERS // 2)
+        end = end if end > 0 else LETTERS
+        yield within[:end]
+        start += end - OVERLAP
+    yield line[start:]
+
+
+def _code(text: str) -> Iterator[Piece]:
+    """A piece for each definition that begins at the margin, with the comment above it; small ones stay together."""
+    now = _Gathering()
+    lines = text.split("\n")
+    begins = {
+        _with_comment(lines, number): line for number, line in enumerate(lines) if _DEFINITION.match(line)
+    }
+    for number, line in enumerate(lines):
+        if number in begins:
+            if now.letters > SMALL:
+                yield from now.end()
+            now.headings = (begins[number].strip(),)
+        yield from _added(now, number + 1, line)
+    yield from now.end()
+
+
+def _with_comment(lines: list[str], number: int) -> int:
+    """Where a definition begins, what stands directly above it and belongs to it included."""
+    while number and _BELONGS.match(lines[number - 1]):
+        number -= 1
+    return number
+
+
+def _rows(text: str) -> Iterator[Piece]:
+    """Rows under the header, which each piece repeats, so that a row says what it means."""
+    header, _, _ = text.partition("\n")
+    now = _Gathering()
+    for number, line in enumerate(text.split("\n"), start=1):
+        if number > 1 and not now.holds(line + header):
+            yield from (_headed(piece, header) for piece in now.end())
+        yield from _added(now, number, line)
+    yield from (_headed(piece, header) for piece in now.end())
+
+
+def _headed(piece: Piece, header: str) -> Piece:
+    return piece if piece.line == 1 else msgspec.structs.replace(piece, headings=(header[:LETTERS],))
