@@ -18,6 +18,7 @@ from benchmarks.ways import Way
 from trunkline.messages.turn import Finished, ModelCallPlanned, Started, TurnRecord
 from trunkline.subjects import JOURNAL, JOURNAL_STREAM, STREAMS
 from trunkline_bus import Bus, Subject, Topic, Topology, apply
+from trunkline_bus.persistence import ask
 
 SAMPLE = 300
 
@@ -88,5 +89,5 @@ async def _written(
         waited.append(perf_counter() - began)
     count = len(records)
     cpu = (taken(os.getpid()) - here) / count, (taken(way.pids["nats-server"]) - there) / count
-    await bus.link.api(f"STREAM.DELETE.{name}")
+    await ask(bus.link, f"STREAM.DELETE.{name}")
     return median(waited), *cpu

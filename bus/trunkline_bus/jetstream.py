@@ -20,9 +20,10 @@ from trunkline_bus.jsapi import (
     record_of_direct,
     record_of_get,
 )
-from trunkline_bus.link import STATUS, ConnectionLost, Link, Unsettled
+from trunkline_bus.link import STATUS, ConnectionLost, Link
 from trunkline_bus.mailbox import Mailbox
 from trunkline_bus.messages import Ack
+from trunkline_bus.persistence import Unsettled, append_slot, ask, persist
 
 _PAGE = 256
 _PAGE_BYTES = 4 * 1024 * 1024
@@ -83,8 +84,8 @@ async def store(
         raise problem
 
     what = f"append to {subject}"
-    async with link.append_slot(timeout, what) as remaining:
-        result: Ack = await link.persist(attempt, timeout=remaining, what=what)
+    async with append_slot(link, timeout, what) as remaining:
+        result: Ack = await persist(link, attempt, timeout=remaining, what=what)
     return result
 
 
@@ -106,7 +107,7 @@ async def _own_success(link: Link, fence: Fence, data: bytes, conflict: Sequence
     Who won at ``fence.expect`` is the first message behind it. Ours holds the very same bytes, envelope id included.
     """
     body = {"seq": fence.expect + 1, "next_by_subj": fence.filter}
-    reply = await link.api(f"STREAM.MSG.GET.{fence.stream}", body)
+    reply = await ask(link, f"STREAM.MSG.GET.{fence.stream}", body)
     if "error" not in reply:
         record = record_of_get(reply["message"])
         if record.data == data:
@@ -116,7 +117,7 @@ async def _own_success(link: Link, fence: Fence, data: bytes, conflict: Sequence
 
 async def api(link: Link, operation: str, body: Any = None, *, timeout: float = 5.0) -> dict[str, Any]:
     """A JetStream API call that must succeed. Raises the ``StreamError`` kind of its error."""
-    reply = await link.api(operation, body, timeout=timeout)
+    reply = await ask(link, operation, body, timeout=timeout)
     if "error" in reply:
         raise error_of(reply["error"], operation)
     return reply
@@ -124,7 +125,7 @@ async def api(link: Link, operation: str, body: Any = None, *, timeout: float = 
 
 async def last_record(link: Link, stream: str, filter: str, *, timeout: float = 5.0) -> StoredRecord | None:
     """The last message whose subject matches, from the stream's leader."""
-    reply = await link.api(f"STREAM.MSG.GET.{stream}", {"last_by_subj": filter}, timeout=timeout)
+    reply = await ask(link, f"STREAM.MSG.GET.{stream}", {"last_by_subj": filter}, timeout=timeout)
     if "error" not in reply:
         return record_of_get(reply["message"])
     if reply["error"].get("err_code") == NO_MESSAGE:
@@ -163,8 +164,8 @@ async def _page(
             return page, True
         return page, more
 
-    result: tuple[list[StoredRecord], bool] = await link.persist(
-        attempt, timeout=timeout, what=f"read {filter} in {stream}"
+    result: tuple[list[StoredRecord], bool] = await persist(
+        link, attempt, timeout=timeout, what=f"read {filter} in {stream}"
     )
     return result
 

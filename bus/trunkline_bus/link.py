@@ -7,27 +7,23 @@ instead of queueing requests blindly, and tells requests in flight when the conn
 
 import asyncio
 import logging
-import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
-import msgspec
 import nats.errors
-from nats.aio.client import Client, Server
+from nats.aio.client import Server
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription as RawSubscription
 
+from trunkline_bus.client import MendedClient, is_refusal, plain, says_less, version
 from trunkline_bus.errors import (
     BusError,
     CallTimeout,
     ConnectionFailed,
     NoResponders,
     ServerTooOld,
-    StreamUnavailable,
 )
-from trunkline_bus.jsapi import NOT_READY
 from trunkline_bus.settings import MINIMUM_SERVER, BusSettings
 
 _log = logging.getLogger(__name__)
@@ -44,35 +40,20 @@ class ConnectionLost(BusError):
     """The connection broke while a request was in flight. Internal: becomes a retry or a public error."""
 
 
-class _Client(Client):
-    """nats-py, except that a server's ``-ERR`` leads to a reconnect instead of closing the client for good, and that
-    the pong of a flush whose caller was cancelled does not end the reader."""
-
-    async def _process_err(self, err_msg: str) -> None:
-        if "permissions violation" in err_msg.lower():
-            await super()._process_err(err_msg)
-            return
-        await self._process_op_err(nats.errors.Error(f"nats: {err_msg}"))
-
-    async def _process_pong(self) -> None:
-        if self._pongs and self._pongs[0].done():
-            self._pongs[0] = asyncio.get_running_loop().create_future()
-        await super()._process_pong()
-
-
 class Link:
     """One connection. ``open`` it, use it, ``close`` it."""
 
     def __init__(self, settings: BusSettings) -> None:
         self.settings = settings
-        self._nc = _Client()
+        self._nc = MendedClient()
         self._sinks: dict[str, Sink] = {}
         self._fragile: set[asyncio.Future[Msg]] = set()
         self._inbox = ""
         self._tokens = 0
         self._up = asyncio.Event()
         self._closing = False
-        self._slots = asyncio.Semaphore(APPENDS_IN_FLIGHT)
+        self.append_slots = asyncio.Semaphore(APPENDS_IN_FLIGHT)
+        """Taken by ``persistence.append_slot``."""
         self._last_error: Exception | None = None
         self._on_up: list[Listener] = []
         self._on_lost: list[Listener] = []
@@ -90,9 +71,9 @@ class Link:
         except (nats.errors.Error, OSError, TimeoutError, ValueError) as error:
             await self._abandon()
             cause = self._last_error or error
-            text = f"cannot reach NATS at {settings.shown_url}: {_plain(cause)}"
+            text = f"cannot reach NATS at {settings.shown_url}: {plain(cause)}"
             raise ConnectionFailed(text, denied="authorization" in text.lower()) from error
-        if _version(self.server_version) < MINIMUM_SERVER:
+        if version(self.server_version) < MINIMUM_SERVER:
             await self.close()
             raise ServerTooOld(
                 f"nats-server {self.server_version} at {settings.shown_url} is too old; "
@@ -277,66 +258,6 @@ class Link:
             raise NoResponders(f"nobody listens on {subject}")
         return msg
 
-    async def api(self, operation: str, body: Any = None, *, timeout: float = 5.0) -> dict[str, Any]:
-        """Ask the JetStream API, for instance ``api("STREAM.INFO.x")``. The reply may hold an ``error``.
-
-        Retries lost connections and missing answers until ``timeout`` seconds passed. Only for requests that may
-        be repeated. Raises ``StreamUnavailable`` or ``ConnectionFailed``.
-        """
-        subject = f"$JS.API.{operation}"
-        data = b"" if body is None else msgspec.json.encode(body)
-
-        async def attempt(remaining: float) -> dict[str, Any]:
-            msg = await self.request(subject, data, timeout=remaining, fragile=True)
-            reply: dict[str, Any] = msgspec.json.decode(msg.data)
-            if reply.get("error", {}).get("err_code") in NOT_READY:
-                raise Unsettled(str(reply["error"].get("description")))
-            return reply
-
-        answer: dict[str, Any] = await self.persist(attempt, timeout=timeout, what=subject)
-        return answer
-
-    async def persist(
-        self, attempt: Callable[[float], Awaitable[Any]], *, timeout: float, what: str, patience: float = 3.0
-    ) -> Any:
-        """Run ``attempt(seconds)`` until it returns, retrying what a restart of the server explains.
-
-        One attempt waits at most ``patience`` seconds. Raises ``StreamUnavailable`` after ``timeout`` seconds,
-        ``ConnectionFailed`` when the connection was down till then.
-        """
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
-        pause = 0.01
-        while True:
-            await self.until_connected(max(0.001, deadline - loop.time()))
-            remaining = deadline - loop.time()
-            try:
-                return await attempt(max(0.001, min(remaining, patience)))
-            except (NoResponders, CallTimeout, ConnectionLost, Unsettled) as error:
-                if loop.time() + pause >= deadline:
-                    raise StreamUnavailable(f"{what}: no answer in {timeout:g} s ({error})") from error
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, 0.25)
-
-    @asynccontextmanager
-    async def append_slot(self, timeout: float, what: str) -> AsyncIterator[float]:
-        """One of the slots for unacknowledged appends; yields the seconds left of ``timeout``.
-
-        Raises ``StreamUnavailable`` when none became free in time.
-        """
-        began = asyncio.get_running_loop().time()
-        try:
-            async with asyncio.timeout(timeout if self._slots.locked() else None):
-                await self._slots.acquire()
-        except TimeoutError as error:
-            raise StreamUnavailable(
-                f"{what}: too many appends are waiting, no turn in {timeout:g} s"
-            ) from error
-        try:
-            yield timeout - (asyncio.get_running_loop().time() - began)
-        finally:
-            self._slots.release()
-
     # Receiving
 
     async def subscribe(
@@ -380,7 +301,7 @@ class Link:
             sink(msg)
 
     async def _note_error(self, error: Exception) -> None:
-        if not (isinstance(error, nats.errors.NoServersError) or _says_less(error, self._last_error)):
+        if not (isinstance(error, nats.errors.NoServersError) or says_less(error, self._last_error)):
             self._last_error = error
         if isinstance(error, nats.errors.SlowConsumerError):
             _log.warning("messages dropped: the subscription to %s is too slow", error.subject)
@@ -420,7 +341,7 @@ class Link:
         server = min(servers, key=lambda one: one.reconnects)
         settings = self.settings
         wait = min(settings.min_reconnect_wait * 2 ** min(server.reconnects, 10), settings.max_reconnect_wait)
-        if _is_refusal(self._last_error):
+        if is_refusal(self._last_error):
             wait = settings.refused_wait
         return server, wait * random.uniform(0.5, 1.0)
 
@@ -430,12 +351,8 @@ class Link:
 
     def _raise_unreachable(self, error: Exception) -> NoReturn:
         self._refuse_closed()
-        detail = _plain(self._last_error or error)
+        detail = plain(self._last_error or error)
         raise ConnectionFailed(f"cannot reach NATS at {self.settings.shown_url}: {detail}") from error
-
-
-class Unsettled(BusError):
-    """JetStream is not ready yet (no leader, starting up). Internal: always retried."""
 
 
 def _expire(future: "asyncio.Future[Msg]", subject: str, timeout: float) -> None:
@@ -446,30 +363,6 @@ def _expire(future: "asyncio.Future[Msg]", subject: str, timeout: float) -> None
 def _added(listeners: list[Listener], listener: Listener) -> Callable[[], None]:
     listeners.append(listener)
     return lambda: listeners.remove(listener) if listener in listeners else None
-
-
-def _version(text: str) -> tuple[int, ...]:
-    parts = text.lstrip("v").split("-")[0].split(".")
-    return tuple(int(part) for part in parts[:2] if part.isdigit())
-
-
-def _says_less(error: Exception, than: Exception | None) -> bool:
-    """A server that refuses a login sometimes hangs up before its reason arrives."""
-    return isinstance(error, OSError) and _is_refusal(than)
-
-
-def _is_refusal(error: Exception | None) -> bool:
-    return "authorization" in str(error).lower()
-
-
-def _plain(error: Exception) -> str:
-    if isinstance(error, ConnectionResetError):  # a refusal may be overtaken by the end of the connection
-        return "the server closed the connection; check the authorization (user and password)"
-    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
-        return os.strerror(error.errno)
-    if isinstance(error, TimeoutError) and not isinstance(error, nats.errors.Error):
-        return "no answer in time"
-    return str(error).removeprefix("nats: ").strip("'") or type(error).__name__
 
 
 def _nothing() -> None:

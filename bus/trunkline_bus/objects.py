@@ -15,6 +15,7 @@ from trunkline_bus.ids import new_id
 from trunkline_bus.jetstream import last_record, records, store
 from trunkline_bus.jsapi import MSG_ID, STREAM_NOT_FOUND
 from trunkline_bus.link import Link
+from trunkline_bus.persistence import ask
 from trunkline_bus.specs import ObjectStoreSpec
 from trunkline_bus.topology import apply_one
 
@@ -46,7 +47,7 @@ class ObjectStore:
     async def ensure(self) -> None:
         """Create the bucket when it is missing; one that is there keeps its settings. Raises ``StreamError`` kinds."""
         if not self._ensured:
-            reply = await self._link.api(f"STREAM.INFO.{self.spec.stream_name}")
+            reply = await ask(self._link, f"STREAM.INFO.{self.spec.stream_name}")
             if "error" in reply:
                 await apply_one(self._link, self.spec.stream())
             self._ensured = True
@@ -150,7 +151,7 @@ class ObjectStore:
 
     async def _purge(self, nuid: str) -> None:
         body: dict[str, Any] = {"filter": f"$O.{self.spec.name}.C.{nuid}"}
-        await self._link.api(f"STREAM.PURGE.{self.spec.stream_name}", body)
+        await ask(self._link, f"STREAM.PURGE.{self.spec.stream_name}", body)
 
     def _meta(self, name: str) -> str:
         return f"$O.{self.spec.name}.M.{base64.urlsafe_b64encode(name.encode()).decode()}"

@@ -22,6 +22,7 @@ from trunkline_bus.jsapi import (
     record_of_get,
 )
 from trunkline_bus.messages import Ack
+from trunkline_bus.persistence import ask
 from trunkline_bus.streams import stream_of
 
 
@@ -140,7 +141,7 @@ async def last_before(bus: Bus, topic: Topic[Any], time: datetime) -> int:
 
 
 async def _record(bus: Bus, topic: Topic[Any], body: dict[str, Any]) -> StoredRecord | None:
-    reply = await bus.link.api(f"STREAM.MSG.GET.{stream_of(topic)}", body)
+    reply = await ask(bus.link, f"STREAM.MSG.GET.{stream_of(topic)}", body)
     if "error" not in reply:
         return record_of_get(reply["message"])
     if reply["error"].get("err_code") == NO_MESSAGE:
@@ -150,7 +151,7 @@ async def _record(bus: Bus, topic: Topic[Any], body: dict[str, Any]) -> StoredRe
 
 async def stream_settings(bus: Bus, name: str) -> Mapping[str, Any] | None:
     """A stream's settings as the JetStream API names them; None when there is no such stream."""
-    reply = await bus.link.api(f"STREAM.INFO.{name}")
+    reply = await ask(bus.link, f"STREAM.INFO.{name}")
     if "error" not in reply:
         settings: Mapping[str, Any] = reply["config"]
         return settings

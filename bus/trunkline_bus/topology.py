@@ -8,6 +8,7 @@ import msgspec
 from trunkline_bus.errors import StreamError, TopologyConflict
 from trunkline_bus.jsapi import CONSUMER_NOT_FOUND, STREAM_NOT_FOUND, error_of
 from trunkline_bus.link import Link
+from trunkline_bus.persistence import ask
 from trunkline_bus.specs import ConsumerSpec, StreamSpec, Topology
 
 _EXISTS = {10058, 10065, 10013, 10148}  # somebody else created it in between
@@ -46,7 +47,7 @@ async def _made_anew(link: Link, spec: StreamSpec) -> Change | None:
     try:
         return await apply_one(link, spec)
     except TopologyConflict as conflict:
-        reply = await link.api(f"STREAM.DELETE.{spec.name}")
+        reply = await ask(link, f"STREAM.DELETE.{spec.name}")
         if "error" in reply:
             raise conflict from error_of(reply["error"], f"stream {spec.name}")
         return await apply_one(link, spec)
@@ -56,12 +57,12 @@ async def apply_one(link: Link, spec: StreamSpec | ConsumerSpec) -> Change | Non
     """Create or update one stream or consumer; None when it was as wanted."""
     target = _Stream(spec) if isinstance(spec, StreamSpec) else _Consumer(spec)
     for _ in range(3):
-        reply = await link.api(target.info)
+        reply = await ask(link, target.info)
         if "error" not in reply:
             return await _update(link, target, reply["config"])
         if reply["error"].get("err_code") not in (STREAM_NOT_FOUND, CONSUMER_NOT_FOUND):
             raise error_of(reply["error"], target.label)
-        reply = await link.api(target.create, target.body(target.config, "create"))
+        reply = await ask(link, target.create, target.body(target.config, "create"))
         if "error" not in reply:
             return Change(target.kind, target.name, "created")
         if reply["error"].get("err_code") not in _EXISTS:
@@ -75,7 +76,7 @@ async def _update(link: Link, target: "_Stream | _Consumer", existing: Mapping[s
     differing = tuple(name for name, value in wanted.items() if not _same(value, existing.get(name)))
     if not differing:
         return None
-    reply = await link.api(target.update, target.body({**existing, **wanted}, "update"))
+    reply = await ask(link, target.update, target.body({**existing, **wanted}, "update"))
     if "error" in reply:
         raise _refused(target, reply["error"], differing)
     return Change(target.kind, target.name, "updated", differing)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from trunkline_bus import Bus, ObjectStoreSpec, apply, service
+from trunkline_bus.persistence import ask
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +34,7 @@ async def test_a_large_append_is_read_back(bus: Bus, peer: Bus, world: Any, jour
         delivery = await anext(deliveries)
         assert delivery.data.text == BIG
         await delivery.ack()
-    info = await bus.link.api(f"STREAM.INFO.{world.prefix}")
+    info = await ask(bus.link, f"STREAM.INFO.{world.prefix}")
     assert info["state"]["bytes"] < 2000
 
 

@@ -1,0 +1,50 @@
+"""nats-py's client with two of its faults mended, and its errors in plain words. Holds no state of the bus."""
+
+import asyncio
+import os
+
+import nats.errors
+from nats.aio.client import Client
+
+
+class MendedClient(Client):
+    """nats-py, except that a server's ``-ERR`` leads to a reconnect instead of closing the client for good, and that
+    the pong of a flush whose caller was cancelled does not end the reader."""
+
+    async def _process_err(self, err_msg: str) -> None:
+        if "permissions violation" in err_msg.lower():
+            await super()._process_err(err_msg)
+            return
+        await self._process_op_err(nats.errors.Error(f"nats: {err_msg}"))
+
+    async def _process_pong(self) -> None:
+        if self._pongs and self._pongs[0].done():
+            self._pongs[0] = asyncio.get_running_loop().create_future()
+        await super()._process_pong()
+
+
+def version(text: str) -> tuple[int, ...]:
+    """Major and minor of a server's version."""
+    parts = text.lstrip("v").split("-")[0].split(".")
+    return tuple(int(part) for part in parts[:2] if part.isdigit())
+
+
+def says_less(error: Exception, than: Exception | None) -> bool:
+    """A server that refuses a login sometimes hangs up before its reason arrives."""
+    return isinstance(error, OSError) and is_refusal(than)
+
+
+def is_refusal(error: Exception | None) -> bool:
+    """Whether the server refused the login."""
+    return "authorization" in str(error).lower()
+
+
+def plain(error: Exception) -> str:
+    """An error of the connection in the words of a person."""
+    if isinstance(error, ConnectionResetError):  # a refusal may be overtaken by the end of the connection
+        return "the server closed the connection; check the authorization (user and password)"
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    if isinstance(error, TimeoutError) and not isinstance(error, nats.errors.Error):
+        return "no answer in time"
+    return str(error).removeprefix("nats: ").strip("'") or type(error).__name__
