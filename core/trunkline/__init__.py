@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trunkline.abc.documents import Document, Reader, Section
     from trunkline.abc.foreground import ForegroundChannel, Sitting
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
-    from trunkline.abc.memory import Change, Memory, MemoryRule, MemoryStore
+    from trunkline.abc.memory import Change, ChunkType, LinkType, Memory, MemoryRule, MemoryStore
     from trunkline.abc.models import (
         AskModel,
         Call,
@@ -103,7 +103,7 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.documents": "Document Reader Section",
     "trunkline.abc.foreground": "ForegroundChannel Sitting",
     "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
-    "trunkline.abc.memory": "Change Memory MemoryRule MemoryStore",
+    "trunkline.abc.memory": "Change ChunkType LinkType Memory MemoryRule MemoryStore",
     "trunkline.abc.models": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo ModelMiddleware ModelRequest "
     "Reasoning Text ToolRan",
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
@@ -155,6 +155,7 @@ __all__ = [
     "Change",
     "Channel",
     "ChannelsSettings",
+    "ChunkType",
     "Completer",
     "Completion",
     "CompletionError",
@@ -183,6 +184,7 @@ __all__ = [
     "Letter",
     "LetterChannel",
     "Lifespan",
+    "LinkType",
     "ListConversations",
     "LogStore",
     "Memory",

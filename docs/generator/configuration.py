@@ -98,6 +98,7 @@ MEANING = {
     "retention.log_days": "after how many days a log file that nobody writes any more is removed",
     "memory.group_window": "how long writes are gathered into one commit, at most",
     "memory.sync": "whether a commit is on disk before it is acknowledged; `false` risks the history in a power cut",
+    "memory.redact": "names by which secrets go: what stands behind `api_key=` and the like is not kept in memory",
     "memory.store": "the plugin whose store keeps memory. Nothing: the built-in one",
     "documents.seconds": "how long reading one document may take, in its process; it is skipped after that",
     "documents.memory": "how much memory that process may take, in MiB",

@@ -2,12 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 import anyio
 
+from trunkline.messages.chunks import Chunk, Layer, LinkedChunk, Recalled, Remembered
 from trunkline.messages.conversation import (
     AppendConversation,
     ConversationPage,
@@ -46,19 +49,123 @@ class Memory(Protocol):
         """Write an archive of the whole memory, history included, to ``target``; returns its size in bytes."""
         ...
 
+    async def remember(
+        self,
+        content: str,
+        *,
+        tags: Sequence[str] = (),
+        confidence: float = 0.7,
+        chunk_type: str | None = None,
+        layer: Layer | None = None,
+        conversation: str | None = None,
+        message: str | None = None,
+        source: str = "interaction",
+        expires_at: datetime | None = None,
+        fields: dict[str, Any] | None = None,
+    ) -> Remembered:
+        """Keep a text as chunks. ``conversation`` is by default the one that this memory was given for."""
+        ...
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        conversation: str | None = None,
+        limit: int = 5,
+        min_confidence: float = 0.5,
+        tags: Sequence[str] = (),
+        chunk_type: str | None = None,
+    ) -> Recalled:
+        """The chunks that answer a question, best first; no model is asked."""
+        ...
+
+    async def chunk(self, chunk: str, *, archived: bool = False) -> Chunk | None:
+        """A chunk by its id; None when there is none, or it is private to another."""
+        ...
+
+    async def chunks(
+        self,
+        *,
+        tags: Sequence[str] = (),
+        chunk_type: str | None = None,
+        conversation: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        archived: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Sequence[Chunk]:
+        """Chunks that have all of ``tags`` and whatever else is given, newest first."""
+        ...
+
+    async def linked(
+        self, chunk: str, link_type: str | None = None, *, limit: int = 50
+    ) -> Sequence[LinkedChunk]:
+        """What a chunk is linked to, in both directions, strongest first."""
+        ...
+
+    async def link(
+        self, source: str, target: str, link_type: str, *, strength: float = 1.0, remove: bool = False
+    ) -> str:
+        """Link a chunk to another by hand, or take such a link out; returns the version."""
+        ...
+
+    async def revise(
+        self,
+        chunk: str,
+        *,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        confidence: float | None = None,
+        chunk_type: str | None = None,
+        fields: dict[str, Any] | None = None,
+    ) -> str:
+        """Change what is given of a chunk; returns the version."""
+        ...
+
+    async def forget(self, chunk: str, *, reason: str = "") -> str:
+        """Take a chunk out of the files and the indexes; history keeps it. Returns the version."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkType:
+    """A type of chunk. A custom one may name the fields it needs and those it may have (RLM-F5)."""
+
+    name: str
+    description: str = ""
+    required_fields: tuple[str, ...] = ()
+    optional_fields: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkType:
+    """A type of link that is made by hand, such as ``depends_on``."""
+
+    name: str
+    description: str = ""
+
 
 class Change:
     """One wish to change files, before it is committed: path to new text, or to None for a deletion.
 
-    ``scope`` tells the conversation and turn it belongs to, if any; history names them.
+    ``scope`` tells the conversation and turn it belongs to, if any; history names them. ``known`` says how many bytes
+    at the beginning of a file are in memory already, of those that only grow or move: rules saw them before.
     """
 
-    __slots__ = ("actor", "files", "reason", "scope")
+    __slots__ = ("actor", "files", "known", "reason", "scope")
 
     def __init__(
-        self, files: dict[str, bytes | None], *, actor: str, reason: str, scope: Scope = NOWHERE
+        self,
+        files: dict[str, bytes | None],
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        known: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self.files = files
+        self.known = known
         self.actor = actor
         self.reason = reason
         self.scope = scope

@@ -126,11 +126,13 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     on the disk before it is acknowledged.
 
     ``store`` names the plugin (its distribution) whose store keeps memory; without it the built-in one does.
+    ``redact`` are the names by which secrets go: what stands behind ``api_key=`` and the like is not kept.
     """
 
     group_window: Delay = 0.004
     sync: bool = True
     store: str | None = None
+    redact: tuple[str, ...] = ("api_key", "token", "password", "secret", "private_key")
 
 
 class DocumentsSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,6 +26,8 @@ from trunkline.hookspecs.gateway import (
 )
 from trunkline.hookspecs.marks import PROJECT, hookimpl
 from trunkline.hookspecs.memory import (
+    trunkline_chunk_types,
+    trunkline_link_types,
     trunkline_memory_rules,
     trunkline_memory_stores,
     trunkline_rank,
@@ -52,12 +54,14 @@ __all__ = [
     "trunkline_authenticators",
     "trunkline_bus_middleware",
     "trunkline_channels",
+    "trunkline_chunk_types",
     "trunkline_commands",
     "trunkline_config",
     "trunkline_context_sources",
     "trunkline_health_checks",
     "trunkline_http_routes",
     "trunkline_lifespan",
+    "trunkline_link_types",
     "trunkline_memory_rules",
     "trunkline_memory_stores",
     "trunkline_messages",

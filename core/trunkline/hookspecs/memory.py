@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from trunkline.hookspecs.marks import hookspec
 
 if TYPE_CHECKING:
-    from trunkline.abc.memory import MemoryRule, MemoryStore
+    from trunkline.abc.memory import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.abc.platform import PluginSettings
     from trunkline.messages.memory import MemoryHit, SearchMemory
 
@@ -49,6 +49,38 @@ def trunkline_memory_rules(settings: "PluginSettings") -> "Iterable[MemoryRule]"
     @trunkline.hookimpl
     def trunkline_memory_rules():
         return [small_files_only]
+    ```
+    """
+
+
+@hookspec
+def trunkline_chunk_types(settings: "PluginSettings") -> "Iterable[ChunkType]":
+    """Add types of chunks. What is remembered as one must have its required fields, and no others than it names.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_chunk_types():
+        return [
+            trunkline.ChunkType(
+                "api_endpoint", "Documentation of an API's endpoint.", required_fields=("method", "path")
+            )
+        ]
+    ```
+    """
+
+
+@hookspec
+def trunkline_link_types(settings: "PluginSettings") -> "Iterable[LinkType]":
+    """Add types of links that are made by hand between chunks.
+
+    ```python
+    import trunkline
+
+    @trunkline.hookimpl
+    def trunkline_link_types():
+        return [trunkline.LinkType("depends_on", "The chunk needs the other one.")]
     ```
     """
 

@@ -4,6 +4,7 @@ So the process needs no right to ask memory for anything: it reaches the block o
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,6 +12,7 @@ import anyio
 import msgspec
 
 from trunkline.errors import ToolError
+from trunkline.messages.chunks import Chunk, Layer, LinkedChunk, Recalled, Remembered
 from trunkline.messages.isolated import MemoryAnswer, MemoryVerb, MemoryWish
 from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit
 
@@ -61,6 +63,100 @@ class DistantMemory:
     async def export(self, target: Path) -> int:
         """Refused: an archive of everything is no business of a plugin that is kept apart."""
         raise ToolError("Memory cannot be exported by a plugin that runs in a process of its own.")
+
+    async def remember(
+        self,
+        content: str,
+        *,
+        tags: Sequence[str] = (),
+        confidence: float = 0.7,
+        chunk_type: str | None = None,
+        layer: Layer | None = None,
+        conversation: str | None = None,
+        message: str | None = None,
+        source: str = "interaction",
+        expires_at: datetime | None = None,
+        fields: dict[str, Any] | None = None,
+    ) -> Remembered:
+        """Keep a text as chunks."""
+        return await self._ask(
+            "remember", Remembered, content=content, tags=tags, confidence=confidence, chunk_type=chunk_type,
+            layer=layer, conversation=conversation, message=message, source=source, expires_at=expires_at,
+            fields=fields,
+        )  # fmt: skip
+
+    async def recall(
+        self,
+        query: str,
+        *,
+        conversation: str | None = None,
+        limit: int = 5,
+        min_confidence: float = 0.5,
+        tags: Sequence[str] = (),
+        chunk_type: str | None = None,
+    ) -> Recalled:
+        """The chunks that answer a question, best first."""
+        return await self._ask(
+            "recall", Recalled, query=query, conversation=conversation, limit=limit,
+            min_confidence=min_confidence, tags=tags, chunk_type=chunk_type,
+        )  # fmt: skip
+
+    async def chunk(self, chunk: str, *, archived: bool = False) -> Chunk | None:
+        """A chunk by its id."""
+        found: Chunk | None = await self._ask("chunk", Chunk | None, chunk=chunk, archived=archived)  # type: ignore[arg-type]
+        return found
+
+    async def chunks(
+        self,
+        *,
+        tags: Sequence[str] = (),
+        chunk_type: str | None = None,
+        conversation: str | None = None,
+        created_after: datetime | None = None,
+        created_before: datetime | None = None,
+        archived: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> Sequence[Chunk]:
+        """Chunks by tags, type, conversation or time, newest first."""
+        return await self._ask(
+            "chunks", list[Chunk], tags=tags, chunk_type=chunk_type, conversation=conversation,
+            created_after=created_after, created_before=created_before, archived=archived, limit=limit, offset=offset,
+        )  # fmt: skip
+
+    async def linked(
+        self, chunk: str, link_type: str | None = None, *, limit: int = 50
+    ) -> Sequence[LinkedChunk]:
+        """What a chunk is linked to, strongest first."""
+        return await self._ask("linked", list[LinkedChunk], chunk=chunk, link_type=link_type, limit=limit)
+
+    async def link(
+        self, source: str, target: str, link_type: str, *, strength: float = 1.0, remove: bool = False
+    ) -> str:
+        """Link a chunk to another by hand; returns the version."""
+        return await self._ask(
+            "link", str, source=source, target=target, link_type=link_type, strength=strength, remove=remove
+        )
+
+    async def revise(
+        self,
+        chunk: str,
+        *,
+        content: str | None = None,
+        tags: Sequence[str] | None = None,
+        confidence: float | None = None,
+        chunk_type: str | None = None,
+        fields: dict[str, Any] | None = None,
+    ) -> str:
+        """Change what is given of a chunk; returns the version."""
+        return await self._ask(
+            "revise", str, chunk=chunk, content=content, tags=tags, confidence=confidence, chunk_type=chunk_type,
+            fields=fields,
+        )  # fmt: skip
+
+    async def forget(self, chunk: str, *, reason: str = "") -> str:
+        """Take a chunk out; history keeps it. Returns the version."""
+        return await self._ask("forget", str, chunk=chunk, reason=reason)
 
     def answered(self, answer: MemoryAnswer) -> None:
         """Hand an answer to whoever waits for it."""

@@ -20,7 +20,7 @@ from trunkline.memory.prepare import Places
 from trunkline.memory.repository import Entry, HeadMoved, Repository
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.view import GitView
-from trunkline.memory.wishes import Content, Entries, Growth, Plan, Wish
+from trunkline.memory.wishes import Content, Entries, Growth, Plan, Wish, known_of
 from trunkline.memory.worktree import Worktree
 from trunkline.messages.memory import MemoryChanged
 from trunkline_bus import Refusal
@@ -176,7 +176,13 @@ class _Group:
         if not self._of.rules or not plan.files:
             return plan
         files = {path: self._bytes(content) for path, content in plan.files.items()}
-        change = Change(dict(files), actor=wish.actor, reason=wish.reason or plan.reason, scope=wish.scope)
+        change = Change(
+            dict(files),
+            actor=wish.actor,
+            reason=wish.reason or plan.reason,
+            scope=wish.scope,
+            known=known_of(plan, files),
+        )
         for rule in self._of.rules:
             try:
                 change = rule(change)

@@ -29,7 +29,7 @@ from trunkline.memory.search.shown import hit_at, matching
 from trunkline.memory.search.words import words_of
 from trunkline.memory.store import encoded
 from trunkline.memory.view import View
-from trunkline.memory.wishes import Content, DeletePath, EditFile, MovePath, Plan, Wish, WriteFiles
+from trunkline.memory.wishes import Content, DeletePath, EditFile, MovePath, Plan, Wish, WriteFiles, known_of
 from trunkline.memory.worktree import not_found
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -290,7 +290,13 @@ def _ruled(
     wish: Wish, plan: Plan, whole: dict[str, bytes | None], rules: Sequence[MemoryRule]
 ) -> dict[str, bytes | None]:
     """What the rules leave of a change. A rule that fails refuses."""
-    change = Change(dict(whole), actor=wish.actor, reason=wish.reason or plan.reason, scope=wish.scope)
+    change = Change(
+        dict(whole),
+        actor=wish.actor,
+        reason=wish.reason or plan.reason,
+        scope=wish.scope,
+        known=known_of(plan, whole),
+    )
     for rule in rules if whole else ():
         try:
             change = rule(change)

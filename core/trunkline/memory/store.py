@@ -230,9 +230,7 @@ class GitMemoryStore(MemoryStore):
         if plain.kind == "filename":
             entries = await self.list("", recursive=True)
             return search_names((entry.path for entry in entries if entry.kind == "file"), plain)
-        return await self._ask(
-            lambda connection: search_content(connection, self._index.repository, plain)
-        )
+        return await self._ask(lambda connection: search_content(connection, self._index.repository, plain))
 
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder."""
@@ -323,6 +321,13 @@ class GitMemoryStore(MemoryStore):
             return self._index.database.use(question)
 
         return await self._thread(self._indexing, ask)
+
+    async def ask(self, question: Callable[[apsw.Connection, Callable[[str], bytes]], T]) -> T:
+        """Ask the index about chunks, when it has everything that was committed; it is given what a blob holds."""
+        repository = self._index.repository
+        return await self._ask(
+            lambda connection: question(connection, lambda blob: repository.data(repository.object_id(blob)))
+        )
 
     async def _commit(self, wishes: Sequence[Wish]) -> Result:
         result = await self._thread(self._writing, lambda: self._committer.commit(wishes))

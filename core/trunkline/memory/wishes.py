@@ -5,7 +5,7 @@ overtaken. Planning may happen more than once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from trunkline.abc.memory import NOWHERE
@@ -40,6 +40,13 @@ class Plan:
     growth: dict[str, Growth] = field(default_factory=dict)
     count: int = 0
     done: Callable[[Entries], None] = lambda entries: None
+
+
+def known_of(plan: Plan, files: Mapping[str, bytes | None]) -> dict[str, int]:
+    """How many bytes at the beginning of each file are in memory already: it only grows, or is moved."""
+    known = {path: growth.size for path, growth in plan.growth.items()}
+    moved = (path for path, content in plan.files.items() if isinstance(content, Entry))
+    return known | {path: len(files[path] or b"") for path in moved}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,15 +7,22 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import anyio
 import msgspec
 
 from trunkline.abc.memory import Change, MemoryStore
 from trunkline.errors import ConfigError
+from trunkline.memory.chunks.answering import ChunkAnswers, scope_of
+from trunkline.memory.chunks.keeper import Keeper
+from trunkline.memory.chunks.kinds import Kinds
+from trunkline.memory.chunks.policies import Policies
+from trunkline.memory.chunks.reader import Reader
+from trunkline.memory.chunks.scanned import Scanned
 from trunkline.memory.conversations import names_of
 from trunkline.memory.paths import checked
+from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore, encoded
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -69,7 +76,7 @@ from trunkline.subjects import (
     MEMORY_WRITE,
     MEMORY_WRITE_MANY,
 )
-from trunkline_bus import BusError, Refusal, Request, Scope, new_id
+from trunkline_bus import BusError, Refusal, Request, new_id
 
 _log = logging.getLogger(__name__)
 
@@ -91,7 +98,9 @@ class MemoryWorker(Worker):
         super().__init__(context)
         self._store = self._choose_store()
         self._store.installed = {plugin.name: plugin.version for plugin in context.plugins.report.loaded}
-        self._store.rules = tuple(owned.item for owned in context.plugins.memory_rules())
+        self._redaction = Redaction(context.config.settings.memory.redact)
+        rules = (owned.item for owned in context.plugins.memory_rules())
+        self._store.rules = (*rules, self._redaction)
         self._untold: deque[MemoryChanged] = deque()
         self._some_untold = anyio.Event()
         self._store.on_change = self._note
@@ -129,6 +138,18 @@ class MemoryWorker(Worker):
         await add(MEMORY_LOAD_CONVERSATION, self._load_conversation)
         await add(MEMORY_LIST_CONVERSATIONS, self._list_conversations)
         await add(MEMORY_FIND_CONVERSATION, self._find_conversation)
+        await self._chunks().serve(add, self._telling, WRITERS)
+
+    def _chunks(self) -> ChunkAnswers:
+        """Chunks are files of the store; what is read off them comes from its index, if it has one."""
+        store, plugins = self._store, self.context.plugins
+        ask = store.ask if isinstance(store, GitMemoryStore) else Scanned(store).ask
+        policies = Policies(store)
+        reader = Reader(ask, policies)
+        kinds = Kinds(
+            (owned.item for owned in plugins.chunk_types()), (owned.item for owned in plugins.link_types())
+        )
+        return ChunkAnswers(reader, Keeper(store, reader, policies, kinds, self._redaction.text))
 
     async def serve(self) -> None:
         """Look after the store and tell of its commits, until cancelled."""
@@ -194,7 +215,7 @@ class MemoryWorker(Worker):
             {wish.path: encoded(wish.path, wish.content)},
             actor=wish.actor,
             reason=wish.reason,
-            scope=_scope(request),
+            scope=scope_of(request),
         )
         version = await self._store.change(change, expected=dict[str, str | None](expected))
         return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
@@ -202,28 +223,28 @@ class MemoryWorker(Worker):
     async def _write_many(self, request: Request[WriteManyMemory]) -> MemoryChanged:
         wish = request.data
         files: dict[str, bytes | None] = {path: encoded(path, text) for path, text in wish.files.items()}
-        change = Change(files, actor=wish.actor, reason=wish.reason, scope=_scope(request))
+        change = Change(files, actor=wish.actor, reason=wish.reason, scope=scope_of(request))
         version = await self._store.change(change)
         return MemoryChanged(paths=tuple(files), version=version, actor=wish.actor)
 
     async def _edit(self, request: Request[EditMemory]) -> MemoryChanged:
         wish = request.data
         version = await self._store.edit(
-            wish.path, wish.old, wish.new, actor=wish.actor, reason=wish.reason, scope=_scope(request)
+            wish.path, wish.old, wish.new, actor=wish.actor, reason=wish.reason, scope=scope_of(request)
         )
         return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
 
     async def _delete(self, request: Request[DeleteMemory]) -> MemoryChanged:
         wish = request.data
         version = await self._store.delete(
-            wish.path, actor=wish.actor, reason=wish.reason, scope=_scope(request)
+            wish.path, actor=wish.actor, reason=wish.reason, scope=scope_of(request)
         )
         return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
 
     async def _move(self, request: Request[MoveMemory]) -> MemoryChanged:
         wish = request.data
         version = await self._store.move(
-            wish.source, wish.target, actor=wish.actor, reason=wish.reason, scope=_scope(request)
+            wish.source, wish.target, actor=wish.actor, reason=wish.reason, scope=scope_of(request)
         )
         return MemoryChanged(paths=(wish.source, wish.target), version=version, actor=wish.actor)
 
@@ -273,9 +294,3 @@ class MemoryWorker(Worker):
 def _part(changed: MemoryChanged) -> str:
     """Conversations change with every turn, and few want to hear of that."""
     return "conversations" if all(map(names_of, changed.paths)) else "files"
-
-
-def _scope(request: Request[Any]) -> Scope:
-    """Where a change belongs: what its request's envelope says."""
-    envelope = request.envelope
-    return Scope(block=envelope.block, conversation=envelope.conversation, turn=envelope.turn)

@@ -1,13 +1,29 @@
 """Blocks: their configuration, and how they are made, listed, archived, restored and deleted (MB-F1..F4, F29)."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
+from trunkline.messages.chunks import Layer
 from trunkline_bus import Payload
 
 PulseState = Literal["SLEEPING", "ACTIVE", "BUSY", "ERROR"]
+
+
+class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What a block's agents may remember and read, the table ``[memory]`` of its ``block.toml`` (RLM-F21).
+
+    ``write_layers``: the first one is written when nothing is said. The owner's own layer is shared with all blocks, so
+    writing it takes ``allow_user_global_write`` besides. Chunks that nobody made or used for ``retention_days`` are
+    archived; without a number they stay.
+    """
+
+    enabled: bool = True
+    read_layers: tuple[Layer, ...] = ("project_agent", "project_global", "user_agent", "user_global")
+    write_layers: tuple[Layer, ...] = ("project_global", "project_agent")
+    allow_user_global_write: bool = False
+    retention_days: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -23,6 +39,7 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     monitor_name: str | None = None
     monitor_emoji: str | None = None
     enabled: bool = True
+    memory: MemoryPolicy = MemoryPolicy()
 
 
 class Pulse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

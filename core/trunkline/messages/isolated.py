@@ -36,7 +36,10 @@ class RunText(Payload, frozen=True, kw_only=True, tag="plugin.run-text.v1"):
     text: str
 
 
-MemoryVerb = Literal["read", "write", "edit", "delete", "search", "list", "history"]
+MemoryVerb = Literal[
+    "read", "write", "edit", "delete", "search", "list", "history",
+    "remember", "recall", "chunk", "chunks", "linked", "link", "revise", "forget",
+]  # fmt: skip
 
 
 class MemoryWish(Payload, frozen=True, kw_only=True, tag="plugin.memory-wish.v1"):

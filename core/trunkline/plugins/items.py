@@ -9,7 +9,7 @@ from typing import Any, get_args
 from trunkline.abc.channels import Channel
 from trunkline.abc.documents import Reader
 from trunkline.abc.gateway import HttpRoute
-from trunkline.abc.memory import MemoryStore
+from trunkline.abc.memory import ChunkType, LinkType, MemoryStore
 from trunkline.abc.models import ModelAdapter
 from trunkline.abc.platform import ConfigSection, HealthCheck
 from trunkline.abc.sandbox import Sandbox
@@ -111,6 +111,11 @@ def _reader(item: Reader) -> Complaint:
     return _named(item)
 
 
+def _type_name(item: object) -> Complaint:
+    known = re.fullmatch(r"[a-z][a-z0-9_]{0,63}", _text(item, "name"))
+    return None if known else "has no name of lower-case letters, digits and _"
+
+
 def _tool_middleware(item: Any) -> Complaint:
     complaint = _acts()(item)
     if complaint is None and getattr(item, "stage", None) not in STAGES:
@@ -188,6 +193,8 @@ RULES: Mapping[str, Rule] = {
     "trunkline_readers": Rule("Reader", _instance(Reader, _reader), lambda item: str(item.name)),
     "trunkline_channels": Rule("Channel", _instance(Channel, _named), lambda item: str(item.name)),
     "trunkline_memory_stores": Rule("MemoryStore", _instance(MemoryStore)),
+    "trunkline_chunk_types": Rule("ChunkType", _instance(ChunkType, _type_name), lambda item: str(item.name)),
+    "trunkline_link_types": Rule("LinkType", _instance(LinkType, _type_name), lambda item: str(item.name)),
     "trunkline_memory_rules": Rule("memory rule", _memory_rule, ranked=True),
 }
 """The declaring hooks. Guards have no key: a guard is never dropped because another has its name."""

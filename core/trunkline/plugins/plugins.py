@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from trunkline.abc.context import ContextSource, TurnInfo, TurnMiddleware
     from trunkline.abc.documents import Reader
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute
-    from trunkline.abc.memory import MemoryRule, MemoryStore
+    from trunkline.abc.memory import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.abc.models import ModelAdapter, ModelMiddleware
     from trunkline.abc.platform import ConfigSection, HealthCheck, Lifespan
     from trunkline.abc.sandbox import Sandbox
@@ -247,6 +247,14 @@ class Plugins:
     def memory_stores(self) -> "tuple[Owned[MemoryStore], ...]":
         """Stores for memory, in load order."""
         return self.collect("trunkline_memory_stores")
+
+    def chunk_types(self) -> "tuple[Owned[ChunkType], ...]":
+        """The types of chunks that plugins add."""
+        return self.collect("trunkline_chunk_types")
+
+    def link_types(self) -> "tuple[Owned[LinkType], ...]":
+        """The types of links that plugins add."""
+        return self.collect("trunkline_link_types")
 
     def memory_rules(self) -> "tuple[Owned[MemoryRule], ...]":
         """Guards of every change of memory, in order."""

@@ -6,11 +6,10 @@ paths that come back, when they lie outside the block's folder. Errors are ToolE
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeVar, cast
+from typing import Literal, cast
 
 import msgspec
 
-from trunkline.abc.memory import NOWHERE
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.messages.memory import (
     DeleteMemory,
@@ -25,7 +24,9 @@ from trunkline.messages.memory import (
     SearchMemory,
     WriteMemory,
 )
+from trunkline.runtime.chunk_client import ChunkMemory
 from trunkline.runtime.exports import export_memory
+from trunkline.runtime.private import private_to_another
 from trunkline.subjects import (
     MEMORY_DELETE,
     MEMORY_EDIT,
@@ -35,35 +36,13 @@ from trunkline.subjects import (
     MEMORY_SEARCH,
     MEMORY_WRITE,
 )
-from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, Scope
+from trunkline_bus import BusError, RemoteFault
 
-Q = TypeVar("Q")
-A = TypeVar("A")
-
-CALL_SECONDS = 30.0
 EXPORT_SECONDS = 600.0
 
 
-class BlockMemory:
-    """``Memory`` for one block. ``actor`` is whom history names; ``scope`` the conversation and turn it names.
-
-    ``patience`` is how long a call may take, in seconds.
-    """
-
-    def __init__(
-        self,
-        bus: Bus,
-        block: str,
-        actor: str,
-        scope: Scope = NOWHERE,
-        *,
-        patience: float = CALL_SECONDS,
-    ) -> None:
-        self._bus = bus
-        self._root = f"blocks/{block}"
-        self._actor = actor
-        self._scope = scope
-        self._patience = patience
+class BlockMemory(ChunkMemory):
+    """``Memory`` for one block: its files here, its chunks in ``ChunkMemory``."""
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
@@ -100,7 +79,11 @@ class BlockMemory:
             limit=limit,
         )
         hits = (await self._call(MEMORY_SEARCH, wish)).hits
-        return tuple(msgspec.structs.replace(hit, path=self._relative(hit.path)) for hit in hits)
+        return tuple(
+            msgspec.structs.replace(hit, path=self._relative(hit.path))
+            for hit in hits
+            if not private_to_another(hit.path, self._actor)
+        )
 
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]:
         """Names under a folder, sorted. A block without any file has an empty list."""
@@ -111,7 +94,11 @@ class BlockMemory:
             if fault.code == "not_found" and not path.strip("./"):
                 return ()
             raise ToolError(fault.message) from fault
-        return tuple(msgspec.structs.replace(entry, path=self._relative(entry.path)) for entry in found)
+        return tuple(
+            msgspec.structs.replace(entry, path=self._relative(entry.path))
+            for entry in found
+            if not private_to_another(entry.path, self._actor)
+        )
 
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]:
         """The changes of a path, newest first."""
@@ -130,9 +117,12 @@ class BlockMemory:
     # Paths ---------------------------------------------------------------------------------------------------
 
     def _whole(self, path: str) -> str:
-        if path.startswith("/"):
-            return path[1:]
-        return f"{self._root}/{path}" if path.strip("/") else self._root
+        """The path from the memory root. Raises ToolError for what is private to another actor."""
+        inside = f"{self._root}/{path}" if path.strip("/") else self._root
+        whole = path[1:] if path.startswith("/") else inside
+        if private_to_another(whole, self._actor):
+            raise ToolError(f"{path} is private to another agent.")
+        return whole
 
     def _writable(self, path: str) -> str:
         """The whole path, unless it is or holds a block's configuration: no agent lifts its own limits (C37)."""
@@ -148,26 +138,3 @@ class BlockMemory:
     def _relative(self, path: str) -> str:
         inside = path.startswith(self._root + "/")
         return path.removeprefix(self._root + "/") if inside else "/" + path
-
-    # Calls ---------------------------------------------------------------------------------------------------
-
-    async def _call(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
-        try:
-            return await self._ask(endpoint, request, timeout=timeout)
-        except RemoteFault as fault:
-            raise ToolError(fault.message) from fault
-
-    async def _ask(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
-        try:
-            wait = timeout or self._patience
-            return await self._bus.call(endpoint, request, scope=self._scope, timeout=wait)
-        except RemoteFault:
-            raise
-        except NoResponders as error:
-            raise ToolError("Memory is not available right now. Nothing was changed; try again.") from error
-        except CallTimeout as error:
-            raise ToolError(
-                "Memory did not answer in time. Whether it did the work is unknown: look."
-            ) from error
-        except BusError as error:
-            raise ToolError("Memory cannot be reached right now.") from error

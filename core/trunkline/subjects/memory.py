@@ -2,6 +2,29 @@
 
 from typing import TypeVar
 
+from trunkline.messages.chunks import (
+    ChunkCounts,
+    ChunkFound,
+    ChunkPage,
+    ChunksLinked,
+    ChunksPruned,
+    CountChunks,
+    DeleteChunk,
+    FindLinked,
+    ForgetChunk,
+    GetChunk,
+    LinkChunks,
+    ListChunks,
+    MemoryPurged,
+    PruneChunks,
+    PurgeMemory,
+    Recall,
+    Recalled,
+    Remember,
+    Remembered,
+    RestoreChunk,
+    UpdateChunk,
+)
 from trunkline.messages.conversation import (
     AppendConversation,
     ConversationAppended,
@@ -68,6 +91,22 @@ MEMORY_LIST_CONVERSATIONS = _memory(
 )
 MEMORY_FIND_CONVERSATION = _memory(
     "conversation-find", FindConversation, ConversationFound, "Which block holds a conversation."
+)
+
+MEMORY_REMEMBER = _memory("remember", Remember, Remembered, "Keep a text as chunks.")
+MEMORY_RECALL = _memory("recall", Recall, Recalled, "Chunks that answer a question, without a model.")
+MEMORY_CHUNK = _memory("chunk-get", GetChunk, ChunkFound, "One chunk.")
+MEMORY_CHUNKS = _memory("chunk-list", ListChunks, ChunkPage, "Chunks by tag, type, conversation or time.")
+MEMORY_LINKED = _memory("chunk-linked", FindLinked, ChunksLinked, "What a chunk is linked to.")
+MEMORY_LINK = _memory("chunk-link", LinkChunks, MemoryChanged, "Link chunks by hand.")
+MEMORY_UPDATE_CHUNK = _memory("chunk-update", UpdateChunk, MemoryChanged, "Change a chunk.")
+MEMORY_DELETE_CHUNK = _memory("chunk-delete", DeleteChunk, MemoryChanged, "Archive a chunk.")
+MEMORY_RESTORE_CHUNK = _memory("chunk-restore", RestoreChunk, MemoryChanged, "Bring a chunk back.")
+MEMORY_FORGET = _memory("chunk-forget", ForgetChunk, MemoryChanged, "Take a chunk out; history keeps it.")
+MEMORY_PRUNE = _memory("chunk-prune", PruneChunks, ChunksPruned, "Archive what is old or has expired.")
+MEMORY_CHUNK_STATS = _memory("chunk-stats", CountChunks, ChunkCounts, "How many chunks there are.")
+MEMORY_PURGE = _memory(
+    "purge", PurgeMemory, MemoryPurged, "Take something out of history. The owner's alone."
 )
 
 MEMORY_CHANGED: Topic[MemoryChanged] = Topic(

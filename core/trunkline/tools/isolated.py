@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 import msgspec
@@ -13,6 +13,7 @@ from trunkline.errors import OutcomeUnknown, ToolError
 from trunkline.messages.isolated import (
     ListOwnTools,
     MemoryAnswer,
+    MemoryVerb,
     MemoryWish,
     OwnTools,
     RunEnded,
@@ -119,9 +120,8 @@ async def _answer(wish: MemoryWish, context: ToolContext) -> MemoryAnswer:
     """Do what the tool wants of memory, as if it ran here: its block, its actor, its turn."""
     memory: Memory = context.memory
     verbs: dict[str, Callable[..., Awaitable[Any]]] = {
-        "read": memory.read, "write": memory.write, "edit": memory.edit, "delete": memory.delete,
-        "search": memory.search, "list": memory.list, "history": memory.history,
-    }  # fmt: skip
+        verb: getattr(memory, verb) for verb in get_args(MemoryVerb)
+    }
     try:
         result = await verbs[wish.verb](**wish.arguments)
     except ToolError as error:

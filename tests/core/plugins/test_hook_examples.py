@@ -39,6 +39,8 @@ DESIGN = {
     "render",
     "memory_stores",
     "memory_rules",
+    "chunk_types",
+    "link_types",
     "rank",
 }
 
@@ -103,7 +105,7 @@ def test_the_typed_face_asks_every_hook(load):
         plugins.commands, plugins.context_sources, plugins.turn_middleware, plugins.models,
         plugins.model_middleware, plugins.authenticators, plugins.admission_rules, plugins.http_routes,
         plugins.tools, plugins.tool_middleware, plugins.sandboxes, plugins.readers, plugins.channels,
-        plugins.memory_stores, plugins.memory_rules,
+        plugins.memory_stores, plugins.memory_rules, plugins.chunk_types, plugins.link_types,
     ):  # fmt: skip
         assert isinstance(ask(), tuple)
     assert isinstance(plugins.lifespans("tools"), tuple)

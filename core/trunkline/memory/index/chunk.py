@@ -1,64 +1,51 @@
-"""Chunks: one JSON file each, under ``chunks/`` of the whole memory or of a block. One passage, with all it knows."""
+"""Chunks: one JSON file each (``memory.chunks.record``). One passage, with all it knows."""
 
-import re
-from datetime import datetime
-
-import msgspec
-
-from trunkline.memory.index.passage import Link, Passage, micros
+from trunkline.memory.chunks.record import ChunkFile, Where, decode, where
+from trunkline.memory.index.passage import ChunkRow, Link, Passage, micros
 from trunkline.memory.index.plain import plain_passages
-
-_CHUNK = re.compile(r"(?:blocks/[^/]+/)?chunks/.+\.json")
-
-
-class _Link(msgspec.Struct, frozen=True):
-    target_id: str
-    type: str = "related_to"
-    strength: float = 1.0
-
-
-class _Metadata(msgspec.Struct, frozen=True):
-    created_at: datetime | None = None
-    confidence: float | None = 1.0
-    conversation_id: str | None = None
-
-
-class _Chunk(msgspec.Struct, frozen=True):
-    id: str
-    content: str
-    type: str = "note"
-    tags: tuple[str, ...] = ()
-    metadata: _Metadata = _Metadata()
-    links: tuple[_Link, ...] = ()
-
-
-_chunk = msgspec.json.Decoder(_Chunk, strict=False)
 
 
 def is_chunk(path: str) -> bool:
     """Whether a path is a chunk's."""
-    return _CHUNK.fullmatch(path) is not None
+    return where(path) is not None
 
 
 def chunk_passages(path: str, data: bytes) -> list[Passage]:
-    """The chunk; a file that is no chunk after all is a plain file, so that a person finds what is damaged in it."""
-    try:
-        chunk = _chunk.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    """The chunk. Of an archived one nothing can be found; a file that is no chunk after all is a plain file, so that a
+    person finds what is damaged in it."""
+    named, chunk = where(path), decode(path, data)
+    if named is None:
         return plain_passages(path, data)
-    known = chunk.metadata
-    return [
-        Passage(
-            1,
-            chunk.content,
-            kind="fact" if chunk.type == "fact" else "chunk",
-            name=chunk.id,
-            at=micros(known.created_at) if known.created_at else 0,
-            confidence=1.0 if known.confidence is None else known.confidence,
-            conversation=known.conversation_id or "",
-            tags=tuple(dict.fromkeys(tag.casefold() for tag in chunk.tags)),
-            links=tuple(
-                Link(target=link.target_id, type=link.type, strength=link.strength) for link in chunk.links
-            ),
-        )
-    ]
+    if isinstance(chunk, str):
+        return _broken(path, data, named, chunk)
+    return [_passage(named, chunk)]
+
+
+def _passage(named: Where, chunk: ChunkFile) -> Passage:
+    known, found = chunk.metadata, not named.archived
+    return Passage(
+        1,
+        chunk.content if found else "",
+        kind=("fact" if chunk.type == "fact" else "chunk") if found else "archived",
+        name=chunk.id,
+        at=micros(known.created_at),
+        confidence=known.confidence,
+        conversation=known.conversation_id or "",
+        tags=tuple(dict.fromkeys(tag.casefold() for tag in chunk.tags)),
+        links=tuple(
+            Link(target=link.target_id, type=link.type, strength=link.strength) for link in chunk.links
+        ),
+        chunk=ChunkRow(
+            place=named.place,
+            archived=named.archived,
+            type=chunk.type,
+            modified=micros(known.modified_at),
+            expires=micros(known.expires_at) if known.expires_at else 0,
+            tokens=chunk.tokens,
+        ),
+    )
+
+
+def _broken(path: str, data: bytes, named: Where, fault: str) -> list[Passage]:
+    row = ChunkRow(place=named.place, archived=named.archived, fault=fault)
+    return [Passage(1, "", kind="broken", chunk=row), *plain_passages(path, data)]

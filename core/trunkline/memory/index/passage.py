@@ -16,6 +16,21 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     strength: float = 1.0
 
 
+class ChunkRow(msgspec.Struct, frozen=True, kw_only=True):
+    """What a chunk's row has besides its passage. Times are in microseconds since 1970, ``expires`` is 0 for never.
+
+    ``place`` is the folder before ``chunks/``; ``fault`` is the code of what is wrong with the file, or "".
+    """
+
+    place: str
+    archived: bool = False
+    type: str = ""
+    modified: int = 0
+    expires: int = 0
+    tokens: int = 0
+    fault: str = ""
+
+
 class Passage(msgspec.Struct, frozen=True):
     """Some lines of a file, a message or a chunk.
 
@@ -34,6 +49,7 @@ class Passage(msgspec.Struct, frozen=True):
     conversation: str = ""
     tags: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    chunk: ChunkRow | None = None
 
 
 def as_text(data: bytes) -> str | None:

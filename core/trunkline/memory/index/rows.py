@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from trunkline.memory.index.passage import Passage
+from trunkline.memory.index.passage import ChunkRow, Passage
 from trunkline.memory.index.schema import TABLES
 
 _OF_FILE = "(SELECT id FROM passages WHERE file = ?)"
@@ -36,6 +36,28 @@ def insert(connection: apsw.Connection, file: int, found: Sequence[Passage]) -> 
             connection.execute(
                 "INSERT INTO links VALUES(?, ?, ?, ?)", (row, link.target, link.type, link.strength)
             )
+        if passage.chunk is not None:
+            _insert_chunk(connection, row, passage, passage.chunk)
+
+
+def _insert_chunk(connection: apsw.Connection, row: int, passage: Passage, chunk: ChunkRow) -> None:
+    connection.execute(
+        "INSERT INTO chunks VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            row,
+            passage.name,
+            chunk.place,
+            chunk.archived,
+            chunk.type,
+            passage.at,
+            chunk.modified,
+            chunk.expires,
+            chunk.tokens,
+            passage.confidence,
+            passage.conversation,
+            chunk.fault,
+        ),
+    )
 
 
 def forget(connection: apsw.Connection, file: int) -> None:
@@ -43,6 +65,7 @@ def forget(connection: apsw.Connection, file: int) -> None:
     connection.execute(f"DELETE FROM words WHERE rowid IN {_OF_FILE}", (file,))
     connection.execute(f"DELETE FROM tags WHERE passage IN {_OF_FILE}", (file,))
     connection.execute(f"DELETE FROM links WHERE passage IN {_OF_FILE}", (file,))
+    connection.execute(f"DELETE FROM chunks WHERE passage IN {_OF_FILE}", (file,))
     connection.execute("DELETE FROM passages WHERE file = ?", (file,))
     connection.execute("DELETE FROM conversations WHERE file = ?", (file,))
     connection.execute("DELETE FROM files WHERE id = ?", (file,))

@@ -28,7 +28,20 @@ CREATE VIRTUAL TABLE words USING fts5(
     text, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
 """
 
-SCHEMA = f"PRAGMA user_version = {VERSION};{_FILES}{_PASSAGES}"
+_CHUNKS = """
+CREATE TABLE chunks(
+    passage INTEGER PRIMARY KEY, id TEXT, place TEXT, archived INTEGER, type TEXT, at INTEGER, modified INTEGER,
+    expires INTEGER, tokens INTEGER, confidence REAL, conversation TEXT, fault TEXT);
+CREATE INDEX chunks_by_id ON chunks(id);
+CREATE INDEX chunks_by_place ON chunks(place, archived, at);
+CREATE INDEX chunks_by_conversation ON chunks(conversation, at) WHERE conversation != '';
+CREATE INDEX chunks_broken ON chunks(fault) WHERE fault != '';
+CREATE INDEX chunks_expiring ON chunks(expires) WHERE expires != 0;
+CREATE TABLE uses(chunk TEXT PRIMARY KEY, at INTEGER, count INTEGER) WITHOUT ROWID;
+"""
+"""What only chunks have. Who looked at one when stands in ``uses``: it is worth no commit, and lost with the cache."""
 
-TABLES = ("meta", "files", "conversations", "passages", "tags", "links")
+SCHEMA = f"PRAGMA user_version = {VERSION};{_FILES}{_PASSAGES}{_CHUNKS}"
+
+TABLES = ("meta", "files", "conversations", "passages", "tags", "links", "chunks")
 """What is emptied to begin anew, the words aside."""

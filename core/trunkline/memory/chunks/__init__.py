@@ -1,0 +1,1 @@
+"""Chunks: one JSON file each, and what is read off them. The files are truth; tables and links are derived."""

@@ -1,0 +1,133 @@
+"""What a chunk is linked to (RLM-F8). Links made by hand stand in the files; the others are read off the index when
+somebody asks, so that a chunk is written once and its neighbours never for its sake (decision 18).
+
+``context_of``: same conversation, strength 1. ``follows``: within five minutes, max(.3, 1 - minutes/5). ``related_to``:
+shared tags, min(.9, .3 + .2 each), between conversations.
+"""
+
+from collections.abc import Iterator
+
+import apsw
+import msgspec
+
+from trunkline.memory.chunks.finding import Contents, Row, Sight, find, first_of_each, moment, rows, shown
+from trunkline.messages.chunks import ChunksLinked, FindLinked, LinkedChunk
+
+NEAR = 5 * 60 * 1_000_000
+"""Microseconds within which one chunk follows another."""
+
+_MINUTE = 60 * 1_000_000
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A link before the chunk at its other end is read."""
+
+    type: str
+    strength: float
+    row: Row
+    at: int
+    incoming: bool = False
+    automatic: bool = True
+
+
+def linked(
+    connection: apsw.Connection, contents: Contents, sight: Sight, wish: FindLinked
+) -> ChunksLinked | None:
+    """The links of a chunk, strongest first; None when there is no such chunk."""
+    row = find(connection, sight, wish.id)
+    if row is None:
+        return None
+    links = _Links(connection, sight, row, wish.limit).all(wish.link_type)
+    return ChunksLinked(
+        links=tuple(
+            LinkedChunk(
+                type=link.type,
+                strength=round(link.strength, 6),
+                incoming=link.incoming,
+                automatic=link.automatic,
+                created_at=moment(link.at),
+                chunk=chunk,
+            )
+            for link in links
+            for chunk in shown(connection, contents, (link.row,))
+        )
+    )
+
+
+class _Links:
+    def __init__(self, connection: apsw.Connection, sight: Sight, row: Row, limit: int) -> None:
+        self._connection = connection
+        self._sight = sight
+        self._row = row
+        self._limit = limit
+
+    def all(self, wanted: str | None) -> list[Found]:
+        """Each link once, those made by hand before those that are read off."""
+        found: dict[tuple[str, str, bool], Found] = {}
+        for link in self._every(wanted):
+            if wanted in (None, link.type):
+                found.setdefault((link.type, link.row.id, link.incoming), link)
+        ordered = sorted(
+            found.values(), key=lambda link: (-link.strength, link.automatic, -link.at, link.row.id)
+        )
+        return ordered[: self._limit]
+
+    def _every(self, wanted: str | None) -> Iterator[Found]:
+        yield from self._made()
+        if wanted in (None, "context_of"):
+            yield from self._context()
+        if wanted in (None, "follows"):
+            yield from self._near()
+        if wanted in (None, "related_to"):
+            yield from self._related()
+
+    def _made(self) -> Iterator[Found]:
+        """Links in the chunk's own file, and those in others' that point here."""
+        out = self._connection.execute(
+            "SELECT target, type, strength FROM links WHERE passage = ?", (self._row.passage,)
+        )
+        for target, kind, strength in list(out):
+            other = find(self._connection, self._sight, target)
+            if other is not None and other.id != self._row.id:
+                yield Found(kind, strength, other, self._row.at, automatic=False)
+        come = self._connection.execute(
+            "SELECT passage, type, strength FROM links WHERE target = ?", (self._row.id,)
+        )
+        for passage, kind, strength in list(come):
+            for other in rows(self._connection, self._sight, "chunks.passage = ?", (passage,)):
+                yield Found(kind, strength, other, other.at, incoming=True, automatic=False)
+
+    def _context(self) -> Iterator[Found]:
+        if not self._row.conversation:
+            return
+        for other in self._others(
+            "chunks.conversation = ? ORDER BY abs(chunks.at - ?), chunks.id",
+            (self._row.conversation, self._row.at),
+        ):
+            yield Found("context_of", 1.0, other, max(other.at, self._row.at))
+
+    def _near(self) -> Iterator[Found]:
+        at = self._row.at
+        for other in self._others(
+            "chunks.at BETWEEN ? AND ? ORDER BY abs(chunks.at - ?), chunks.id", (at - NEAR, at + NEAR, at)
+        ):
+            apart = abs(other.at - at) / _MINUTE
+            later = (other.at, other.id) > (at, self._row.id)
+            yield Found("follows", max(0.3, 1 - apart / 5), other, max(other.at, at), incoming=later)
+
+    def _related(self) -> Iterator[Found]:
+        shared = self._connection.execute(
+            "SELECT theirs.passage, count(*) FROM tags AS mine JOIN tags AS theirs ON theirs.tag = mine.tag"
+            " WHERE mine.passage = ? AND theirs.passage != mine.passage GROUP BY theirs.passage"
+            " ORDER BY count(*) DESC, theirs.passage DESC LIMIT ?",
+            (self._row.passage, 4 * self._limit),
+        )
+        for passage, count in list(shared):
+            for other in rows(self._connection, self._sight, "chunks.passage = ?", (passage,)):
+                same = bool(other.conversation) and other.conversation == self._row.conversation
+                if not same and other.id != self._row.id:
+                    yield Found("related_to", min(0.9, 0.3 + 0.2 * count), other, max(other.at, self._row.at))
+
+    def _others(self, more: str, values: tuple[str | int, ...]) -> Iterator[Row]:
+        found = rows(self._connection, self._sight, more + " LIMIT ?", (*values, self._limit + 4))
+        return (row for row in first_of_each(found, self._sight) if row.id != self._row.id)

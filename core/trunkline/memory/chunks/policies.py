@@ -1,0 +1,38 @@
+"""The policy of each block, read from its ``block.toml`` whenever it is needed. Fails closed."""
+
+import tomllib
+
+import msgspec
+
+from trunkline.abc.memory import MemoryStore
+from trunkline.messages.blocks import BlockConfig, MemoryPolicy
+from trunkline_bus import Refusal
+
+
+class Policies:
+    """Reads policies through the store, so that a change counts from the next wish on."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def of(self, block: str | None) -> MemoryPolicy:
+        """The policy of a block; without a block, or a file, the default one.
+
+        Raises:
+            Refusal: ``invalid_policy``: the file cannot be used, so nothing of the block's is remembered or read.
+        """
+        if block is None:
+            return MemoryPolicy()
+        path = f"blocks/{block}/block.toml"
+        try:
+            text = (await self._store.read(path)).content
+        except Refusal as refusal:
+            if refusal.code == "not_found":
+                return MemoryPolicy()
+            raise
+        try:
+            return msgspec.convert(tomllib.loads(text), BlockConfig).memory
+        except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+            raise Refusal(
+                "invalid_policy", f"{path} is not valid, so nothing is remembered: {error}"
+            ) from error

