@@ -16,6 +16,7 @@ PUBLIC = (
     "trunkline.errors",
     "trunkline.messages",
     "trunkline.paths",
+    "trunkline.subjects",  # the table of what may be asked and heard on the bus
     "trunkline.testing",
 )
 """What a plugin may import of the core besides the face: the modules of contracts that the face is made of."""

@@ -222,9 +222,10 @@ class MemoryWorker(Worker):
 
     async def _write_many(self, request: Request[WriteManyMemory]) -> MemoryChanged:
         wish = request.data
-        files: dict[str, bytes | None] = {path: encoded(path, text) for path, text in wish.files.items()}
+        files: dict[str, bytes | None] = dict.fromkeys(wish.gone)
+        files |= {path: encoded(path, text) for path, text in wish.files.items()}
         change = Change(files, actor=wish.actor, reason=wish.reason, scope=scope_of(request))
-        version = await self._store.change(change)
+        version = await self._store.change(change, expected=dict[str, str | None](wish.expected))
         return MemoryChanged(paths=tuple(files), version=version, actor=wish.actor)
 
     async def _edit(self, request: Request[EditMemory]) -> MemoryChanged:

@@ -82,11 +82,16 @@ class MoveMemory(Payload, frozen=True, kw_only=True, tag="memory.move.v1"):
 
 
 class WriteManyMemory(Payload, frozen=True, kw_only=True, tag="memory.write-many.v1"):
-    """Write several files in one commit: all of them or none."""
+    """Write several files in one commit, and take those out that are named in ``gone``: all of it or nothing.
+
+    ``expected`` maps paths, written or not, to the hash that each must have now ("" = must be absent).
+    """
 
     files: dict[str, str]
     actor: str
     reason: str = ""
+    gone: tuple[str, ...] = ()
+    expected: dict[str, str] = {}
 
 
 class MemoryChanged(Payload, frozen=True, kw_only=True, tag="memory.changed.v1"):

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 import trunkline
@@ -108,6 +109,23 @@ async def test_many_files_at_once(bus: Bus) -> None:
     with pytest.raises(RemoteFault):
         await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={"c.md": "1", "../d": "2"}, actor="agent"))
     assert (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("c.md",)))).files == ()
+
+
+async def test_many_files_change_together_or_not_at_all(bus: Bus) -> None:
+    """Writing, taking out and insisting on what is there are one commit; a hash that does not fit stops all of it."""
+    await bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={"a.md": "1", "b.md": "2"}, actor="agent"))
+    [one] = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=("a.md",)))).files
+    wish = WriteManyMemory(
+        files={"c.md": "3"}, gone=("b.md",), expected={"a.md": one.hash, "c.md": ""}, actor="x"
+    )
+    changed = await bus.call(MEMORY_WRITE_MANY, wish)
+    assert sorted(changed.paths) == ["b.md", "c.md"]
+    with pytest.raises(RemoteFault) as fault:  # c.md is there now
+        await bus.call(MEMORY_WRITE_MANY, msgspec.structs.replace(wish, gone=("a.md",)))
+    assert fault.value.code == "write_conflict"
+    paths = ("a.md", "b.md", "c.md")
+    left = (await bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files
+    assert [file.path for file in left] == ["a.md", "c.md"]
 
 
 async def test_a_file_that_is_no_text_does_not_keep_the_others(running: Platform, bus: Bus) -> None:

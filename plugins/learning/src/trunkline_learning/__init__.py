@@ -1,0 +1,1 @@
+"""Learning from finished turns, in the background: facts, episodes, a playbook and a profile."""

@@ -1,0 +1,68 @@
+"""What learning asks a model, within the budget of one turn. Without a model the answer is None, and words decide."""
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from trunkline import BlockModel, Bus
+from trunkline.errors import CompletionError
+from trunkline_learning import prompts
+from trunkline_learning.facts import Fact
+from trunkline_learning.playbook import Add, Mark, Operation, Strategy
+from trunkline_learning.preferences import Learning
+from trunkline_learning.turns import FinishedTurn
+from trunkline_learning.verdicts import Verdict
+
+log = logging.getLogger(__name__)
+
+PURPOSE = "learn"
+MAX_TOKENS = 1_000
+SECONDS = 120.0
+MILLION = 1_000_000
+
+
+class Teacher:
+    """Asks about one turn; ``spent`` is in millionths of a US dollar. What it cannot be told is None."""
+
+    def __init__(self, bus: Bus, turn: FinishedTurn, choices: Learning) -> None:
+        source = turn.source
+        self._model = BlockModel(bus, source.block, conversation=source.conversation, turn=source.turn)
+        self._choices = choices
+        self._turn = turn
+        self.spent = 0
+
+    async def facts(self, known: Sequence[Fact]) -> list[tuple[Fact, Fact | None, tuple[Fact, ...]]] | None:
+        """The facts of the turn, each with what it repeats and what it contradicts."""
+        answer = await self._ask(prompts.about_facts(self._turn, known))
+        return None if answer is None else prompts.read_facts(answer, self._turn, known)
+
+    async def reflection(
+        self, turn: FinishedTurn, verdict: Verdict, said_next: str, playbook: Mapping[str, Strategy]
+    ) -> tuple[list[Add], list[Mark]] | None:
+        """The Reflector: insights, and marks for the strategies that the turn had."""
+        answer = await self._ask(prompts.about_turn(turn, verdict, said_next, playbook))
+        return None if answer is None else prompts.read_reflection(answer, turn, verdict)
+
+    async def curation(self, insights: Sequence[Add], near: Sequence[Strategy]) -> list[Operation] | None:
+        """The Curator: what to do with insights that look like what is there."""
+        answer = await self._ask(prompts.about_insights(insights, near))
+        return None if answer is None else prompts.read_operations(answer, insights, near)
+
+    async def _ask(self, question: str) -> str | None:
+        left = round(self._choices.max_cost_usd * MILLION) - self.spent
+        if not self._choices.asks or left <= 0:
+            return None
+        try:
+            answer = await self._model.complete(
+                question,
+                purpose=PURPOSE,
+                model=self._choices.model,
+                max_tokens=MAX_TOKENS,
+                temperature=0.0,
+                max_cost=left,
+                timeout=SECONDS,
+            )
+        except CompletionError as error:
+            log.info("turn %s is learned from by words alone: %s", self._turn.source.turn, error)
+            return None
+        self.spent += answer.cost
+        return answer.text

@@ -1,0 +1,107 @@
+"""When two facts cannot both hold: one denies the other, or the same thing is given another value. Pure.
+
+The heuristics are those of RLM-F11 (``negation_conflict``, ``potential_preference_conflict``) and a changed value. What
+is found is linked and shown; nothing is overwritten, since words alone may be wrong and people change.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+from trunkline_learning.facts import Fact
+from trunkline_learning.words import concepts, listed, similarity, tokens
+
+Kind = Literal["negation", "preference", "value"]
+
+SAME = 0.95
+"""From here on two texts say the same."""
+
+ABOUT_THE_SAME = 0.8
+"""How similar two statements without their yes and no must be to be about the same."""
+
+_NEGATIONS = listed(
+    """not no never don't doesn't didn't isn't aren't wasn't weren't won't can't cannot neither without
+    longer"""
+)
+_DISLIKES = listed("dislike dislikes hate hates")
+_LIKES = listed("like likes love loves prefer prefers favourite favorite")
+_FILLERS = listed("do does did really always usually very still also now actually")
+
+_SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("name", re.compile(r"\b(?:my name is|call me) (?P<value>.+)")),
+    (
+        "lives in",
+        re.compile(r"\b(?P<who>\w+)(?:'s| am|'m| is)? (?:live|lives|living|based|located) in (?P<value>.+)"),
+    ),
+    (
+        "works at",
+        re.compile(r"\b(?P<who>\w+)(?:'s| am|'m| is)? (?:work|works|working) (?:at|for) (?P<value>.+)"),
+    ),
+    ("works as", re.compile(r"\b(?P<who>\w+)(?:'s| am|'m| is)? (?:work|works|working) as (?P<value>.+)")),
+    ("born in", re.compile(r"\b(?P<who>\w+) (?:was|were) born (?:in|on) (?P<value>.+)")),
+    ("is", re.compile(r"\b(?:my|our) (?P<who>[\w' -]{2,40}?) (?:is|are|was) (?:now )?(?P<value>.+)")),
+    ("has", re.compile(r"\b(?P<who>i|we) have (?P<value>\d+|a|an|two|three|four|five) ")),
+)
+_HERE = re.compile(r"\b(now|currently|today|these days|since .*|since|for now)\b")
+
+
+def same(one: str, other: str) -> bool:
+    """Whether they say the same in nearly the same words."""
+    return _denied(one) == _denied(other) and similarity(one, other) >= SAME and not _changed(one, other)
+
+
+def conflict(one: str, other: str) -> Kind | None:
+    """Why two statements contradict each other; None when they do not."""
+    if _changed(one, other):
+        return "value"
+    if _bare(one) and similarity(_bare(one), _bare(other)) >= ABOUT_THE_SAME:
+        if _taste(one) and _taste(other) and _liked(one) != _liked(other):
+            return "preference"
+        if _denied(one) != _denied(other) and not (_taste(one) and _taste(other)):
+            return "negation"
+    return None
+
+
+def contradicted(fact: Fact, known: Iterable[Fact]) -> tuple[tuple[Fact, Kind], ...]:
+    """The known facts that the new one contradicts."""
+    pairs = ((other, conflict(fact.text, other.text)) for other in known)
+    return tuple((other, kind) for other, kind in pairs if kind is not None)
+
+
+def _denied(text: str) -> bool:
+    """Whether it holds an odd number of negations."""
+    return sum(word in _NEGATIONS or word.endswith("n't") for word in tokens(text)) % 2 == 1
+
+
+def _taste(text: str) -> bool:
+    return bool((_LIKES | _DISLIKES).intersection(tokens(text)))
+
+
+def _liked(text: str) -> bool:
+    """Whether a taste is for something: not liking is against, not hating is for."""
+    return bool(_DISLIKES.intersection(tokens(text))) == _denied(text)
+
+
+def _bare(text: str) -> str:
+    """The statement without its yes, no and taste."""
+    gone = _NEGATIONS | _DISLIKES | _LIKES | _FILLERS
+    return " ".join(word for word in tokens(text) if word not in gone and not word.endswith("n't"))
+
+
+def _changed(one: str, other: str) -> bool:
+    """Whether both give the same thing a value, and not the same one."""
+    first, second = _slot(one), _slot(other)
+    if first is None or second is None or first[0] != second[0]:
+        return False
+    return first[1] != second[1] and not _denied(one) and not _denied(other)
+
+
+def _slot(text: str) -> tuple[str, tuple[str, ...]] | None:
+    said = " ".join(text.casefold().replace("’", "'").strip(" .!").split())
+    for name, pattern in _SLOTS:
+        if found := pattern.search(said):
+            who = found.groupdict().get("who") or ""
+            about = "" if who in ("i", "we") else " ".join(concepts(who))
+            value = tuple(concepts(_HERE.sub(" ", re.split(r"[,;]| and | but ", found["value"])[0])))
+            return f"{name}:{about}", value or tuple(tokens(found["value"]))
+    return None

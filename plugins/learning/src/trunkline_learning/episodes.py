@@ -1,0 +1,140 @@
+"""Episodes: what was asked, which tools were used, what came of it (MN-F22). Pure; where they lie is ``shelf``."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+import msgspec
+
+from trunkline_bus import key_of
+from trunkline_learning.models import folder_of, weight
+from trunkline_learning.turns import FinishedTurn, Source
+from trunkline_learning.verdicts import Verdict
+from trunkline_learning.words import cut, similarity, tokens
+
+DUPLICATE = 0.95
+RELEVANT = 0.7
+REDUNDANT = 0.5
+TOP = 5
+MOST = 1000
+MAX_AGE = timedelta(days=90)
+SHORT_ANSWER = 300
+"""Letters: a shorter answer without tools is no episode."""
+
+SHORT_QUERY = 8
+FOLLOW_UP = 0.4
+"""A query of fewer words is taken together with the conversation's last task when it has that much to do with it."""
+
+MAX_TOKENS = 400
+LETTERS_PER_TOKEN = 4
+SHOWN_TASK = 70
+
+
+class Episode(msgspec.Struct, frozen=True, kw_only=True):
+    """One task that was done. ``verdict`` is success, failure, or unknown while nobody has said; ``judged_by`` says by
+    what: ``next message``, ``errors`` or ""."""
+
+    id: str
+    task: str
+    tools: tuple[str, ...]
+    outcome: str
+    verdict: Verdict
+    judged_by: str
+    model: str
+    source: Source
+    created_at: datetime
+
+    @property
+    def text(self) -> str:
+        """The episode in words, ``MAX_TOKENS`` at most."""
+        tools = ", ".join(self.tools) or "none"
+        whole = f"Task: {self.task}\nTools used: {tools}\nOutcome: {self.verdict}: {self.outcome}"
+        return whole[: MAX_TOKENS * LETTERS_PER_TOKEN]
+
+
+def episode_id(turn: str) -> str:
+    """The id of a turn's episode: the same each time, so that learning a turn twice leaves one."""
+    return f"ep-{key_of('episode', turn)[:16].lower()}"
+
+
+def worth(turn: FinishedTurn) -> bool:
+    """Whether there is anything to remember: a tool was used, or the answer is not short."""
+    return bool(turn.task.strip()) and (bool(turn.tools) or len(turn.answer) >= SHORT_ANSWER)
+
+
+def episode_of(turn: FinishedTurn, verdict: Verdict) -> Episode:
+    """The episode of a turn."""
+    return Episode(
+        id=episode_id(turn.source.turn),
+        task=cut(turn.task, 600),
+        tools=turn.tool_names[:20],
+        outcome=cut(_outcome(turn), 600),
+        verdict=verdict,
+        judged_by="" if verdict == "unknown" else "errors",
+        model=turn.model,
+        source=turn.source,
+        created_at=turn.at,
+    )
+
+
+def duplicate(new: Episode, others: Iterable[Episode]) -> Episode | None:
+    """An episode that says the same already: the same tools and outcome for as good as the same task."""
+    return next((other for other in others if _same(new, other)), None)
+
+
+def ranked(query: str, episodes: Iterable[Episode], *, model: str, conversation: str) -> tuple[Episode, ...]:
+    """The episodes to show for a task, nearest first: ``TOP`` at most, each at least ``RELEVANT``, none that says
+    nearly the same as one before it, none of the conversation that the model has before it anyway."""
+    return tuple(episode for _, episode in scored(query, episodes, model=model, conversation=conversation))
+
+
+def scored(
+    query: str, episodes: Iterable[Episode], *, model: str, conversation: str
+) -> tuple[tuple[float, Episode], ...]:
+    """``ranked`` with the similarity of each."""
+    near = [
+        (similarity(query, one.task) * weight(folder_of(one.model), model), one)
+        for one in episodes
+        if one.source.conversation != conversation
+    ]
+    near.sort(key=lambda pair: (-pair[0], -pair[1].created_at.timestamp(), pair[1].id))
+    picked: list[tuple[float, Episode]] = []
+    for score, one in near:
+        fresh = all(similarity(one.text, other.text) < DUPLICATE for _, other in picked)
+        if score >= RELEVANT and fresh and len(picked) < TOP:
+            picked.append((score, one))
+    return tuple(picked)
+
+
+def rendered(picked: Sequence[tuple[float, Episode]]) -> str:
+    """The numbered list that the model is given."""
+    return "\n".join(
+        f"{number}. {cut(one.task, SHOWN_TASK)} → {', '.join(one.tools) or 'no tools'} "
+        f"({one.verdict}, similarity {score:.2f}): {cut(one.outcome, 200)}"
+        for number, (score, one) in enumerate(picked, start=1)
+    )
+
+
+def asked_of(query: str, before: str) -> str:
+    """What to look for: a short question that goes on from the task before it is taken together with that."""
+    if len(tokens(query)) < SHORT_QUERY and before and similarity(query, before) >= FOLLOW_UP:
+        return f"{before}\n{query}"
+    return query
+
+
+def outdated(paths: Sequence[tuple[str, datetime]], now: datetime) -> tuple[str, ...]:
+    """The files of episodes to drop: older than ``MAX_AGE``, and the oldest beyond ``MOST``."""
+    newest = sorted(paths, key=lambda pair: (pair[1], pair[0]), reverse=True)
+    old = [path for path, at in newest[:MOST] if now - at > MAX_AGE]
+    return (*old, *(path for path, _ in newest[MOST:]))
+
+
+def _same(new: Episode, other: Episode) -> bool:
+    alike = other.id != new.id and other.tools == new.tools and other.verdict == new.verdict
+    return alike and similarity(new.task, other.task) >= DUPLICATE
+
+
+def _outcome(turn: FinishedTurn) -> str:
+    broken = [tool for tool in turn.tools if tool.failed]
+    if turn.answer.strip():
+        return turn.answer
+    return f"{broken[-1].name} failed: {broken[-1].output}" if broken else f"ended: {turn.reason}"

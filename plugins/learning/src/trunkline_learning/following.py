@@ -1,0 +1,105 @@
+"""Follows the turns that end and has the learner learn from each, off the hot path, in one monitor at a time.
+
+Turns come from a durable consumer that the server pins to one live worker. A turn is acknowledged once what it taught
+is committed, so a worker that dies leaves nothing out: the next one is given the turn again, and passes over it when
+the commit was made.
+"""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+
+from trunkline import Bus, RemoteFault
+from trunkline.messages.memory import ReadManyMemory
+from trunkline.messages.turn import TurnFact
+from trunkline.messages.workers import WorkerKind
+from trunkline.subjects import LEARNER, MEMORY_READ_MANY, TURN_FACT
+from trunkline_bus import BusError, Delivery
+from trunkline_learning import preferences
+from trunkline_learning.learner import Learner
+from trunkline_learning.preferences import Learning
+from trunkline_learning.shelf import Overtaken
+
+log = logging.getLogger(__name__)
+
+TRIES = 3
+"""How often a turn is tried that fails in a way which waiting does not mend; then it is left out and said so."""
+
+PAUSE, LONGEST_PAUSE = 0.5, 30.0
+"""Seconds before the next try; twice as long each time."""
+
+_PASSING = ("engine_unavailable", "storage_failure", "write_failure", "internal")
+"""What memory says of itself when it cannot work now."""
+
+SECONDS = 10.0
+
+
+@asynccontextmanager
+async def following(worker: WorkerKind, bus: Bus) -> AsyncIterator[None]:
+    """The lifespan: learns for as long as the monitor lives."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_follow, bus)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def _follow(bus: Bus) -> None:
+    learner = Learner(bus)
+    while True:
+        try:
+            async with bus.pinned(LEARNER, TURN_FACT) as deliveries:
+                async for delivery in deliveries:
+                    await _take(bus, learner, delivery)
+        except BusError as error:
+            log.warning("finished turns cannot be followed right now: %s", error)
+            await anyio.sleep(LONGEST_PAUSE)
+
+
+async def _take(bus: Bus, learner: Learner, delivery: Delivery[TurnFact]) -> None:
+    """Learn from one turn, and settle it. It is kept from coming again while it is in work."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_keep, delivery)
+        await _insist(bus, learner, delivery.data)
+        tasks.cancel_scope.cancel()
+    await delivery.ack(confirm=False)
+
+
+async def _keep(delivery: Delivery[TurnFact]) -> None:
+    while True:
+        await anyio.sleep(LEARNER.ack_wait / 3)
+        await delivery.in_progress()
+
+
+async def _insist(bus: Bus, learner: Learner, fact: TurnFact) -> None:
+    """Try until it is learned from; while others are away it waits, since a turn left out is never learned from."""
+    pause, tries = PAUSE, 0
+    while True:
+        try:
+            choices = await _choices(bus)
+            if choices.on and await learner.learn(fact, choices):
+                log.debug("learned from turn %s", fact.turn)
+            return
+        except (BusError, Overtaken) as error:
+            tries += not _passes(error)
+            log.info("turn %s waits to be learned from: %s", fact.turn, error)
+        except Exception:
+            tries += 1
+            log.exception("learning from turn %s failed", fact.turn)
+        if tries >= TRIES:
+            log.warning("turn %s is left out: it could not be learned from", fact.turn)
+            return
+        await anyio.sleep(pause)
+        pause = min(pause * 2, LONGEST_PAUSE)
+
+
+def _passes(error: Exception) -> bool:
+    return not isinstance(error, RemoteFault) or error.code in _PASSING
+
+
+async def _choices(bus: Bus) -> Learning:
+    """The owner's choices as they are now: asked for each turn, so that a switch needs no restart."""
+    wish = ReadManyMemory(paths=(preferences.FILE,))
+    found = (await bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)).files
+    return preferences.learning_in(found[0].content if found else None)

@@ -1,0 +1,53 @@
+"""Learns from one turn: finds what it teaches, which may take a model's time, then has it merged in one commit."""
+
+import logging
+
+from trunkline import Bus
+from trunkline.messages.turn import TurnFact
+from trunkline_learning import files
+from trunkline_learning.asking import Teacher
+from trunkline_learning.lessons import Lessons
+from trunkline_learning.library import Library
+from trunkline_learning.merging import Merger, Position
+from trunkline_learning.preferences import Learning
+from trunkline_learning.reading import Reader
+from trunkline_learning.shelf import Overtaken, Shelf
+
+log = logging.getLogger(__name__)
+
+TRIES = 8
+"""How often a commit is made anew after somebody else wrote in between."""
+
+
+class Learner:
+    """Learns from turns, one at a time. All its state is in memory's files, so it may be made anew at any time."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._shelf = Shelf(bus)
+        self._reader = Reader(bus)
+
+    async def learn(self, fact: TurnFact, choices: Learning) -> bool:
+        """Learn from a turn; False when there was nothing to do.
+
+        Raises BusError kinds, and Overtaken when others write to the same files all the time.
+        """
+        if fact.turn in (await self._position()).turns:
+            return False
+        turns = await self._reader.read(fact)
+        if turns is None:
+            return False
+        teacher = Teacher(self._bus, turns.turn, choices)
+        library = Library(self._shelf)
+        taught = await Lessons(library, teacher, choices).of(turns)
+        merger = Merger(self._shelf, library, choices)
+        for _ in range(TRIES):
+            try:
+                return await merger.merge(turns, taught)
+            except Overtaken:
+                log.info("turn %s is merged anew: its files were changed meanwhile", fact.turn)
+        raise Overtaken
+
+    async def _position(self) -> Position:
+        text = await self._shelf.text(files.POSITION)
+        return (files.read(text, Position) if text is not None else None) or Position()

@@ -1,0 +1,68 @@
+"""How a model fared, in numbers (MN-F23): one small file a model, written with what a turn taught."""
+
+from collections.abc import Sequence
+from datetime import date
+
+import msgspec
+
+from trunkline_learning.verdicts import Verdict
+
+DAYS = 90
+
+
+class Day(msgspec.Struct, frozen=True, kw_only=True):
+    """One day's turns."""
+
+    total: int = 0
+    successful: int = 0
+    failed: int = 0
+
+
+class Metrics(msgspec.Struct, frozen=True, kw_only=True):
+    """``total`` are turns that were learned from; a turn that nobody has judged is neither successful nor failed."""
+
+    total: int = 0
+    successful: int = 0
+    failed: int = 0
+    strategies_extracted: int = 0
+    failure_types: dict[str, int] = {}
+    daily_stats: dict[str, Day] = {}
+
+    @property
+    def success_rate(self) -> float:
+        """Successful ones among those that were judged; 0 when none was."""
+        judged = self.successful + self.failed
+        return round(self.successful / judged, 4) if judged else 0.0
+
+
+def counted(metrics: Metrics, day: date, *, strategies: int, failures: Sequence[str]) -> Metrics:
+    """One more turn."""
+    types = dict(metrics.failure_types)
+    for kind in failures:
+        types[kind] = types.get(kind, 0) + 1
+    return msgspec.structs.replace(
+        metrics,
+        total=metrics.total + 1,
+        strategies_extracted=metrics.strategies_extracted + strategies,
+        failure_types=types,
+        daily_stats=_day(metrics.daily_stats, day, total=1),
+    )
+
+
+def judged(metrics: Metrics, day: date, verdict: Verdict) -> Metrics:
+    """A turn of that day was decided about; call it once for each turn."""
+    good, bad = int(verdict == "success"), int(verdict == "failure")
+    return msgspec.structs.replace(
+        metrics,
+        successful=metrics.successful + good,
+        failed=metrics.failed + bad,
+        daily_stats=_day(metrics.daily_stats, day, successful=good, failed=bad),
+    )
+
+
+def _day(
+    days: dict[str, Day], day: date, *, total: int = 0, successful: int = 0, failed: int = 0
+) -> dict[str, Day]:
+    old = days.get(day.isoformat(), Day())
+    new = Day(total=old.total + total, successful=old.successful + successful, failed=old.failed + failed)
+    return dict(sorted({**days, day.isoformat(): new}.items())[-DAYS:])

@@ -1,0 +1,269 @@
+"""The playbook: strategies with stable ids and counters, and how deltas are merged into it. Pure and deterministic.
+
+After "Agentic Context Engineering" (Zhang et al., 2025, arXiv 2510.04618): what is learned is kept as small items that
+have ids, and grows by *deltas* (``Add``, ``Mark``, ``Update``, ``Merge``, ``Remove``) that code merges. No model writes
+the whole anew: that is how details are lost (context collapse). Each item counts how often it was ``helpful`` and
+``harmful`` to a turn that had it before it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from trunkline_bus import key_of
+from trunkline_learning.turns import Source
+from trunkline_learning.words import similarity
+
+Section = Literal["strategies", "tools", "snippets", "pitfalls", "checks", "terms"]
+SECTIONS: dict[Section, str] = {
+    "strategies": "Strategies and hard rules",
+    "tools": "Which tools to use for what, and how",
+    "snippets": "Useful code and templates",
+    "pitfalls": "Pitfalls and what to do about them",
+    "checks": "What to verify before answering",
+    "terms": "Terms of the field",
+}
+"""The paper's sections, with the headings that a model sees."""
+
+_PREFIX: dict[Section, str] = {
+    "strategies": "str", "tools": "tool", "snippets": "code", "pitfalls": "pit", "checks": "chk", "terms": "term",
+}  # fmt: skip
+
+Tag = Literal["helpful", "harmful", "neutral"]
+
+ALIKE = 0.85
+"""From here on two strategies of a section are one (MN-F23)."""
+
+MOST = 500
+STEP = 0.1
+"""What a strategy that is found again gains in confidence."""
+
+MOST_SOURCES = 5
+LONGEST = 500
+HARMFUL = 3
+"""By how many marks a strategy must have done more harm than good to be taken out."""
+
+
+class Strategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One item of the playbook. ``context`` says when it applies, ``sources`` where it was learned, newest last."""
+
+    id: str
+    section: Section
+    strategy: str
+    context: str = ""
+    tools: tuple[str, ...] = ()
+    outcome: Literal["success", "failure"] = "success"
+    confidence: float = 0.8
+    helpful: int = 0
+    harmful: int = 0
+    neutral: int = 0
+    source: Literal["heuristic", "model", "person"] = "heuristic"
+    sources: tuple[Source, ...] = ()
+    timestamp: datetime
+    last_seen: datetime | None = None
+
+
+class Add(msgspec.Struct, frozen=True, kw_only=True):
+    """A new strategy; one that is there already is confirmed instead."""
+
+    section: Section
+    strategy: str
+    context: str = ""
+    tools: tuple[str, ...] = ()
+    outcome: Literal["success", "failure"] = "success"
+    confidence: float = 0.8
+    by: Literal["heuristic", "model"] = "heuristic"
+
+
+class Mark(msgspec.Struct, frozen=True, kw_only=True):
+    """The turn had the strategy before it, and it was helpful, harmful or neither."""
+
+    id: str
+    tag: Tag
+
+
+class Update(msgspec.Struct, frozen=True, kw_only=True):
+    """Better words for a strategy; id and counters stay."""
+
+    id: str
+    strategy: str
+
+
+class Merge(msgspec.Struct, frozen=True, kw_only=True):
+    """Several strategies that say one thing: the first keeps its id and takes the others' counters and sources."""
+
+    ids: tuple[str, ...]
+    strategy: str = ""
+
+
+class Remove(msgspec.Struct, frozen=True, kw_only=True):
+    """A strategy that did harm. One that was more helpful than harmful stays: no single turn takes it out."""
+
+    id: str
+
+
+Operation = Add | Mark | Update | Merge | Remove
+Playbook = Mapping[str, Strategy]
+Changes = dict[str, Strategy | None]
+"""Strategies that were added or changed, by id; None for one that is out."""
+
+
+def strategy_id(section: Section, text: str) -> str:
+    """The id of a strategy: by what it said when it was first added, so it is the same on every machine."""
+    return f"{_PREFIX[section]}-{key_of('strategy', section, _plain(text))[:8].lower()}"
+
+
+def merged(playbook: Playbook, delta: Iterable[Operation], source: Source, at: datetime) -> Changes:
+    """What the delta changes. Operations that name what is not there, or would take out what helped, change nothing."""
+    book = _Book(playbook, source, at)
+    for operation in delta:
+        book.take(operation)
+    return book.changed
+
+
+def refined(playbook: Playbook, source: Source, at: datetime) -> Changes:
+    """Grow and refine: above ``MOST`` strategies those that are alike become one, then the least worth go."""
+    book = _Book(playbook, source, at)
+    if len(book.live()) > MOST:
+        for group in alike(book.live()):
+            book.take(Merge(ids=group))
+        for strategy in sorted(book.live(), key=_worth)[: max(0, len(book.live()) - MOST)]:
+            book.drop(strategy.id)
+    return book.changed
+
+
+def alike(strategies: Sequence[Strategy]) -> tuple[tuple[str, ...], ...]:
+    """Groups of ids that say one thing, each beginning with the most confident."""
+    left = sorted(strategies, key=lambda one: (-one.confidence, -(one.helpful - one.harmful), one.id))
+    groups: list[tuple[str, ...]] = []
+    while left:
+        first, *left = left
+        same = [one for one in left if one.section == first.section and _alike(one, first)]
+        if same:
+            groups.append((first.id, *(one.id for one in same)))
+            left = [one for one in left if one not in same]
+    return tuple(groups)
+
+
+class _Book:
+    """A playbook while a delta is merged into it."""
+
+    def __init__(self, playbook: Playbook, source: Source, at: datetime) -> None:
+        self._strategies = dict(playbook)
+        self._source = source
+        self._at = at
+        self.changed: Changes = {}
+
+    def live(self) -> list[Strategy]:
+        """All of them, in the order of their ids."""
+        return [one for _, one in sorted(self._strategies.items())]
+
+    def take(self, operation: Operation) -> None:
+        """Merge one operation."""
+        match operation:
+            case Add():
+                self._add(operation)
+            case Mark(id=id, tag=tag):
+                self._mark(id, tag)
+            case Update(id=id, strategy=text):
+                self._change(id, strategy=text[:LONGEST])
+            case Merge(ids=ids, strategy=text):
+                self._merge(tuple(dict.fromkeys(ids)), text)
+            case Remove(id=id):
+                one = self._strategies.get(id)
+                if one is not None and one.harmful >= one.helpful:
+                    self.drop(id)
+
+    def drop(self, id: str) -> None:
+        """Take a strategy out; history keeps it."""
+        del self._strategies[id]
+        self.changed[id] = None
+
+    def _add(self, wish: Add) -> None:
+        text = wish.strategy.strip()[:LONGEST]
+        if not text:
+            return
+        id = strategy_id(wish.section, text)
+        known = self._strategies.get(id) or next(
+            (one for one in self.live() if self._says(one, wish, text)), None
+        )
+        if known is not None:
+            confidence = round(min(1.0, known.confidence + STEP), 4)
+            self._change(
+                known.id, confidence=confidence, last_seen=self._at, sources=self._with_source(known)
+            )
+            return
+        self._put(
+            Strategy(
+                id=id,
+                section=wish.section,
+                strategy=text,
+                context=wish.context[:LONGEST],
+                tools=wish.tools,
+                outcome=wish.outcome,
+                confidence=wish.confidence,
+                source=wish.by,
+                sources=(self._source,),
+                timestamp=self._at,
+            )
+        )
+
+    def _says(self, one: Strategy, wish: Add, text: str) -> bool:
+        return one.section == wish.section and similarity(one.strategy, text) >= ALIKE
+
+    def _mark(self, id: str, tag: Tag) -> None:
+        one = self._strategies.get(id)
+        if one is None:
+            return
+        self._change(id, last_seen=self._at, **{tag: getattr(one, tag) + 1})
+        now = self._strategies[id]
+        if now.harmful - now.helpful >= HARMFUL:
+            self.drop(id)
+
+    def _merge(self, ids: tuple[str, ...], text: str) -> None:
+        found = [self._strategies[id] for id in ids if id in self._strategies]
+        if len(found) < 2 or len({one.section for one in found}) > 1:
+            return
+        first, *others = found
+        self._change(
+            first.id,
+            strategy=text[:LONGEST] or first.strategy,
+            helpful=sum(one.helpful for one in found),
+            harmful=sum(one.harmful for one in found),
+            neutral=sum(one.neutral for one in found),
+            confidence=max(one.confidence for one in found),
+            tools=tuple(dict.fromkeys(tool for one in found for tool in one.tools)),
+            sources=tuple(dict.fromkeys(source for one in found for source in one.sources))[-MOST_SOURCES:],
+            last_seen=self._at,
+        )
+        for one in others:
+            self.drop(one.id)
+
+    def _change(self, id: str, **fields: object) -> None:
+        if id in self._strategies:
+            self._put(msgspec.structs.replace(self._strategies[id], **fields))
+
+    def _put(self, strategy: Strategy) -> None:
+        self._strategies[strategy.id] = self.changed[strategy.id] = strategy
+
+    def _with_source(self, known: Strategy) -> tuple[Source, ...]:
+        return tuple(dict.fromkeys((*known.sources, self._source)))[-MOST_SOURCES:]
+
+
+def _alike(one: Strategy, other: Strategy) -> bool:
+    return similarity(one.strategy, other.strategy) >= ALIKE
+
+
+def _worth(one: Strategy) -> tuple[float, datetime, str]:
+    """What goes first when there are too many: what did harm, then what was not seen for longest."""
+    return (
+        one.helpful - one.harmful if one.helpful < one.harmful else 0,
+        one.last_seen or one.timestamp,
+        one.id,
+    )
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(".!")

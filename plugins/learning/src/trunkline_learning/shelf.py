@@ -1,0 +1,160 @@
+"""What was learned, in memory: read when it is needed, changed in one commit that insists on what was read.
+
+Files that nobody changed are not read again. A write fails with ``Overtaken`` when somebody else, a person's editor or
+another learner, changed one of the files meanwhile: then everything is read anew and merged again.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import TypeVar
+
+import msgspec
+
+from trunkline import Bus, RemoteFault
+from trunkline.messages.memory import (
+    ListMemory,
+    MemoryEntry,
+    MemoryFile,
+    ReadManyMemory,
+    SearchMemory,
+    WriteManyMemory,
+)
+from trunkline.subjects import MEMORY_LIST, MEMORY_READ_MANY, MEMORY_SEARCH, MEMORY_WRITE_MANY
+from trunkline_bus import Scope
+from trunkline_learning import files
+from trunkline_learning.episodes import Episode
+from trunkline_learning.playbook import Playbook, Strategy
+from trunkline_learning.turns import Source
+
+T = TypeVar("T")
+
+ACTOR = "learner"
+"""Whom history names: a system agent whose own derived notes need no approval (conflict C8)."""
+
+SECONDS = 30.0
+BATCH = 200
+NEAR = 20
+ABSENT = ""
+"""The hash of a file that must not be there yet."""
+
+
+class Overtaken(Exception):
+    """Somebody changed what the write is based on."""
+
+
+class Shelf:
+    """One worker's view of what was learned. Raises BusError kinds."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+        self._strategies: dict[str, tuple[datetime, MemoryFile]] = {}
+
+    async def text(self, path: str) -> str | None:
+        """A file's text; None when it is absent."""
+        file = (await self._files([path])).get(path)
+        return None if file is None else file.content
+
+    async def draft(self, paths: Iterable[str]) -> "Draft":
+        """A change in the making, based on these files as they are now."""
+        wanted = tuple(paths)
+        return Draft(self, wanted, await self._files(wanted))
+
+    async def folders(self) -> tuple[str, ...]:
+        """The models that anything was learned with."""
+        found = await self._list(files.MODELS)
+        return tuple(entry.path.rpartition("/")[2] for entry in found if entry.kind == "folder")
+
+    async def playbook(self, folder: str) -> tuple[Playbook, Mapping[str, str]]:
+        """A model's strategies by id, and the hash of each one's file."""
+        entries = [
+            one for one in await self._list(files.playbook_folder(folder)) if files.is_strategy(one.path)
+        ]
+        stale = [one for one in entries if self._strategies.get(one.path, (None,))[0] != one.modified_at]
+        fresh = await self._files([one.path for one in stale])
+        for one in stale:
+            if one.path in fresh:
+                self._strategies[one.path] = (one.modified_at, fresh[one.path])
+        kept = [self._strategies[one.path][1] for one in entries if one.path in self._strategies]
+        read = [(file, files.read(file.content, Strategy)) for file in kept]
+        book = {one.id: one for _, one in read if one is not None}
+        return book, {one.id: file.hash for file, one in read if one is not None}
+
+    async def episodes_near(self, folder: str, query: str) -> tuple[Episode, ...]:
+        """The episodes of a model that have words of the query."""
+        wish = SearchMemory(query=query, path=files.episodes_folder(folder), limit=NEAR)
+        hits = (await self._bus.call(MEMORY_SEARCH, wish, timeout=SECONDS, repeatable=True)).hits
+        paths = dict.fromkeys(hit.path for hit in hits if files.is_episode(hit.path))
+        found = await self._files(paths)
+        read = (files.read(file.content, Episode) for file in found.values())
+        return tuple(one for one in read if one is not None)
+
+    async def episode_days(self, folder: str) -> tuple[tuple[str, datetime], ...]:
+        """The files of a model's episodes with the day each is filed under."""
+        found = await self._list(files.episodes_folder(folder), recursive=True)
+        return tuple((one.path, files.day_of(one.path)) for one in found if files.is_episode(one.path))
+
+    async def commit(self, draft: "Draft", source: Source, reason: str) -> None:
+        """Write a draft in one commit. Raises Overtaken; nothing is written then."""
+        wish = WriteManyMemory(
+            files=draft.written, gone=tuple(draft.gone), expected=draft.expected, actor=ACTOR, reason=reason
+        )
+        try:
+            await self._bus.call(MEMORY_WRITE_MANY, wish, scope=scope_of(source), timeout=SECONDS)
+        except RemoteFault as fault:
+            if fault.code == "write_conflict":
+                self._strategies.clear()
+                raise Overtaken from fault
+            raise
+
+    async def _list(self, path: str, *, recursive: bool = False) -> tuple[MemoryEntry, ...]:
+        try:
+            wish = ListMemory(path=path, recursive=recursive)
+            return (await self._bus.call(MEMORY_LIST, wish, timeout=SECONDS, repeatable=True)).entries
+        except RemoteFault as fault:
+            if fault.code == "not_found":
+                return ()
+            raise
+
+    async def _files(self, paths: Iterable[str]) -> dict[str, MemoryFile]:
+        wanted, found = list(paths), dict[str, MemoryFile]()
+        for begin in range(0, len(wanted), BATCH):
+            wish = ReadManyMemory(paths=tuple(wanted[begin : begin + BATCH]))
+            answer = await self._bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)
+            found |= {file.path: file for file in answer.files}
+        return found
+
+
+class Draft:
+    """Files to write and to take out, and the state that they are based on."""
+
+    def __init__(self, shelf: Shelf, paths: Iterable[str], found: Mapping[str, MemoryFile]) -> None:
+        self._shelf = shelf
+        self._found = dict(found)
+        self.expected = {path: found[path].hash if path in found else ABSENT for path in paths}
+        self.written: dict[str, str] = {}
+        self.gone: dict[str, None] = {}
+
+    def read(self, path: str, type: type[T]) -> T | None:
+        """What a file of the draft holds; None when it is absent or nobody can read it."""
+        file = self._found.get(path)
+        return None if file is None else files.read(file.content, type)
+
+    def put(self, path: str, value: msgspec.Struct, *, expected: str | None = None) -> None:
+        """Write a file anew. ``expected`` is the hash of one that was not read by the draft itself."""
+        text = files.written(value)
+        if path in self._found and self._found[path].content == text:
+            return
+        self.written[path] = text
+        if expected is not None:
+            self.expected[path] = expected
+
+    def drop(self, path: str, *, expected: str | None = None) -> None:
+        """Take a file out."""
+        self.gone[path] = None
+        if expected is not None:
+            self.expected[path] = expected
+
+
+def scope_of(source: Source) -> Scope:
+    """The conversation and turn that history names."""
+    return Scope(block=source.block, conversation=source.conversation, turn=source.turn)

@@ -1,0 +1,85 @@
+"""Whether a turn went well: by what the person says next, else by what its tools and its answer show. Pure.
+
+The words are the spec's (MN-F22 and its word lists). The person's next message decides before everything else, and a
+correction before thanks: "thanks, but that is wrong" is no success.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Literal
+
+import msgspec
+
+from trunkline_learning.turns import FinishedTurn
+
+Verdict = Literal["success", "failure", "unknown"]
+
+SUCCESS = ("thanks", "thank you", "perfect", "great", "worked", "good", "excellent", "awesome")
+CORRECTION = ("wrong", "error", "fix", "actually", "instead", "incorrect", "no", "not right")
+NOT_WORKING = (
+    "not working",
+    "did not work",
+    "didn't work",
+    "does not work",
+    "doesn't work",
+    "not good",
+    "still fails",
+)
+"""Corrections that hold a success marker within them."""
+
+HARMLESS = ("no problem", "no worries", "no rush", "no need", "no more", "no hurry", "not wrong", "no thanks")
+"""What holds a correction marker and corrects nothing."""
+
+ERRORS = (
+    "error:", "failed:", "exception:", "could not", "unable to", "error occurred", "failed to", "an error", "the error",
+)  # fmt: skip
+"""What an answer says that tells of a failure."""
+
+
+class Markers(msgspec.Struct, frozen=True):
+    """The words to look for. What a person writes as a bare ``no`` or ``yes`` may come as a boolean; it is a word all
+    the same."""
+
+    success: tuple[str | bool | int | float, ...] = SUCCESS
+    correction: tuple[str | bool | int | float, ...] = CORRECTION
+    errors: tuple[str | bool | int | float, ...] = ERRORS
+
+
+USUAL = Markers()
+
+
+def judged(turn: FinishedTurn, markers: Markers = USUAL) -> Verdict:
+    """What the turn shows by itself: ``failure``, or that nobody can tell yet."""
+    if turn.reason == "error" or _unmended(turn):
+        return "failure"
+    answer = turn.answer.casefold()
+    return "failure" if any(pattern in answer for pattern in _words(markers.errors)) else "unknown"
+
+
+def judged_by(next_message: str, markers: Markers = USUAL) -> Verdict:
+    """What the message after the turn says of it."""
+    said = " ".join(next_message.casefold().replace("’", "'").split())
+    if _has(said, NOT_WORKING):
+        return "failure"
+    for phrase in HARMLESS:
+        said = said.replace(phrase, " ")
+    if _has(said, _words(markers.correction)):
+        return "failure"
+    return "success" if _has(said, _words(markers.success)) else "unknown"
+
+
+def _unmended(turn: FinishedTurn) -> bool:
+    """Whether a tool's last word was an error: a failed call that a later one made good is no failure."""
+    last = {tool.name: tool.failed for tool in turn.tools}
+    return any(last.values())
+
+
+def _has(said: str, markers: Iterable[str]) -> bool:
+    return any(re.search(rf"(?<!\w){re.escape(marker)}(?!\w)", said) for marker in markers)
+
+
+def _words(markers: Iterable[str | bool | int | float]) -> list[str]:
+    spelt = {True: "yes", False: "no"}
+    return [
+        spelt[one] if isinstance(one, bool) else str(one).casefold().strip() for one in markers if one != ""
+    ]
