@@ -109,14 +109,18 @@ def test_a_remote_is_a_user_with_a_key_and_its_own_subjects(tmp_path: Path) -> N
     variables = {**passwords, "TRUNKLINE_NATS_LISTEN": "127.0.0.1:-1", "TRUNKLINE_NATS_STORE": str(tmp_path)}
     binary = server_binary()
     assert binary is not None
-    subprocess.run([binary, "-t", "-c", tmp_path / "nats-server.conf"], check=True, env=variables, capture_output=True)
+    subprocess.run(
+        [binary, "-t", "-c", tmp_path / "nats-server.conf"], check=True, env=variables, capture_output=True
+    )
 
 
 def test_a_plugin_apart_is_a_user_that_answers_and_asks_nobody(tmp_path: Path) -> None:
     """``--plugin`` adds its user: three subjects of its own to hear, nothing to publish; the server understands it."""
     argv = [sys.executable, "-m", "trunkline.permissions", CHANNEL, "--plugin", "weather"]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-    (entry,) = re.findall(r"user: plugin-weather, password: \S+ permissions: (.+?)\n      } }", printed, re.DOTALL)
+    (entry,) = re.findall(
+        r"user: plugin-weather, password: \S+ permissions: (.+?)\n      } }", printed, re.DOTALL
+    )
     assert set(re.findall(r'"(.+?)"', entry)) == {
         ">", "_INBOX_plugin-weather.>", "trunkline.x.weather.tools.list", "trunkline.x.weather.tools.run",
         "trunkline.x.weather.tools.memory", "1h",
@@ -128,7 +132,9 @@ def test_a_plugin_apart_is_a_user_that_answers_and_asks_nobody(tmp_path: Path) -
     variables = {**passwords, "TRUNKLINE_NATS_LISTEN": "127.0.0.1:-1", "TRUNKLINE_NATS_STORE": str(tmp_path)}
     binary = server_binary()
     assert binary is not None
-    subprocess.run([binary, "-t", "-c", tmp_path / "nats-server.conf"], check=True, env=variables, capture_output=True)
+    subprocess.run(
+        [binary, "-t", "-c", tmp_path / "nats-server.conf"], check=True, env=variables, capture_output=True
+    )
 
 
 def services() -> dict[str, str]:
@@ -208,7 +214,12 @@ def manifests() -> list[dict[str, Any]]:
     return [one for file in files for one in yaml.safe_load_all(file.read_text()) if one]
 
 
-API = {"Deployment": "apps/v1", "StatefulSet": "apps/v1", "Service": "v1", "NetworkPolicy": "networking.k8s.io/v1"}
+API = {
+    "Deployment": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "Service": "v1",
+    "NetworkPolicy": "networking.k8s.io/v1",
+}
 
 SAFE = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 

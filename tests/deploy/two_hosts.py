@@ -229,7 +229,10 @@ class Hosts:
         """Wait until the hub's agents are offered the remote's tool and it answers."""
         async with self.talker() as talker:
             deadline = time.monotonic() + seconds
-            while "done hello" not in (answer := await talker.say("/tool laptop__work key=hello seconds=0")).text:
+            while (
+                "done hello"
+                not in (answer := await talker.say("/tool laptop__work key=hello seconds=0")).text
+            ):
                 assert time.monotonic() < deadline, answer.text
                 await anyio.sleep(0.2)
 

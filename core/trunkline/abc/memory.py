@@ -19,14 +19,18 @@ from trunkline.messages.conversation import (
     ListConversations,
 )
 from trunkline.messages.memory import (
+    MemoryBlame,
     MemoryChange,
     MemoryChanged,
+    MemoryDifference,
     MemoryEntry,
     MemoryFile,
     MemoryHit,
+    MemoryReverted,
+    RevertMemory,
     SearchMemory,
 )
-from trunkline_bus import Scope
+from trunkline_bus import Refusal, Scope
 
 NOWHERE = Scope()
 """The scope of a change that belongs to no conversation."""
@@ -38,13 +42,20 @@ class Memory(Protocol):
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile: ...
     async def write(self, path: str, content: str, *, expected: str | None = None) -> str: ...
-    async def edit(self, path: str, old: str, new: str) -> str: ...
-    async def delete(self, path: str) -> str: ...
+    async def edit(self, path: str, old: str, new: str, *, expected: str | None = None) -> str: ...
+    async def delete(self, path: str, *, expected: str | None = None) -> str: ...
     async def search(
         self, query: str, *, path: str = "", kind: str = "content", limit: int = 10
     ) -> Sequence[MemoryHit]: ...
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]: ...
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]: ...
+    async def blame(
+        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+    ) -> MemoryBlame: ...
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference: ...
+    async def revert(
+        self, path: str, version: str | None = None, *, to: str | None = None
+    ) -> MemoryReverted: ...
     async def export(self, target: Path) -> int:
         """Write an archive of the whole memory, history included, to ``target``; returns its size in bytes."""
         ...
@@ -219,16 +230,38 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def edit(
-        self, path: str, old: str, new: str, *, actor: str, reason: str, scope: Scope = NOWHERE
-    ) -> str: ...
+        self,
+        path: str,
+        old: str,
+        new: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
+    ) -> str:
+        """Replace the first occurrence of ``old``. ``expected`` is the hash that the file must have, as below."""
 
     @abstractmethod
     async def move(
-        self, source: str, target: str, *, actor: str, reason: str, scope: Scope = NOWHERE
+        self,
+        source: str,
+        target: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
     ) -> str: ...
 
     @abstractmethod
-    async def delete(self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE) -> str: ...
+    async def delete(
+        self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
+    ) -> str: ...
+
+    async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
+        """Take a change back as a change of its own. A store that cannot refuses with ``not_found``."""
+        raise _cannot("take changes back")
 
     @abstractmethod
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]: ...
@@ -238,6 +271,16 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]: ...
+
+    async def blame(
+        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+    ) -> MemoryBlame:
+        """Who wrote the lines ``first`` to ``last`` of a file. A store that cannot refuses with ``not_found``."""
+        raise _cannot("say who wrote a line")
+
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
+        """What differs at a path between versions. A store that cannot refuses with ``not_found``."""
+        raise _cannot("compare versions")
 
     @abstractmethod
     async def export(self, target: Path, *, derived: bool = False) -> int:
@@ -258,3 +301,7 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def find_conversation(self, conversation: str) -> ConversationSummary | None: ...
+
+
+def _cannot(what: str) -> Refusal:
+    return Refusal("not_found", f"This memory's store cannot {what}.")

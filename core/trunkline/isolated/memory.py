@@ -14,7 +14,15 @@ import msgspec
 from trunkline.errors import ToolError
 from trunkline.messages.chunks import Chunk, Layer, LinkedChunk, Recalled, Remembered
 from trunkline.messages.isolated import MemoryAnswer, MemoryVerb, MemoryWish
-from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit
+from trunkline.messages.memory import (
+    MemoryBlame,
+    MemoryChange,
+    MemoryDifference,
+    MemoryEntry,
+    MemoryFile,
+    MemoryHit,
+    MemoryReverted,
+)
 
 T = TypeVar("T")
 
@@ -38,13 +46,13 @@ class DistantMemory:
         """Write a whole file; returns the version."""
         return await self._ask("write", str, path=path, content=content, expected=expected)
 
-    async def edit(self, path: str, old: str, new: str) -> str:
+    async def edit(self, path: str, old: str, new: str, *, expected: str | None = None) -> str:
         """Replace the first occurrence of ``old``; returns the version."""
-        return await self._ask("edit", str, path=path, old=old, new=new)
+        return await self._ask("edit", str, path=path, old=old, new=new, expected=expected)
 
-    async def delete(self, path: str) -> str:
+    async def delete(self, path: str, *, expected: str | None = None) -> str:
         """Delete a file or folder; returns the version."""
-        return await self._ask("delete", str, path=path)
+        return await self._ask("delete", str, path=path, expected=expected)
 
     async def search(
         self, query: str, *, path: str = "", kind: str = "content", limit: int = 10
@@ -59,6 +67,20 @@ class DistantMemory:
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]:
         """The changes of a path, newest first."""
         return await self._ask("history", list[MemoryChange], path=path, limit=limit)
+
+    async def blame(
+        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+    ) -> MemoryBlame:
+        """Who wrote the lines of a file."""
+        return await self._ask("blame", MemoryBlame, path=path, version=version, first=first, last=last)
+
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
+        """What differs at a path between two versions."""
+        return await self._ask("diff", MemoryDifference, path=path, old=old, new=new)
+
+    async def revert(self, path: str, version: str | None = None, *, to: str | None = None) -> MemoryReverted:
+        """Take a change of a path back."""
+        return await self._ask("revert", MemoryReverted, path=path, version=version, to=to)
 
     async def export(self, target: Path) -> int:
         """Refused: an archive of everything is no business of a plugin that is kept apart."""

@@ -2,7 +2,7 @@
 
 ``paths`` which names are allowed · ``worktree`` the plain files · ``repository`` git underneath · ``view`` and
 ``wishes`` what a change means · ``batch`` and ``committer`` how a group becomes commits · ``grouping`` how callers
-share one · ``conversations`` their files · ``index`` and ``search`` finding again · ``export`` ·
+share one · ``past`` what was · ``conversations`` their files · ``index`` and ``search`` finding again · ``export`` ·
 ``store`` all of it behind ``MemoryStore`` · ``log_store`` another one, over ``record``s that a plugin keeps and
 ``log_book`` understands · ``worker`` the store on the bus.
 """

@@ -17,6 +17,7 @@ from trunkline_bus import Scope
 OWNER = "owner"
 SUBJECT_LETTERS = 120
 _TRAILERS = re.compile(r"\n*(?:^(?:Actor|Conversation|Turn): .*(?:\n|\Z))+\Z", re.MULTILINE)
+_TRAILER = re.compile(r"^(Actor|Conversation|Turn): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,13 @@ class Batch:
             or any(above in self._touched for above in parents(path))
             for path in changes
         )
+
+
+def origin_of(commit: pygit2.Commit) -> Origin:
+    """Who made a commit, and where: from its trailers; of one that a person made with git, its author."""
+    found = _TRAILERS.search(commit.message)
+    said = dict(_TRAILER.findall(found.group())) if found else {}
+    return Origin(said.get("Actor", commit.author.name), said.get("Conversation"), said.get("Turn"))
 
 
 def reason_of(message: str) -> str:

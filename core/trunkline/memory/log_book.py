@@ -21,15 +21,15 @@ from trunkline.memory.conversations import (
 )
 from trunkline.memory.index.kinds import passages
 from trunkline.memory.index.passage import as_text
+from trunkline.memory.log_past import LogPast
 from trunkline.memory.paths import checked, folder, parents, refused, under
 from trunkline.memory.record import MemoryRecord
 from trunkline.memory.repository import Entry
 from trunkline.memory.search.names import search_names
 from trunkline.memory.search.shown import hit_at, matching
 from trunkline.memory.search.words import words_of
-from trunkline.memory.store import encoded
 from trunkline.memory.view import View
-from trunkline.memory.wishes import Content, DeletePath, EditFile, MovePath, Plan, Wish, WriteFiles, known_of
+from trunkline.memory.wishes import Content, Plan, Wish, WriteFiles, known_of
 from trunkline.memory.worktree import not_found
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -39,7 +39,7 @@ from trunkline.messages.conversation import (
     ListConversations,
 )
 from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory
-from trunkline_bus import Refusal, Scope, new_id
+from trunkline_bus import Refusal, new_id
 
 log = logging.getLogger(__name__)
 
@@ -83,6 +83,11 @@ class LogBook(View):
             data = self.data(path) + tail
             self._files[path] = Held(_entry(data), data, record.time)
 
+    @property
+    def past(self) -> LogPast:
+        """What was."""
+        return LogPast(self._records)
+
     # What a wish is planned against --------------------------------------------------------------------------
 
     def entry(self, path: str) -> Entry | None:
@@ -112,20 +117,6 @@ class LogBook(View):
         return WriteFiles(
             actor=change.actor, reason=change.reason, scope=change.scope, files=files, expected=known
         )
-
-    def editing(self, path: str, old: str, new: str, actor: str, reason: str, scope: Scope) -> Wish:
-        """The wish to replace the first ``old``."""
-        before, after = encoded(path, old), encoded(path, new)
-        return EditFile(actor=actor, reason=reason, scope=scope, path=checked(path), old=before, new=after)
-
-    def moving(self, source: str, target: str, actor: str, reason: str, scope: Scope) -> Wish:
-        """The wish to move a file or folder."""
-        places = {"source": checked(source), "target": checked(target)}
-        return MovePath(actor=actor, reason=reason, scope=scope, **places)
-
-    def deleting(self, path: str, actor: str, reason: str, scope: Scope) -> Wish:
-        """The wish to delete a file or folder."""
-        return DeletePath(actor=actor, reason=reason, scope=scope, path=checked(path))
 
     def appending(self, append: AppendConversation) -> Wish:
         """The wish to append to a conversation."""
@@ -174,16 +165,8 @@ class LogBook(View):
     def _held_at(self, path: str, version: str) -> Held | None:
         if version not in self._numbers:
             raise Refusal("not_found", f"Memory has no version {version[:64]!r}.")
-        data = self._states(path)[self._numbers[version] + 1]
+        data = self.past.states(path)[self._numbers[version] + 1]
         return None if data is None else Held(_entry(data), data, self._records[self._numbers[version]].time)
-
-    def _states(self, path: str) -> list[bytes | None]:
-        """What a path held before each record, and last what it holds now."""
-        states: list[bytes | None] = [None]
-        for record in self._records:
-            now = record.files.get(path, states[-1])
-            states.append((now or b"") + record.grown[path] if path in record.grown else now)
-        return states
 
     def list(self, path: str, recursive: bool) -> tuple[MemoryEntry, ...]:
         """Names under a folder, sorted."""
@@ -204,7 +187,7 @@ class LogBook(View):
     def history(self, path: str, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder, newest first."""
         plain = folder(path)
-        states = self._states(plain)
+        states = self.past.states(plain)
         found = [
             MemoryChange(
                 version=record.version,

@@ -16,6 +16,7 @@ import anyio.to_thread
 from trunkline.abc.memory import NOWHERE, Change, MemoryStore
 from trunkline.errors import StorageError
 from trunkline.folders import make_private
+from trunkline.memory.paths import folder
 from trunkline.memory.record import MemoryRecord
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -25,11 +26,15 @@ from trunkline.messages.conversation import (
     ListConversations,
 )
 from trunkline.messages.memory import (
+    MemoryBlame,
     MemoryChange,
     MemoryChanged,
+    MemoryDifference,
     MemoryEntry,
     MemoryFile,
     MemoryHit,
+    MemoryReverted,
+    RevertMemory,
     SearchMemory,
 )
 from trunkline_bus import Refusal, Scope
@@ -102,18 +107,61 @@ class LogStore(MemoryStore):
         return await self._carry_out(self._book.writing(change, expected or {}))
 
     async def edit(
-        self, path: str, old: str, new: str, *, actor: str, reason: str, scope: Scope = NOWHERE
+        self,
+        path: str,
+        old: str,
+        new: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
     ) -> str:
         """Replace the first occurrence of ``old``."""
-        return await self._carry_out(self._book.editing(path, old, new, actor, reason, scope))
+        from trunkline.memory.wishes import editing
 
-    async def move(self, source: str, target: str, *, actor: str, reason: str, scope: Scope = NOWHERE) -> str:
+        wish = editing(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
+        return await self._carry_out(wish)
+
+    async def move(
+        self,
+        source: str,
+        target: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
+    ) -> str:
         """Move a file or folder."""
-        return await self._carry_out(self._book.moving(source, target, actor, reason, scope))
+        from trunkline.memory.wishes import moving
 
-    async def delete(self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE) -> str:
+        wish = moving(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
+        return await self._carry_out(wish)
+
+    async def delete(
+        self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
+    ) -> str:
         """Delete a file or folder."""
-        return await self._carry_out(self._book.deleting(path, actor, reason, scope))
+        from trunkline.memory.wishes import deleting
+
+        wish = deleting(path, actor=actor, reason=reason, scope=scope, expected=expected)
+        return await self._carry_out(wish)
+
+    async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
+        """Take a change back, or go back to a version."""
+        from trunkline.memory.past.undo import TakeBack
+
+        past, plain = self._book.past, folder(revert.path)
+        if revert.to is not None:
+            found = past.returning(plain, past.number(revert.to))
+        elif revert.version is not None:
+            found = past.undoing(plain, past.number(revert.version))
+        else:
+            found = past.undoing(plain, past.last_change(plain, past.number(None)))
+        wish = TakeBack(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
+        version = await self._carry_out(wish)
+        return MemoryReverted(paths=wish.touches, version=version, undone=found.version)
 
     async def append_conversation(self, append: AppendConversation) -> int:
         """Append the messages that are not stored yet."""
@@ -158,6 +206,21 @@ class LogStore(MemoryStore):
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder."""
         return self._book.history(path, limit)
+
+    async def blame(
+        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+    ) -> MemoryBlame:
+        """Who wrote each line of a file."""
+        plain = (await self.read(path, version)).path
+        return self._book.past.blame(plain, self._book.past.number(version), first, last)
+
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
+        """What differs between two versions."""
+        past, plain = self._book.past, folder(path)
+        after = past.number(new)
+        if old is None:
+            after = past.last_change(plain, after)
+        return past.difference(plain, after - 1 if old is None else past.number(old), after)
 
     async def export(self, target: Path, *, derived: bool = False) -> int:
         """Write an archive: the files as they are, and every record as a line of ``history.jsonl``."""

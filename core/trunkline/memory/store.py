@@ -1,6 +1,7 @@
 """The built-in store: a git repository of plain files, behind ``MemoryStore``. Joins the parts; none of their work.
 
-Threads: one at a time writes (``_writing``), one at a time uses the index (``_indexing``), a few read.
+Threads: one at a time writes (``_writing``), one at a time uses the index (``_indexing``), one at a time looks into
+the past (``_looking_back``), a few read.
 """
 
 import logging
@@ -33,9 +34,13 @@ from trunkline.memory.conversations import (
 )
 from trunkline.memory.durable import Syncer
 from trunkline.memory.grouping import Grouping
-from trunkline.memory.history import history
 from trunkline.memory.index.follower import Index
 from trunkline.memory.packing import Packer
+from trunkline.memory.past.blame import blame
+from trunkline.memory.past.changes import changes
+from trunkline.memory.past.difference import difference
+from trunkline.memory.past.trail import Steps, Trail
+from trunkline.memory.past.undo import TakeBack, returning, undoing
 from trunkline.memory.paths import checked, folder, refused
 from trunkline.memory.prepare import Places, take_root
 from trunkline.memory.repository import Repository, commit_time, entry_at
@@ -44,7 +49,7 @@ from trunkline.memory.search.conversations import find_conversation, list_conver
 from trunkline.memory.search.names import search_names
 from trunkline.memory.seed import SEED
 from trunkline.memory.stamps import Stamps
-from trunkline.memory.wishes import Absorb, DeletePath, EditFile, MovePath, Wish, WriteFiles
+from trunkline.memory.wishes import Absorb, Wish, WriteFiles, deleting, editing, moving
 from trunkline.memory.worktree import Stamp, Worktree, not_found
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -53,7 +58,17 @@ from trunkline.messages.conversation import (
     ConversationSummary,
     ListConversations,
 )
-from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory
+from trunkline.messages.memory import (
+    MemoryBlame,
+    MemoryChange,
+    MemoryDifference,
+    MemoryEntry,
+    MemoryFile,
+    MemoryHit,
+    MemoryReverted,
+    RevertMemory,
+    SearchMemory,
+)
 from trunkline_bus import Refusal, Scope
 
 _log = logging.getLogger(__name__)
@@ -82,6 +97,7 @@ class GitMemoryStore(MemoryStore):
         self._held = ExitStack()
         self._writing = anyio.CapacityLimiter(1)
         self._indexing = anyio.CapacityLimiter(1)
+        self._looking_back = anyio.CapacityLimiter(1)
         self._reading = anyio.CapacityLimiter(8)
         self._care = anyio.Lock()
         self._changed = anyio.Event()
@@ -118,6 +134,8 @@ class GitMemoryStore(MemoryStore):
         self._index_file = cache / "memory.db"
         self._index = Index(places.root, self._index_file, self._conversations)
         self._held.callback(self._index.close)
+        self._trail = Trail(places.root, cache / "memory-history.db")
+        self._held.callback(self._trail.close)
         self._committer = Committer(places, self._repository, self._worktree, self._syncer, self._stamps)
         self._mend()
 
@@ -176,30 +194,52 @@ class GitMemoryStore(MemoryStore):
         return (await self._grouping.submit(wish)).version
 
     async def edit(
-        self, path: str, old: str, new: str, *, actor: str, reason: str, scope: Scope = NOWHERE
+        self,
+        path: str,
+        old: str,
+        new: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
     ) -> str:
         """Replace the first occurrence of ``old``."""
-        wish = EditFile(
-            actor=actor,
-            reason=reason,
-            scope=scope,
-            path=checked(path),
-            old=encoded(path, old),
-            new=encoded(path, new),
-        )
+        wish = editing(path, old, new, actor=actor, reason=reason, scope=scope, expected=expected)
         return (await self._grouping.submit(wish)).version
 
-    async def move(self, source: str, target: str, *, actor: str, reason: str, scope: Scope = NOWHERE) -> str:
+    async def move(
+        self,
+        source: str,
+        target: str,
+        *,
+        actor: str,
+        reason: str,
+        scope: Scope = NOWHERE,
+        expected: str | None = None,
+    ) -> str:
         """Move a file or folder."""
-        wish = MovePath(
-            actor=actor, reason=reason, scope=scope, source=checked(source), target=checked(target)
-        )
+        wish = moving(source, target, actor=actor, reason=reason, scope=scope, expected=expected)
         return (await self._grouping.submit(wish)).version
 
-    async def delete(self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE) -> str:
+    async def delete(
+        self, path: str, *, actor: str, reason: str, scope: Scope = NOWHERE, expected: str | None = None
+    ) -> str:
         """Delete a file or folder."""
-        wish = DeletePath(actor=actor, reason=reason, scope=scope, path=checked(path))
+        wish = deleting(path, actor=actor, reason=reason, scope=scope, expected=expected)
         return (await self._grouping.submit(wish)).version
+
+    async def revert(self, revert: RevertMemory, *, scope: Scope = NOWHERE) -> MemoryReverted:
+        """Take a change back, or go back to a version, as a commit of its own."""
+        plain = folder(revert.path)
+        if revert.to is None:
+            found = await self._look_back(lambda steps: undoing(steps, plain, revert.version))
+        else:
+            to = revert.to
+            found = await self._look_back(lambda steps: returning(steps, plain, to))
+        wish = TakeBack(actor=revert.actor, reason=revert.reason, scope=scope, undoing=found)
+        done = await self._grouping.submit(wish)
+        return MemoryReverted(paths=wish.touches, version=done.version, undone=found.version)
 
     async def append_conversation(self, append: AppendConversation) -> int:
         """Append the messages that are not stored yet."""
@@ -235,10 +275,22 @@ class GitMemoryStore(MemoryStore):
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder."""
         plain = folder(path)
-        found = await self._reader(lambda repository: history(repository, plain, limit))
+        found = await self._look_back(lambda steps: changes(steps, plain, limit))
         if not found and limit > 0:
             raise Refusal("not_found", f"There was never anything at {plain!r} in memory.")
         return found
+
+    async def blame(
+        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+    ) -> MemoryBlame:
+        """Who wrote each line of a file."""
+        plain = checked(path)
+        return await self._look_back(lambda steps: blame(steps, plain, version, first, last))
+
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
+        """What differs between two versions."""
+        plain = folder(path)
+        return await self._look_back(lambda steps: difference(steps, plain, old, new))
 
     async def export(self, target: Path, *, derived: bool = False) -> int:
         """Write the archive."""
@@ -313,6 +365,10 @@ class GitMemoryStore(MemoryStore):
 
         return await self._thread(self._reading, read)
 
+    async def _look_back(self, question: Callable[[Steps], T]) -> T:
+        """Ask about the past, when everything that was committed is known there."""
+        return await self._thread(self._looking_back, lambda: self._trail.ask(question))
+
     async def _ask(self, question: Callable[[apsw.Connection], T]) -> T:
         """Ask the index, when it has everything that was committed."""
 
@@ -344,6 +400,7 @@ class GitMemoryStore(MemoryStore):
         while True:
             try:
                 await self._thread(self._indexing, self._index.catch_up)
+                await self._thread(self._looking_back, self._trail.catch_up)
             except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
                 _log.warning("the memory index is behind and will be brought up later: %s", error)
                 await anyio.sleep(1)
@@ -393,6 +450,7 @@ class GitMemoryStore(MemoryStore):
                 older = await anyio.to_thread.run_sync(self._packer.join_packs)
                 await self._thread(self._writing, self._repository.reopen)
                 await self._thread(self._indexing, self._index.repository.reopen)
+                await self._thread(self._looking_back, self._trail.repository.reopen)
                 await anyio.to_thread.run_sync(self._packer.remove, older)
                 heap.give_back()
 
@@ -410,16 +468,6 @@ class GitMemoryStore(MemoryStore):
             self._exposed = head
         except (OSError, pygit2.GitError) as error:
             _log.warning("the git index was left as it is: %s", error)
-
-
-def encoded(path: str, text: str) -> bytes:
-    """Text as it is stored. Raises Refusal ``write_failure`` for text that cannot be."""
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise Refusal(
-            "write_failure", f"{path!r} was not written: the text holds half characters (lone surrogates)."
-        ) from None
 
 
 def _read_version(repository: Repository, path: str, version: str) -> MemoryFile:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from trunkline.abc.memory import NOWHERE
-from trunkline.memory.paths import refused, under
+from trunkline.memory.paths import checked, refused, under
 from trunkline.memory.repository import Entry
 from trunkline.memory.view import View
 from trunkline.memory.worktree import not_found
@@ -87,7 +87,7 @@ class WriteFiles(Wish):
             _insist_on_hash(view, path, wanted)
         for path, content in self.files.items():
             if content is not None:
-                _insist_on_room(view, path)
+                insist_on_room(view, path)
         names = sorted(self.files)
         verb = "Delete" if all(content is None for content in self.files.values()) else "Write"
         what = names[0] if len(names) == 1 else f"{len(names)} files"
@@ -96,11 +96,12 @@ class WriteFiles(Wish):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditFile(Wish):
-    """Replace the first occurrence of ``old`` by ``new``."""
+    """Replace the first occurrence of ``old`` by ``new``, in the file of the blob id ``expected`` if one is given."""
 
     path: str
     old: bytes
     new: bytes
+    expected: str | None = None
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -110,6 +111,7 @@ class EditFile(Wish):
     def plan(self, view: View) -> Plan:
         """Refused when the old text is empty or absent."""
         data = view.data(self.path)
+        _insist_on_hash(view, self.path, self.expected)
         if not self.old:
             raise Refusal("write_conflict", "The text to replace is empty; say which text to replace.")
         if self.old not in data:
@@ -121,9 +123,10 @@ class EditFile(Wish):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePath(Wish):
-    """Take out a file, or a folder with all that is in it."""
+    """Take out a file (of the blob id ``expected`` if one is given), or a folder with all that is in it."""
 
     path: str
+    expected: str | None = None
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -132,15 +135,17 @@ class DeletePath(Wish):
 
     def plan(self, view: View) -> Plan:
         """Refused when nothing is there."""
+        _insist_on_file_hash(view, self.path, self.expected)
         return Plan(dict.fromkeys(_files_at(view, self.path)), f"Delete {self.path}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovePath(Wish):
-    """Move a file or folder; nothing may be at the target."""
+    """Move a file (of the blob id ``expected`` if one is given) or a folder; nothing may be at the target."""
 
     source: str
     target: str
+    expected: str | None = None
 
     @property
     def touches(self) -> tuple[str, ...]:
@@ -150,11 +155,12 @@ class MovePath(Wish):
     def plan(self, view: View) -> Plan:
         """Refused when the source is absent, the target is taken, or it lies within the source."""
         moved = _files_at(view, self.source)
+        _insist_on_file_hash(view, self.source, self.expected)
         if under(self.target, self.source):
             raise refused(self.target, f"it lies within {self.source!r}, which is to be moved")
         if view.entry(self.target) is not None:
             raise Refusal("write_conflict", f"There is already a file {self.target!r}.")
-        _insist_on_room(view, self.target)
+        insist_on_room(view, self.target)
         files: dict[str, Content] = dict.fromkeys(moved)
         files.update({self.target + path.removeprefix(self.source): entry for path, entry in moved.items()})
         return Plan(files, f"Move {self.source} to {self.target}")
@@ -174,12 +180,65 @@ class Absorb(Wish):
         return Plan({})
 
 
+def editing(
+    path: str, old: str, new: str, *, actor: str, reason: str, scope: Scope, expected: str | None
+) -> EditFile:
+    """The wish to replace the first ``old``. Raises Refusal for a path or text that is not allowed."""
+    return EditFile(
+        actor=actor,
+        reason=reason,
+        scope=scope,
+        path=checked(path),
+        old=encoded(path, old),
+        new=encoded(path, new),
+        expected=expected,
+    )
+
+
+def moving(
+    source: str, target: str, *, actor: str, reason: str, scope: Scope, expected: str | None
+) -> MovePath:
+    """The wish to move a file or folder. Raises Refusal for a path that is not allowed."""
+    return MovePath(
+        actor=actor,
+        reason=reason,
+        scope=scope,
+        source=checked(source),
+        target=checked(target),
+        expected=expected,
+    )
+
+
+def deleting(path: str, *, actor: str, reason: str, scope: Scope, expected: str | None) -> DeletePath:
+    """The wish to delete a file or folder. Raises Refusal for a path that is not allowed."""
+    return DeletePath(actor=actor, reason=reason, scope=scope, path=checked(path), expected=expected)
+
+
+def encoded(path: str, text: str) -> bytes:
+    """Text as it is stored. Raises Refusal ``write_failure`` for text that cannot be."""
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise Refusal(
+            "write_failure", f"{path!r} was not written: the text holds half characters (lone surrogates)."
+        ) from None
+
+
 def _files_at(view: View, path: str) -> dict[str, Entry]:
     single = view.entry(path)
     found = view.below(path) if single is None else {path: single}
     if not found:
         raise not_found(path)
     return found
+
+
+def _insist_on_file_hash(view: View, path: str, wanted: str | None) -> None:
+    """As ``_insist_on_hash``, of something that must be there; a folder has no hash."""
+    if wanted is not None and view.entry(path) is None and view.is_folder(path):
+        raise Refusal(
+            "write_conflict", f"{path!r} is a folder; only a file can be expected to hold something."
+        )
+    _insist_on_hash(view, path, wanted)
 
 
 def _insist_on_hash(view: View, path: str, wanted: str | None) -> None:
@@ -194,7 +253,8 @@ def _insist_on_hash(view: View, path: str, wanted: str | None) -> None:
     raise Refusal("write_conflict", f"{path!r} was not written: {said}. Read it again and decide.")
 
 
-def _insist_on_room(view: View, path: str) -> None:
+def insist_on_room(view: View, path: str) -> None:
+    """Raises Refusal ``invalid_path``: a folder is at the path, or a file stands where it needs a folder."""
     above = view.file_above(path)
     if above is not None:
         raise refused(path, f"{above!r} is a file, not a folder")

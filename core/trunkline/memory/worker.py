@@ -23,7 +23,8 @@ from trunkline.memory.chunks.scanned import Scanned
 from trunkline.memory.conversations import names_of
 from trunkline.memory.paths import checked
 from trunkline.memory.redaction import Redaction
-from trunkline.memory.store import GitMemoryStore, encoded
+from trunkline.memory.store import GitMemoryStore
+from trunkline.memory.wishes import encoded
 from trunkline.messages.conversation import (
     AppendConversation,
     ConversationAppended,
@@ -36,21 +37,27 @@ from trunkline.messages.conversation import (
 )
 from trunkline.messages.memory import (
     UNREADABLE,
+    BlameMemory,
     DeleteMemory,
+    DiffMemory,
     EditMemory,
     ExportMemory,
     ListMemory,
+    MemoryBlame,
     MemoryChanged,
     MemoryChanges,
+    MemoryDifference,
     MemoryExport,
     MemoryFile,
     MemoryFiles,
     MemoryHistory,
     MemoryHits,
     MemoryListing,
+    MemoryReverted,
     MoveMemory,
     ReadManyMemory,
     ReadMemory,
+    RevertMemory,
     SearchMemory,
     WriteManyMemory,
     WriteMemory,
@@ -60,8 +67,10 @@ from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import (
     EXPORTS,
     MEMORY_APPEND_CONVERSATION,
+    MEMORY_BLAME,
     MEMORY_CHANGED,
     MEMORY_DELETE,
+    MEMORY_DIFF,
     MEMORY_EDIT,
     MEMORY_EXPORT,
     MEMORY_FIND_CONVERSATION,
@@ -72,6 +81,7 @@ from trunkline.subjects import (
     MEMORY_MOVE,
     MEMORY_READ,
     MEMORY_READ_MANY,
+    MEMORY_REVERT,
     MEMORY_SEARCH,
     MEMORY_WRITE,
     MEMORY_WRITE_MANY,
@@ -130,9 +140,12 @@ class MemoryWorker(Worker):
         await add(MEMORY_EDIT, self._telling(self._edit), limit=WRITERS)
         await add(MEMORY_DELETE, self._telling(self._delete), limit=WRITERS)
         await add(MEMORY_MOVE, self._telling(self._move), limit=WRITERS)
+        await add(MEMORY_REVERT, self._telling(self._revert), limit=WRITERS)
         await add(MEMORY_SEARCH, self._search)
         await add(MEMORY_LIST, self._list)
         await add(MEMORY_HISTORY, self._history)
+        await add(MEMORY_BLAME, self._blame)
+        await add(MEMORY_DIFF, self._diff)
         await add(MEMORY_EXPORT, self._export, limit=2)
         await add(MEMORY_APPEND_CONVERSATION, self._telling(self._append_conversation), limit=WRITERS)
         await add(MEMORY_LOAD_CONVERSATION, self._load_conversation)
@@ -231,23 +244,41 @@ class MemoryWorker(Worker):
     async def _edit(self, request: Request[EditMemory]) -> MemoryChanged:
         wish = request.data
         version = await self._store.edit(
-            wish.path, wish.old, wish.new, actor=wish.actor, reason=wish.reason, scope=scope_of(request)
+            wish.path,
+            wish.old,
+            wish.new,
+            actor=wish.actor,
+            reason=wish.reason,
+            scope=scope_of(request),
+            expected=wish.expected,
         )
         return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
 
     async def _delete(self, request: Request[DeleteMemory]) -> MemoryChanged:
         wish = request.data
         version = await self._store.delete(
-            wish.path, actor=wish.actor, reason=wish.reason, scope=scope_of(request)
+            wish.path,
+            actor=wish.actor,
+            reason=wish.reason,
+            scope=scope_of(request),
+            expected=wish.expected,
         )
         return MemoryChanged(paths=(wish.path,), version=version, actor=wish.actor)
 
     async def _move(self, request: Request[MoveMemory]) -> MemoryChanged:
         wish = request.data
         version = await self._store.move(
-            wish.source, wish.target, actor=wish.actor, reason=wish.reason, scope=scope_of(request)
+            wish.source,
+            wish.target,
+            actor=wish.actor,
+            reason=wish.reason,
+            scope=scope_of(request),
+            expected=wish.expected,
         )
         return MemoryChanged(paths=(wish.source, wish.target), version=version, actor=wish.actor)
+
+    async def _revert(self, request: Request[RevertMemory]) -> MemoryReverted:
+        return await self._store.revert(request.data, scope=scope_of(request))
 
     async def _search(self, request: Request[SearchMemory]) -> MemoryHits:
         hits = await self._store.search(request.data)
@@ -260,6 +291,13 @@ class MemoryWorker(Worker):
     async def _history(self, request: Request[MemoryHistory]) -> MemoryChanges:
         found = await self._store.history(request.data.path, limit=request.data.limit)
         return MemoryChanges(changes=found)
+
+    async def _blame(self, request: Request[BlameMemory]) -> MemoryBlame:
+        wish = request.data
+        return await self._store.blame(wish.path, wish.version, first=wish.first, last=wish.last)
+
+    async def _diff(self, request: Request[DiffMemory]) -> MemoryDifference:
+        return await self._store.diff(request.data.path, request.data.old, request.data.new)
 
     async def _export(self, request: Request[ExportMemory]) -> MemoryExport:
         name = f"memory-{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_id()[-6:].lower()}.tar"

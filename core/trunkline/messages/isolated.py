@@ -37,7 +37,7 @@ class RunText(Payload, frozen=True, kw_only=True, tag="plugin.run-text.v1"):
 
 
 MemoryVerb = Literal[
-    "read", "write", "edit", "delete", "search", "list", "history",
+    "read", "write", "edit", "delete", "search", "list", "history", "blame", "diff", "revert",
     "remember", "recall", "chunk", "chunks", "linked", "link", "revise", "forget",
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The memory operations (PA-F8, PA-F9): read, write, edit, delete, search, list, history, export."""
+"""The memory operations (PA-F8, PA-F9): files, search, history, blame, diff, revert, export."""
 
 from datetime import datetime
 from typing import Literal
@@ -55,29 +55,33 @@ class WriteMemory(Payload, frozen=True, kw_only=True, tag="memory.write.v1"):
 
 
 class EditMemory(Payload, frozen=True, kw_only=True, tag="memory.edit.v1"):
-    """Replace the first occurrence of ``old`` by ``new``."""
+    """Replace the first occurrence of ``old`` by ``new``. ``expected`` is the hash that the file must have now."""
 
     path: str
     old: str
     new: str
     actor: str
+    expected: str | None = None
     reason: str = ""
 
 
 class DeleteMemory(Payload, frozen=True, kw_only=True, tag="memory.delete.v1"):
-    """Delete a file or a folder; history keeps it."""
+    """Delete a file or a folder; history keeps it. ``expected`` is the hash that a file must have now."""
 
     path: str
     actor: str
+    expected: str | None = None
     reason: str = ""
 
 
 class MoveMemory(Payload, frozen=True, kw_only=True, tag="memory.move.v1"):
-    """Move a file or folder in one commit; the target must be absent."""
+    """Move a file or folder in one commit; the target must be absent. ``expected`` is the hash that a file must
+    have now."""
 
     source: str
     target: str
     actor: str
+    expected: str | None = None
     reason: str = ""
 
 
@@ -157,19 +161,118 @@ class MemoryHistory(Payload, frozen=True, kw_only=True, tag="memory.history.v1")
 
 
 class MemoryChange(msgspec.Struct, frozen=True, kw_only=True):
-    """One commit that touched the path, with the content before it (None: the file was absent or is not text)."""
+    """One commit that touched the path, with the content before it (None: the file was absent or is not text).
+
+    ``conversation`` and ``turn`` are those it was made in, if any.
+    """
 
     version: str
     message: str
     author: str
     timestamp: datetime
     previous: str | None = None
+    conversation: str | None = None
+    turn: str | None = None
 
 
 class MemoryChanges(Payload, frozen=True, kw_only=True, tag="memory.changes.v1"):
     """The changes, newest first."""
 
     changes: tuple[MemoryChange, ...] = ()
+
+
+class BlameMemory(Payload, frozen=True, kw_only=True, tag="memory.blame.v1"):
+    """Ask who wrote each line of a file, at ``version`` or as of the last commit.
+
+    Lines count from 1; ``last`` None is the last line.
+    """
+
+    path: str
+    version: str | None = None
+    first: int = 1
+    last: int | None = None
+
+
+class BlamedLines(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines that follow each other and were written by one commit; ``first`` counts from 1.
+
+    ``author`` is the actor; ``conversation`` and ``turn`` are those it was made in, if any.
+    """
+
+    first: int
+    lines: tuple[str, ...]
+    version: str
+    author: str
+    conversation: str | None = None
+    turn: str | None = None
+    message: str = ""
+    timestamp: datetime
+
+
+class MemoryBlame(Payload, frozen=True, kw_only=True, tag="memory.blamed.v1"):
+    """Who wrote each line of a file of ``version``, in the order of the lines."""
+
+    path: str
+    version: str
+    spans: tuple[BlamedLines, ...] = ()
+
+
+class DiffMemory(Payload, frozen=True, kw_only=True, tag="memory.diff.v1"):
+    """Ask what differs at ``path`` (a file or folder, "" is everything) between two versions.
+
+    ``new`` None is the last commit. ``old`` None is the state before the last change of the path up to ``new``: what
+    that change did.
+    """
+
+    path: str = ""
+    old: str | None = None
+    new: str | None = None
+
+
+DifferenceKind = Literal["added", "changed", "deleted", "moved"]
+
+
+class FileDifference(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that differs, and how many lines came and went; ``source`` is where a moved one was."""
+
+    path: str
+    kind: DifferenceKind
+    added: int = 0
+    removed: int = 0
+    source: str | None = None
+
+
+class MemoryDifference(Payload, frozen=True, kw_only=True, tag="memory.difference.v1"):
+    """What differs between two versions. ``old`` "" is before the first; ``text`` is a unified diff, without some of
+    the files when it would be too long (``whole`` is False then)."""
+
+    path: str
+    old: str
+    new: str
+    files: tuple[FileDifference, ...] = ()
+    text: str = ""
+    whole: bool = True
+
+
+class RevertMemory(Payload, frozen=True, kw_only=True, tag="memory.revert.v1"):
+    """Take a change back, as a change of its own: the last of ``path``, or what ``version`` did there ("": all of it).
+
+    With ``to`` the path is brought back to what it was at that version instead.
+    """
+
+    path: str
+    actor: str
+    version: str | None = None
+    to: str | None = None
+    reason: str = ""
+
+
+class MemoryReverted(Payload, frozen=True, kw_only=True, tag="memory.reverted.v1"):
+    """The change was taken back by ``version``. ``undone`` is the version that is taken back, or gone back to."""
+
+    paths: tuple[str, ...]
+    version: str
+    undone: str
 
 
 class ExportMemory(Payload, frozen=True, kw_only=True, tag="memory.export.v1"):

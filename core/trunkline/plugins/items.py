@@ -103,7 +103,7 @@ def _named(item: object) -> Complaint:
 def _reader(item: Reader) -> Complaint:
     suffixes = getattr(item, "suffixes", ())
     if not isinstance(suffixes, tuple) or not suffixes:
-        return "has no suffixes; give a tuple like (\".pdf\",)"
+        return 'has no suffixes; give a tuple like (".pdf",)'
     if not all(isinstance(one, str) and one.startswith(".") and one == one.lower() for one in suffixes):
         return "has a suffix that is not lower-case or does not begin with a dot"
     if inspect.iscoroutinefunction(item.read):

@@ -82,7 +82,9 @@ def cure(error: BusError) -> str:
     if isinstance(error, ServerTooOld):
         return "Install a newer nats-server there, or leave out bus.url to use the one that comes with Trunkline."
     if isinstance(error, ConnectionFailed) and "authorization" in str(error).lower():
-        return "Look at bus.user and bus.password (TRUNKLINE_BUS__USER and __PASSWORD): the server refuses them."
+        return (
+            "Look at bus.user and bus.password (TRUNKLINE_BUS__USER and __PASSWORD): the server refuses them."
+        )
     if isinstance(error, ConnectionFailed):
         return "Is a server running there? bus.url (TRUNKLINE_BUS__URL) says where it is looked for."
     return ""

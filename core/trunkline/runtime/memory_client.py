@@ -12,15 +12,21 @@ import msgspec
 
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.messages.memory import (
+    BlameMemory,
     DeleteMemory,
+    DiffMemory,
     EditMemory,
     ListMemory,
+    MemoryBlame,
     MemoryChange,
+    MemoryDifference,
     MemoryEntry,
     MemoryFile,
     MemoryHistory,
     MemoryHit,
+    MemoryReverted,
     ReadMemory,
+    RevertMemory,
     SearchMemory,
     WriteMemory,
 )
@@ -28,11 +34,14 @@ from trunkline.runtime.chunk_client import ChunkMemory
 from trunkline.runtime.exports import export_memory
 from trunkline.runtime.private import private_to_another
 from trunkline.subjects import (
+    MEMORY_BLAME,
     MEMORY_DELETE,
+    MEMORY_DIFF,
     MEMORY_EDIT,
     MEMORY_HISTORY,
     MEMORY_LIST,
     MEMORY_READ,
+    MEMORY_REVERT,
     MEMORY_SEARCH,
     MEMORY_WRITE,
 )
@@ -54,16 +63,16 @@ class BlockMemory(ChunkMemory):
         wish = WriteMemory(path=self._writable(path), content=content, actor=self._actor, expected=expected)
         return (await self._call(MEMORY_WRITE, wish)).version
 
-    async def edit(self, path: str, old: str, new: str) -> str:
+    async def edit(self, path: str, old: str, new: str, *, expected: str | None = None) -> str:
         """Replace the first occurrence of ``old``; returns the version."""
-        wish = EditMemory(path=self._writable(path), old=old, new=new, actor=self._actor)
+        wish = EditMemory(path=self._writable(path), old=old, new=new, actor=self._actor, expected=expected)
         return (await self._call(MEMORY_EDIT, wish)).version
 
-    async def delete(self, path: str) -> str:
+    async def delete(self, path: str, *, expected: str | None = None) -> str:
         """Delete a file or folder; history keeps it. Returns the version."""
         if not path.strip("/."):
             raise ToolError("Name the file or folder to delete.")
-        wish = DeleteMemory(path=self._writable(path), actor=self._actor)
+        wish = DeleteMemory(path=self._writable(path), actor=self._actor, expected=expected)
         return (await self._call(MEMORY_DELETE, wish)).version
 
     async def search(
@@ -104,6 +113,27 @@ class BlockMemory(ChunkMemory):
         """The changes of a path, newest first."""
         wish = MemoryHistory(path=self._whole(path), limit=limit)
         return (await self._call(MEMORY_HISTORY, wish)).changes
+
+    async def blame(
+        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+    ) -> MemoryBlame:
+        """Who wrote the lines ``first`` to ``last`` of a file."""
+        wish = BlameMemory(path=self._whole(path), version=version, first=first, last=last)
+        found = await self._call(MEMORY_BLAME, wish)
+        return msgspec.structs.replace(found, path=self._relative(found.path))
+
+    async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
+        """What differs at a path between two versions; without ``old`` what its last change did."""
+        found = await self._call(MEMORY_DIFF, DiffMemory(path=self._whole(path), old=old, new=new))
+        return msgspec.structs.replace(found, path=self._relative(found.path))
+
+    async def revert(self, path: str, version: str | None = None, *, to: str | None = None) -> MemoryReverted:
+        """Take back the last change of a path, or what a version did there; with ``to`` go back to that version."""
+        if not path.strip("/."):
+            raise ToolError("Name the file or folder whose change is to be taken back.")
+        wish = RevertMemory(path=self._writable(path), actor=self._actor, version=version, to=to)
+        done = await self._call(MEMORY_REVERT, wish)
+        return msgspec.structs.replace(done, paths=tuple(map(self._relative, done.paths)))
 
     async def export(self, target: Path) -> int:
         """Write an archive of the whole memory to ``target``; returns its size in bytes."""

@@ -36,21 +36,27 @@ from trunkline.messages.conversation import (
     LoadConversation,
 )
 from trunkline.messages.memory import (
+    BlameMemory,
     DeleteMemory,
+    DiffMemory,
     EditMemory,
     ExportMemory,
     ListMemory,
+    MemoryBlame,
     MemoryChanged,
     MemoryChanges,
+    MemoryDifference,
     MemoryExport,
     MemoryFile,
     MemoryFiles,
     MemoryHistory,
     MemoryHits,
     MemoryListing,
+    MemoryReverted,
     MoveMemory,
     ReadManyMemory,
     ReadMemory,
+    RevertMemory,
     SearchMemory,
     WriteManyMemory,
     WriteMemory,
@@ -79,6 +85,11 @@ MEMORY_MOVE = _memory("move", MoveMemory, MemoryChanged, "Move a file or folder.
 MEMORY_SEARCH = _memory("search", SearchMemory, MemoryHits, "Search text or names.")
 MEMORY_LIST = _memory("list", ListMemory, MemoryListing, "Names under a folder.")
 MEMORY_HISTORY = _memory("history", MemoryHistory, MemoryChanges, "Changes of a path, with previous states.")
+MEMORY_BLAME = _memory("blame", BlameMemory, MemoryBlame, "Who wrote each line of a file.")
+MEMORY_DIFF = _memory("diff", DiffMemory, MemoryDifference, "What differs between two versions.")
+MEMORY_REVERT = _memory(
+    "revert", RevertMemory, MemoryReverted, "Take a change back, or go back to a version."
+)
 MEMORY_EXPORT = _memory("export", ExportMemory, MemoryExport, "Everything, in one archive.")
 MEMORY_APPEND_CONVERSATION = _memory(
     "conversation-append", AppendConversation, ConversationAppended, "Append to a conversation."

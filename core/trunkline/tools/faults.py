@@ -51,7 +51,9 @@ def unknown(call: str, name: str) -> ToolOutcome:
 
 def unread(call: str, name: str, error: BaseException) -> ToolOutcome:
     """The outcome of a call whose record cannot be read: it was not run now, but another worker may have run it."""
-    sentence = f"{name} was not run now, and whether it ran before is unknown: its record cannot be read. {VERIFY}"
+    sentence = (
+        f"{name} was not run now, and whether it ran before is unknown: its record cannot be read. {VERIFY}"
+    )
     return msgspec.structs.replace(incident(call, sentence, error), status="unknown")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from trunkline import Tool, ToolContext, ToolError
 from trunkline.abc.memory import Memory
-from trunkline.messages.memory import MemoryFile
+from trunkline.messages.memory import MemoryBlame, MemoryFile, MemoryReverted
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import Platform, platform
@@ -108,6 +108,40 @@ async def test_history_has_the_states_before(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
+async def test_a_line_is_blamed_and_its_change_taken_back(context: ToolContext) -> None:
+    """Who wrote a line in which turn; then one step back, and back to a commit."""
+    first = await used(changing.memory_write, context, path="a.md", content="one\ntwo\n")
+    await used(changing.memory_edit, context, path="a.md", old_content="two", new_content="2")
+    spans = await used(looking.memory_blame, context, path="a.md", first=2)
+    assert [(span["line"], span["lines"], span["author"], span["turn"]) for span in spans] == [
+        (2, ["2"], "agent", "turn_test")
+    ]
+    done = await used(changing.memory_revert, context, path="a.md")
+    assert (done["paths"], done["undone"]) == (["a.md"], spans[0]["hash"])
+    await used(changing.memory_write, context, path="a.md", content="other")
+    await used(changing.memory_revert, context, path="a.md", to=first["hash"])
+    assert (await used(looking.memory_read, context, path="a.md"))["content"] == "one\ntwo\n"
+    then = await used(looking.memory_read, context, path="a.md", commit=spans[0]["hash"])
+    assert then["content"] == "one\n2\n"
+
+
+@pytest.mark.anyio
+async def test_a_change_that_expects_an_older_state_is_refused(context: ToolContext) -> None:
+    """With the commit that a caller knows, writing, editing and deleting notice that somebody was faster."""
+    known = (await used(changing.memory_write, context, path="a.md", content="one", expected=""))["hash"]
+    await used(changing.memory_write, context, path="a.md", content="two", expected=known)
+    for tool, arguments in (
+        (changing.memory_write, {"content": "x"}),
+        (changing.memory_edit, {"old_content": "two", "new_content": "x"}),
+        (changing.memory_delete, {}),
+    ):
+        with pytest.raises(ToolError, match="changed since"):
+            await used(tool, context, path="a.md", expected=known, **arguments)
+    with pytest.raises(ToolError, match="exists already"):
+        await used(changing.memory_write, context, path="a.md", content="x", expected="")
+
+
+@pytest.mark.anyio
 async def test_export_lies_in_the_workspace(context: ToolContext) -> None:
     """The archive has the files and their history."""
     await used(changing.memory_write, context, path="a.md", content="kept")
@@ -161,10 +195,10 @@ class _Held:
     async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
         return "1" * 40
 
-    async def edit(self, path: str, old: str, new: str) -> str:
+    async def edit(self, path: str, old: str, new: str, *, expected: str | None = None) -> str:
         return "1" * 40
 
-    async def delete(self, path: str) -> str:
+    async def delete(self, path: str, *, expected: str | None = None) -> str:
         return "1" * 40
 
     async def search(self, query: str, *, path: str = "", kind: str = "content", limit: int = 10) -> Any:
@@ -175,6 +209,14 @@ class _Held:
 
     async def history(self, path: str, *, limit: int = 50) -> Any:
         return ()
+
+    async def blame(
+        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+    ) -> Any:
+        return MemoryBlame(path=path, version="1" * 40)
+
+    async def revert(self, path: str, version: str | None = None, *, to: str | None = None) -> Any:
+        return MemoryReverted(paths=(path,), version="1" * 40, undone="0" * 40)
 
     async def export(self, target: Path) -> int:
         return 0
@@ -236,6 +278,22 @@ class TestMemoryDelete(_MemorySuite):
         return {"path": "a.md"}
 
 
+class TestMemoryRevert(_MemorySuite):
+    def tool(self) -> Tool:
+        return changing.memory_revert
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "a.md"}
+
+
+class TestMemoryBlame(_MemorySuite):
+    def tool(self) -> Tool:
+        return looking.memory_blame
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": "a.md"}
+
+
 class TestMemoryExport(_MemorySuite):
     def tool(self) -> Tool:
         return exporting.memory_export
@@ -261,6 +319,7 @@ async def test_an_agent_cannot_lift_its_own_limits(path: str, context: ToolConte
         lambda: context.memory.write(path, "tools = []"),
         lambda: context.memory.edit(path, "a", "b"),
         lambda: context.memory.delete(path),
+        lambda: context.memory.revert(path),
     ):
         with pytest.raises(ToolError, match="the owner's to change"):
             await change()
@@ -272,3 +331,13 @@ async def test_an_agent_cannot_take_a_block_away_with_its_limits(folder: str, co
     """Deleting the folder around the configuration would lift the limits too."""
     with pytest.raises(ToolError, match="the owner's to change"):
         await context.memory.delete(folder)
+    with pytest.raises(ToolError, match="the owner's to change"):
+        await context.memory.revert(folder)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", ["", "/", "./", "//"])
+async def test_an_agent_takes_nothing_back_everywhere(path: str, context: ToolContext) -> None:
+    """Taking back a whole commit could touch what is the owner's, so a path must be named."""
+    with pytest.raises(ToolError, match="Name the file"):
+        await context.memory.revert(path)

@@ -56,7 +56,9 @@ async def test_the_port_of_a_gateway_of_ours_is_no_trouble(tmp_path: Path) -> No
         tmp_path / "home", config={"gateway.port": port}, workers=("gateway", "memory")
     ) as running:
         done = await anyio.run_process(
-            [sys.executable, "-m", "trunkline.cli.main", "doctor", "--json"], env=dict(running.environ), check=False
+            [sys.executable, "-m", "trunkline.cli.main", "doctor", "--json"],
+            env=dict(running.environ),
+            check=False,
         )
         pid = running.processes["gateway"].pid
     found = {one["id"]: one for one in json.loads(done.stdout)["checks"]}

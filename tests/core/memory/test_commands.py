@@ -122,3 +122,39 @@ def test_listing_shows_names(memory: Run) -> None:
     assert [line.split()[-1] for line in memory("list").stdout.splitlines()[1:]] == [
         "AGENT.md", "identity/", "preferences.toml",
     ]  # fmt: skip
+
+
+def test_a_change_is_seen_blamed_and_taken_back(memory: Run, notes: Path) -> None:
+    """History, difference and blame of a brought file, then one step back; each as a text and as JSON."""
+    memory("add", str(notes / "garden.md"))
+    (notes / "garden.md").write_text("# Garden\nThe climbing frame is red.\n")
+    memory("add", str(notes / "garden.md"))
+    path = "documents/garden.md"
+    newest, first = json.loads(memory("history", path, "--json").stdout)
+    assert "-The climbing frame is green.\n+The climbing frame is red.\n" in memory("diff", path).stdout
+    assert json.loads(memory("diff", path, first["version"], "--json").stdout)["files"][0]["added"] == 1
+    blamed = memory("blame", path).stdout.splitlines()
+    assert blamed[1].startswith(newest["version"][:10]) and blamed[1].endswith(
+        "   2  The climbing frame is red."
+    )
+    only = json.loads(memory("blame", path, "--lines", "1-1", "--json").stdout)
+    assert [(span["first"], span["version"]) for span in only["spans"]] == [(1, first["version"])]
+    done = memory("revert", path)
+    assert done.stdout.startswith(f"Took back {newest['version'][:10]} as ")
+    assert memory("show", path).stdout == "# Garden\nThe climbing frame is green.\n"
+    back = json.loads(memory("revert", path, "--to", newest["version"], "--json").stdout)
+    assert (back["undone"], back["paths"]) == (newest["version"], [path])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("revert",),
+        ("revert", "a", "--version", "1", "--to", "2"),
+        ("blame", "a", "--lines", "5-3"),
+        ("blame",),
+    ],
+)
+def test_wrong_usage_is_told(arguments: tuple[str, ...], memory: Run) -> None:
+    """What does not fit together is refused before anything is asked of memory."""
+    assert memory(*arguments).returncode == 2

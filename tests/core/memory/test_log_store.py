@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from trunkline import AppendConversation, Change, LogStore, MemoryRecord, Message, Refusal, StorageError
+from trunkline.messages.memory import RevertMemory
 
 pytestmark = pytest.mark.anyio
 
@@ -107,3 +108,35 @@ async def test_what_cannot_be_loaded_stops_the_start(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="the database does not answer"):
         await store.open(tmp_path, tmp_path)
     assert store.records == []
+
+
+async def test_a_log_knows_its_past(tmp_path: Path) -> None:
+    """Blame, difference, one step back and back to a version, all from the records."""
+    store = await opened([], tmp_path)
+    first = await write(store, "box/a.md", "one\ntwo\n")
+    second = await write(store, "box/a.md", "one\n2\n")
+    spans = (await store.blame("box/a.md")).spans
+    assert [(span.first, span.lines, span.version) for span in spans] == [
+        (1, ("one",), first),
+        (2, ("2",), second),
+    ]
+    assert "-two\n+2\n" in (await store.diff("box")).text
+    assert (await store.diff("box", first, first)).files == ()
+    assert (await store.revert(RevertMemory(path="box/a.md", actor="ada"))).undone == second
+    assert (await store.read("box/a.md")).content == "one\ntwo\n"
+    await store.delete("box", actor="ada", reason="")
+    await store.revert(RevertMemory(path="box", to=second, actor="ada"))
+    assert (await store.read("box/a.md")).content == "one\n2\n"
+    stale = (await store.read("box/a.md")).hash
+    await write(store, "box/a.md", "three")
+    with pytest.raises(Refusal, match="changed since"):
+        await store.edit("box/a.md", "three", "four", actor="ada", reason="", expected=stale)
+    with pytest.raises(Refusal, match="changed again after that"):
+        await store.revert(RevertMemory(path="box/a.md", version=second, actor="ada"))
+    for refused in (
+        store.blame("none.md"),
+        store.diff("box", "feed"),
+        store.revert(RevertMemory(path="x", actor="a")),
+    ):
+        with pytest.raises(Refusal):
+            await refused

@@ -21,7 +21,9 @@ from trunkline.messages.conversation import (
 )
 from trunkline.messages.memory import (
     UNREADABLE,
+    BlameMemory,
     DeleteMemory,
+    DiffMemory,
     EditMemory,
     ExportMemory,
     ListMemory,
@@ -29,6 +31,7 @@ from trunkline.messages.memory import (
     MoveMemory,
     ReadManyMemory,
     ReadMemory,
+    RevertMemory,
     SearchMemory,
     WriteManyMemory,
     WriteMemory,
@@ -38,8 +41,10 @@ from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import (
     EXPORTS,
     MEMORY_APPEND_CONVERSATION,
+    MEMORY_BLAME,
     MEMORY_CHANGED,
     MEMORY_DELETE,
+    MEMORY_DIFF,
     MEMORY_EDIT,
     MEMORY_EXPORT,
     MEMORY_FIND_CONVERSATION,
@@ -50,6 +55,7 @@ from trunkline.subjects import (
     MEMORY_MOVE,
     MEMORY_READ,
     MEMORY_READ_MANY,
+    MEMORY_REVERT,
     MEMORY_SEARCH,
     MEMORY_WRITE,
     MEMORY_WRITE_MANY,
@@ -92,6 +98,12 @@ async def test_every_endpoint_answers(bus: Bus) -> None:
     assert [(hit.path, hit.content) for hit in hits] == [("b/c.md", "two needle")]
     changes = (await bus.call(MEMORY_HISTORY, MemoryHistory(path="a.md"))).changes
     assert [change.previous for change in changes] == ["two needle", "one needle", None]
+    blamed = await bus.call(MEMORY_BLAME, BlameMemory(path="b/c.md"))
+    assert [span.author for span in blamed.spans] == ["agent"]
+    assert "+two needle" in (await bus.call(MEMORY_DIFF, DiffMemory(path="b/c.md", old=version))).text
+    undone = await bus.call(MEMORY_REVERT, RevertMemory(path="b/c.md", actor="agent"))
+    assert undone.paths == ("b/c.md",)
+    await bus.call(MEMORY_REVERT, RevertMemory(path="b/c.md", version=undone.version, actor="agent"))
     await bus.call(MEMORY_DELETE, DeleteMemory(path="b", actor="agent"))
     with pytest.raises(RemoteFault) as fault:
         await bus.call(MEMORY_READ, ReadMemory(path="b/c.md"))

@@ -11,6 +11,8 @@ EXAMPLES = """
 trunkline memory add ~/notes
 trunkline memory search "climbing frame"
 trunkline memory history preferences.toml
+trunkline memory blame MEMORY.md
+trunkline memory revert MEMORY.md
 trunkline memory export everything.tar
 """
 
@@ -20,6 +22,9 @@ VERBS: dict[str, str] = {
     "list": "List the names under a folder of memory.",
     "show": "Print a file of memory.",
     "history": "Show what changed a file or folder, newest first.",
+    "diff": "Show what differs between two versions.",
+    "blame": "Show who wrote each line of a file.",
+    "revert": "Take back a change.",
     "export": "Write all of memory, history included, to a file.",
 }
 """The verbs in the order of the help, with the line that the help shows without importing them."""

@@ -254,7 +254,9 @@ def _updated(chunk: ChunkFile, wish: UpdateChunk, clean: Callable[[str], str], n
 
 
 def _linked(chunk: ChunkFile, wish: LinkChunks, now: datetime) -> ChunkFile:
-    others = tuple(link for link in chunk.links if (link.target_id, link.type) != (wish.target_id, wish.link_type))
+    others = tuple(
+        link for link in chunk.links if (link.target_id, link.type) != (wish.target_id, wish.link_type)
+    )
     if wish.remove and len(others) == len(chunk.links):
         raise Refusal("not_found", f"{wish.source_id} has no link {wish.link_type} to {wish.target_id}.")
     made = ChunkLink(target_id=wish.target_id, type=wish.link_type, strength=wish.strength, created_at=now)

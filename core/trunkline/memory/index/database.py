@@ -31,8 +31,10 @@ _BROKEN = (
 class Database:
     """A connection that mends itself. One thread at a time."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, version: int = VERSION, schema: str = SCHEMA) -> None:
         self._file = file
+        self._version = version
+        self._schema = schema
         self._connection: apsw.Connection | None = None
         self._inode: int | None = None
 
@@ -41,14 +43,14 @@ class Database:
         try:
             return job(self._open())
         except _BROKEN as error:
-            _log.warning("the memory index %s is made anew: %s", self._file, error)
+            _log.warning("the derived file %s is made anew: %s", self._file, error)
             self._drop()
         try:
             return job(self._open())
         except _BROKEN as error:
-            _log.warning("the memory index is kept in memory only: %s", error)
+            _log.warning("the derived file %s is kept in memory only: %s", self._file, error)
             self.close()
-            self._connection, self._inode = _fresh(":memory:"), None
+            self._connection, self._inode = _fresh(":memory:", self._schema), None
             return job(self._connection)
 
     def close(self) -> None:
@@ -62,13 +64,13 @@ class Database:
             return self._connection
         self.close()
         self._file.parent.mkdir(parents=True, exist_ok=True)
-        connection = _checked(str(self._file)) or self._anew()
+        connection = _checked(str(self._file), self._version) or self._anew()
         self._connection, self._inode = connection, self._file.stat().st_ino
         return connection
 
     def _anew(self) -> apsw.Connection:
         self._drop()
-        return _fresh(str(self._file))
+        return _fresh(str(self._file), self._schema)
 
     def _still_there(self) -> bool:
         if self._inode is None:
@@ -87,26 +89,26 @@ class Database:
                 _log.warning("%s%s cannot be removed: %s", self._file, suffix, error)
 
 
-def _checked(name: str) -> apsw.Connection | None:
+def _checked(name: str, version: int) -> apsw.Connection | None:
     """An index that can be used as it is; None when it must be made anew."""
     if not Path(name).exists():
         return None
     connection = apsw.Connection(name)
     try:
         _tune(connection)
-        if connection.pragma("user_version") == VERSION and connection.pragma("quick_check") == "ok":
+        if connection.pragma("user_version") == version and connection.pragma("quick_check") == "ok":
             return connection
     except _BROKEN as error:
-        _log.warning("the memory index %s cannot be used: %s", name, error)
+        _log.warning("the derived file %s cannot be used: %s", name, error)
     connection.close()
     return None
 
 
-def _fresh(name: str) -> apsw.Connection:
+def _fresh(name: str, schema: str) -> apsw.Connection:
     connection = apsw.Connection(name)
     _tune(connection)
     with connection:
-        connection.execute(SCHEMA)
+        connection.execute(schema)
     return connection
 
 

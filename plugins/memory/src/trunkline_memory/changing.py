@@ -1,4 +1,4 @@
-"""Changing memory: ``memory_write``, ``memory_edit``, ``memory_delete``. Each is one committed change."""
+"""Changing memory: ``memory_write``, ``_edit``, ``_delete``, ``_revert``. Each is one committed change."""
 
 from typing import Any
 
@@ -6,33 +6,65 @@ from trunkline import ToolContext, tool
 
 
 @tool(effect="write")
-async def memory_write(context: ToolContext, path: str, content: str) -> dict[str, Any]:
+async def memory_write(
+    context: ToolContext, path: str, content: str, expected: str | None = None
+) -> dict[str, Any]:
     """Write a whole file of memory; what was there before stays in history.
 
     Args:
         path: The file, relative to this block's memory; from / on relative to the whole memory.
         content: The whole new text.
+        expected: A hash from memory_history or an earlier change: refuses when the file was changed since.
+            Empty: the file must be new.
     """
-    return {"path": path, "hash": await context.memory.write(path, content)}
+    known = await _known(context, path, expected)
+    return {"path": path, "hash": await context.memory.write(path, content, expected=known)}
 
 
 @tool(effect="write")
-async def memory_edit(context: ToolContext, path: str, old_content: str, new_content: str) -> dict[str, Any]:
+async def memory_edit(
+    context: ToolContext, path: str, old_content: str, new_content: str, expected: str | None = None
+) -> dict[str, Any]:
     """Replace a text in a file of memory by another, where it occurs first.
 
     Args:
         path: The file.
         old_content: The text to replace, exactly as it stands in the file.
         new_content: What to put in its place.
+        expected: A hash from memory_history or an earlier change: refuses when the file was changed since.
     """
-    return {"path": path, "hash": await context.memory.edit(path, old_content, new_content)}
+    known = await _known(context, path, expected)
+    version = await context.memory.edit(path, old_content, new_content, expected=known)
+    return {"path": path, "hash": version}
 
 
 @tool(effect="write")
-async def memory_delete(context: ToolContext, path: str) -> dict[str, Any]:
+async def memory_delete(context: ToolContext, path: str, expected: str | None = None) -> dict[str, Any]:
     """Delete a file or folder of memory; history keeps it.
 
     Args:
         path: The file or folder.
+        expected: A hash from memory_history or an earlier change: refuses when the file was changed since.
     """
-    return {"path": path, "hash": await context.memory.delete(path)}
+    known = await _known(context, path, expected)
+    return {"path": path, "hash": await context.memory.delete(path, expected=known)}
+
+
+@tool(effect="write")
+async def memory_revert(
+    context: ToolContext, path: str, commit: str | None = None, to: str | None = None
+) -> dict[str, Any]:
+    """Take back the last change of a file or folder of memory, by a change of its own.
+
+    Args:
+        path: The file or folder.
+        commit: A hash from memory_history: takes back what that commit did to the path, instead of the last change.
+        to: A hash from memory_history: brings the path back to what it was after that commit.
+    """
+    done = await context.memory.revert(path, commit, to=to)
+    return {"paths": list(done.paths), "hash": done.version, "undone": done.undone}
+
+
+async def _known(context: ToolContext, path: str, commit: str | None) -> str | None:
+    """What identifies the content that the file had at a commit, and must still have."""
+    return (await context.memory.read(path, commit)).hash if commit else commit

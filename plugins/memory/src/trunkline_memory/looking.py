@@ -1,4 +1,4 @@
-"""Looking into memory: ``memory_read``, ``memory_search``, ``memory_list``, ``memory_history``. Changes nothing."""
+"""Looking into memory: ``memory_read``, ``_search``, ``_list``, ``_history``, ``_blame``. Changes nothing."""
 
 from typing import Annotated, Any, Literal
 
@@ -9,17 +9,22 @@ from trunkline import ToolContext, tool
 PREVIOUS_LETTERS = 4_000
 """How much of an earlier state a record shows; the rest is read with ``commit``."""
 
+LINES = 200
+"""How many lines are blamed when nobody says until where."""
+
 Limit = Annotated[int, Meta(ge=1, le=100)]
+Line = Annotated[int, Meta(ge=1)]
 
 
 @tool(effect="read")
-async def memory_read(context: ToolContext, path: str) -> dict[str, Any]:
+async def memory_read(context: ToolContext, path: str, commit: str | None = None) -> dict[str, Any]:
     """Read a file of memory.
 
     Args:
         path: The file, relative to this block's memory; from / on relative to the whole memory, such as /AGENT.md.
+        commit: A hash from memory_history: the file as it was then.
     """
-    file = await context.memory.read(path)
+    file = await context.memory.read(path, commit)
     return {"path": file.path, "content": file.content, "modified_at": file.modified_at}
 
 
@@ -84,6 +89,34 @@ async def memory_history(
             "previous": _cut(change.previous),
         }
         for change in changes
+    ]
+
+
+@tool(effect="read")
+async def memory_blame(
+    context: ToolContext, path: str, first: Line = 1, last: Line | None = None, commit: str | None = None
+) -> list[dict[str, Any]]:
+    """Say who wrote each line of a file of memory, in which conversation and turn, when and why.
+
+    Args:
+        path: The file.
+        first: The first line wanted, counted from 1.
+        last: The last line wanted; without it 200 lines at most are shown.
+        commit: A hash from memory_history: the file as it was then.
+    """
+    found = await context.memory.blame(path, commit, first=first, last=last or first + LINES - 1)
+    return [
+        {
+            "line": span.first,
+            "lines": list(span.lines),
+            "hash": span.version,
+            "author": span.author,
+            "conversation": span.conversation,
+            "turn": span.turn,
+            "message": span.message,
+            "timestamp": span.timestamp,
+        }
+        for span in found.spans
     ]
 
 

@@ -15,8 +15,10 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
         looking.memory_search,
         looking.memory_list,
         looking.memory_history,
+        looking.memory_blame,
         changing.memory_write,
         changing.memory_edit,
         changing.memory_delete,
+        changing.memory_revert,
         exporting.memory_export,
     ]

@@ -1,0 +1,59 @@
+"""``trunkline memory blame``: who wrote each line of a file."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import with_memory
+
+if TYPE_CHECKING:
+    from trunkline.messages.memory import BlamedLines
+
+EXAMPLES = """
+trunkline memory blame MEMORY.md
+trunkline memory blame MEMORY.md --lines 10-20
+trunkline memory blame MEMORY.md --version 1f3a9c2 --json
+"""
+
+
+def _range(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int | None]:
+    """The first and the last line of 12, 10-20 or 10-, counted from 1; None for all that follow."""
+    if value is None:
+        return 1, None
+    first, dash, last = value.partition("-")
+    try:
+        found = int(first), int(last) if last else None if dash else int(first)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is no line and no range of lines such as 10-20.") from None
+    if found[0] < 1 or (found[1] is not None and found[1] < found[0]):
+        raise click.BadParameter(f"{value!r}: lines count from 1, and the last comes after the first.")
+    return found
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("path")
+@click.option("--lines", metavar="N-M", callback=_range, help="Only these lines, such as 10-20.")
+@click.option("--version", help="As the file was at this version (see history).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with conversation and turn.")
+def command(path: str, lines: tuple[int, int | None], version: str | None, as_json: bool) -> None:
+    """Show who wrote each line of a file, when and in which conversation."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.memory import BlameMemory
+    from trunkline.subjects import MEMORY_BLAME
+
+    wish = BlameMemory(path=path, version=version, first=lines[0], last=lines[1])
+    found = with_memory(lambda bus: bus.call(MEMORY_BLAME, wish, timeout=60.0))
+    if as_json:
+        json_out(found)
+        return
+    width = max((len(_by(span)) for span in found.spans), default=0)
+    for span in found.spans:
+        for number, line in enumerate(span.lines, span.first):
+            click.echo(
+                f"{span.version[:10]}  {_by(span):<{width}}  {span.timestamp:%Y-%m-%d %H:%M}  {number:>4}  {line}"
+            )
+
+
+def _by(span: "BlamedLines") -> str:
+    return span.author + (f" in {span.conversation}" if span.conversation else "")

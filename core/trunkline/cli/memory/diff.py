@@ -1,0 +1,40 @@
+"""``trunkline memory diff``: what differs between two versions."""
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import with_memory
+
+EXAMPLES = """
+trunkline memory diff MEMORY.md
+trunkline memory diff MEMORY.md 1f3a9c2
+trunkline memory diff "" 1f3a9c2 8d04e1b --json
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("path", default="")
+@click.argument("old", required=False)
+@click.argument("new", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: the files, their lines, and the text.")
+def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
+    """Show what differs at PATH between the versions OLD and NEW.
+
+    Without NEW it is what differs from now, without OLD what the last change of PATH did. Without PATH, or with "", it
+    is all of memory.
+    """
+    from trunkline.cli.output import json_out
+    from trunkline.messages.memory import DiffMemory
+    from trunkline.subjects import MEMORY_DIFF
+
+    found = with_memory(
+        lambda bus: bus.call(MEMORY_DIFF, DiffMemory(path=path, old=old, new=new), timeout=60.0)
+    )
+    if as_json:
+        json_out(found)
+        return
+    click.echo(found.text, nl=False)
+    if not found.files:
+        click.echo("Nothing differs.", err=True)
+    if not found.whole:
+        click.echo(f"The difference is long: only some of {len(found.files)} files are shown.", err=True)

@@ -1,0 +1,41 @@
+"""``trunkline memory revert``: take a change back."""
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import OWNER, with_memory
+
+EXAMPLES = """
+trunkline memory revert MEMORY.md
+trunkline memory revert MEMORY.md --version 1f3a9c2
+trunkline memory revert documents --to 1f3a9c2
+trunkline memory revert --version 1f3a9c2
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("path", default="")
+@click.option("--version", help="Take back what this version did, instead of the last change.")
+@click.option("--to", help="Bring PATH back to what it was at this version.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(path: str, version: str | None, to: str | None, as_json: bool) -> None:
+    """Take back the last change of a file or folder, by a change of its own.
+
+    What came later stays where it is of other lines; where it is not, nothing is changed and the command says so. To
+    have the change back, revert again. Without PATH a version must be named, and all of it is taken back.
+    """
+    from trunkline.cli.output import json_out
+    from trunkline.messages.memory import RevertMemory
+    from trunkline.subjects import MEMORY_REVERT
+
+    if version is not None and to is not None:
+        raise click.UsageError("Give --version or --to, not both.")
+    if not path and version is None:
+        raise click.UsageError("Name the file or folder, or the version that is to be taken back.")
+    wish = RevertMemory(path=path, actor=OWNER, version=version, to=to)
+    done = with_memory(lambda bus: bus.call(MEMORY_REVERT, wish, timeout=60.0))
+    if as_json:
+        json_out(done)
+        return
+    verb = "Went back to" if to else "Took back"
+    click.echo(f"{verb} {done.undone[:10]} as {done.version[:10]}: {', '.join(done.paths)}")

@@ -1,0 +1,83 @@
+"""What two texts have in common, line by line. Bytes only; knows no history.
+
+Lines are what git takes for lines (they end in a line feed), and so are the differences: its own code finds them.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pygit2
+from pygit2.enums import DiffOption
+
+
+class Run(NamedTuple):
+    """Lines that stand in both texts: where they begin in the old and in the new (from 0), and how many."""
+
+    old: int
+    new: int
+    length: int
+
+
+class Hunk(NamedTuple):
+    """Lines ``start`` to ``end`` (from 0, end not included) of the base are replaced by ``lines``."""
+
+    start: int
+    end: int
+    lines: list[bytes]
+
+
+def split(data: bytes) -> list[bytes]:
+    """The lines, each with its line feed; the last may have none."""
+    found = data.split(b"\n")
+    last = found.pop()
+    return [line + b"\n" for line in found] + ([last] if last else [])
+
+
+def count(data: bytes) -> int:
+    """How many lines there are."""
+    return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+
+
+def runs(old: bytes, new: bytes) -> Iterator[Run]:
+    """The lines that stand in both texts, in order."""
+    if new.startswith(old) and old.endswith(b"\n"):  # a file that grew: there is nothing to compare
+        yield Run(0, 0, count(old))
+        return
+    at_old = at_new = 0
+    for _, end, first, last in _changes(old, new):
+        if first > at_new:
+            yield Run(at_old, at_new, first - at_new)
+        at_old, at_new = end, last
+    left = count(new) - at_new
+    if left:
+        yield Run(at_old, at_new, left)
+
+
+def merged(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
+    """``ours`` with what ``theirs`` changed of ``base``; None where both changed the same or neighbouring lines."""
+    changes = sorted([*_hunks(base, ours), *_hunks(base, theirs)], key=lambda hunk: (hunk.start, hunk.end))
+    lines, result, at = split(base), list[bytes](), 0
+    previous: Hunk | None = None
+    for hunk in changes:
+        if hunk == previous:
+            continue  # both made the same change
+        if previous is not None and hunk.start <= previous.end:
+            return None
+        result += [*lines[at : hunk.start], *hunk.lines]
+        at, previous = hunk.end, hunk
+    return b"".join([*result, *lines[at:]])
+
+
+def _hunks(base: bytes, text: bytes) -> Iterator[Hunk]:
+    lines = split(text)
+    for start, end, first, last in _changes(base, text):
+        yield Hunk(start, end, lines[first:last])
+
+
+def _changes(old: bytes, new: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Which lines of the old text (start, end) became which lines of the new one (start, end)."""
+    patch = pygit2.Patch.create_from(old, new, flag=DiffOption.FORCE_TEXT, context_lines=0)
+    for hunk in patch.hunks:
+        start = hunk.old_start - (hunk.old_lines > 0)  # of nothing git names the line before
+        first = hunk.new_start - (hunk.new_lines > 0)
+        yield start, start + hunk.old_lines, first, first + hunk.new_lines
