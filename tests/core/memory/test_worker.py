@@ -297,7 +297,7 @@ class Elsewhere:
     @trunkline.hookimpl
     def trunkline_memory_stores(self) -> list[GitMemoryStore]:
         class Marked(GitMemoryStore):
-            async def export(self, target: Path) -> int:
+            async def export(self, target: Path, *, derived: bool = False) -> int:
                 raise trunkline.Refusal("write_failure", "This store exports nothing.")
 
         return [Marked()]
