@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import anyio
 import pytest
 
 import trunkline
+from trunkline.messages.chunks import Chunk, FindLinked, ListChunks
 from trunkline.messages.memory import MemoryHistory
-from trunkline.subjects import FACT_STREAM, LEARNER, MEMORY_HISTORY, TURN_FACT
+from trunkline.subjects import FACT_STREAM, LEARNER, MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED, TURN_FACT
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus.operating import consumer_state
@@ -116,3 +118,67 @@ async def test_an_episode_says_what_was_asked_used_and_came_of_it_and_where(tmp_
         assert (episode["verdict"], episode["judged_by"]) == ("success", "next message")
         changes = (await running.bus.call(MEMORY_HISTORY, MemoryHistory(path="models"))).changes
         assert {change.author for change in changes} == {"learner"} and len(changes) == 2
+
+
+async def facts_of(running: Platform, **given: Any) -> list[Chunk]:
+    wish = ListChunks(actor="owner", block="main", tags=("learned",), **given)
+    return list((await running.bus.call(MEMORY_CHUNKS, wish)).chunks)
+
+
+async def test_facts_are_kept_as_chunks_with_their_source_and_found_by_session_time_and_role(
+    tmp_path: Path,
+) -> None:
+    """CC-F19, MN-F22: what a person says of themselves is a chunk that names conversation, turn and message."""
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        first = await said(running, "I live in Lisbon. Please write a poem. I prefer dark mode.")
+        middle = datetime.now(UTC)
+        second = await said(running, "We decided to use Postgres.")
+        kept = await facts_of(running)
+        assert {(one.type, one.content) for one in kept} == {
+            ("fact", "I live in Lisbon."), ("preference", "I prefer dark mode."),
+            ("decision", "We decided to use Postgres."),
+        }  # fmt: skip
+        assert {one.metadata.turn_id for one in kept} == {first.accepted.turn, second.accepted.turn}
+        assert all(one.metadata.message_id and one.metadata.source == "learned" for one in kept)
+        session = await facts_of(running, conversation_id=second.accepted.conversation)
+        assert [one.content for one in session] == ["We decided to use Postgres."]
+        assert len(await facts_of(running, created_before=middle)) == 2
+        said_by = ListChunks(actor="owner", block="main", tags=("learned", "said-by-user"))
+        assert (await running.bus.call(MEMORY_CHUNKS, said_by)).total == 3
+
+
+async def test_the_same_fact_is_kept_once_and_a_contradiction_is_linked_and_not_overwritten(
+    tmp_path: Path,
+) -> None:
+    """Nothing is overwritten: both facts stay, and the newer says that it contradicts the older."""
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        await said(running, "I live in Lisbon.")
+        await said(running, "As I said, well: I live in Lisbon.")
+        await said(running, "I live in Lisbon")
+        await said(running, "I live in Porto now.")
+        kept = {one.content: one for one in await facts_of(running)}
+        assert "I live in Porto now." in kept and "I live in Lisbon." in kept
+        assert "I live in Lisbon" not in kept
+        wish = FindLinked(
+            id=kept["I live in Lisbon."].id, actor="owner", block="main", link_type="contradicts"
+        )
+        links = (await running.bus.call(MEMORY_LINKED, wish)).links
+        assert kept["I live in Porto now."].id in {link.chunk.id for link in links}
+
+
+async def test_a_failure_teaches_a_strategy_that_the_next_such_task_is_given(tmp_path: Path) -> None:
+    """MN-F23, MN-D5: the strategy is chosen by the task on every turn, with its id, and not told of other tasks."""
+    model = ScriptedModel()
+    async with learning(tmp_path / "home", WORDS_ALONE, model) as running:
+        await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
+        [strategy] = texts(running, "models/*/playbook/*.json")
+        assert strategy["context"] == "open_shelf: file not found" and strategy["outcome"] == "failure"
+        await running.say("Open the shelf of the missing file")
+        assert f"[{strategy['id']}] helpful=0 harmful=0 :: " in context_of(model)
+        await running.say("Tell me a joke about cats")
+        assert strategy["id"] not in context_of(model)
+
+
+def context_of(model: ScriptedModel) -> str:
+    """What stood before the model besides the last message."""
+    return "\n".join(message.content for message in model.requests[-1].messages[:-1])

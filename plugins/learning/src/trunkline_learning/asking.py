@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from trunkline import BlockModel, Bus
 from trunkline.errors import CompletionError
 from trunkline_learning import prompts
-from trunkline_learning.facts import Fact
+from trunkline_learning.facts import Fact, Finding
 from trunkline_learning.playbook import Add, Mark, Operation, Strategy
 from trunkline_learning.preferences import Learning
 from trunkline_learning.turns import FinishedTurn
@@ -30,7 +30,7 @@ class Teacher:
         self._turn = turn
         self.spent = 0
 
-    async def facts(self, known: Sequence[Fact]) -> list[tuple[Fact, Fact | None, tuple[Fact, ...]]] | None:
+    async def facts(self, known: Sequence[Fact]) -> list[Finding] | None:
         """The facts of the turn, each with what it repeats and what it contradicts."""
         answer = await self._ask(prompts.about_facts(self._turn, known))
         return None if answer is None else prompts.read_facts(answer, self._turn, known)

@@ -38,6 +38,14 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: str = ""
 
 
+class Finding(msgspec.Struct, frozen=True):
+    """A fact of a turn, with what it repeats and what it contradicts as far as its finder says so."""
+
+    fact: Fact
+    repeats: Fact | None = None
+    against: tuple[Fact, ...] = ()
+
+
 _CODE = re.compile(r"```.*?```|`[^`]*`", re.DOTALL)
 _QUOTE = re.compile(r"^\s*>.*$", re.MULTILINE)
 _REQUEST = re.compile(

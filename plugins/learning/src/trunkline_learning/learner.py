@@ -6,14 +6,20 @@ from trunkline import Bus
 from trunkline.messages.turn import TurnFact
 from trunkline_learning import files
 from trunkline_learning.asking import Teacher
+from trunkline_learning.facts import Finding, found_by_words
+from trunkline_learning.keeping import SHOWN, Keeper
 from trunkline_learning.lessons import Lessons
 from trunkline_learning.library import Library
 from trunkline_learning.merging import Merger, Position
 from trunkline_learning.preferences import Learning
 from trunkline_learning.reading import Reader
 from trunkline_learning.shelf import Overtaken, Shelf
+from trunkline_learning.turns import FinishedTurn
 
 log = logging.getLogger(__name__)
+
+LOOKED_FOR = 400
+"""Letters of a message that similar facts are looked for with."""
 
 TRIES = 8
 """How often a commit is made anew after somebody else wrote in between."""
@@ -26,6 +32,7 @@ class Learner:
         self._bus = bus
         self._shelf = Shelf(bus)
         self._reader = Reader(bus)
+        self._keeper = Keeper(bus)
 
     async def learn(self, fact: TurnFact, choices: Learning) -> bool:
         """Learn from a turn; False when there was nothing to do.
@@ -39,6 +46,8 @@ class Learner:
             return False
         teacher = Teacher(self._bus, turns.turn, choices)
         library = Library(self._shelf)
+        if choices.facts:
+            await self._facts(turns.turn, teacher)
         taught = await Lessons(library, teacher, choices).of(turns)
         merger = Merger(self._shelf, library, choices)
         for _ in range(TRIES):
@@ -47,6 +56,16 @@ class Learner:
             except Overtaken:
                 log.info("turn %s is merged anew: its files were changed meanwhile", fact.turn)
         raise Overtaken
+
+    async def _facts(self, turn: FinishedTurn, teacher: Teacher) -> None:
+        """Keep the facts of what a person said: found by a model, else by words."""
+        if not turn.by_person or not turn.task.strip():
+            return
+        known = (await self._keeper.known(turn.source.block, [turn.task[:LOOKED_FOR]]))[:SHOWN]
+        found = await teacher.facts(known)
+        if found is None:
+            found = [Finding(fact) for fact in found_by_words(turn)]
+        await self._keeper.keep(found)
 
     async def _position(self) -> Position:
         text = await self._shelf.text(files.POSITION)

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from trunkline_learning.facts import CERTAIN, FACT_TYPES, LONGEST, MOST, Fact
+from trunkline_learning.facts import CERTAIN, FACT_TYPES, LONGEST, MOST, Fact, Finding
 from trunkline_learning.playbook import (
     SECTIONS,
     Add,
@@ -76,9 +76,7 @@ def about_facts(turn: FinishedTurn, known: Sequence[Fact]) -> str:
     )
 
 
-def read_facts(
-    text: str, turn: FinishedTurn, known: Sequence[Fact]
-) -> list[tuple[Fact, Fact | None, tuple[Fact, ...]]] | None:
+def read_facts(text: str, turn: FinishedTurn, known: Sequence[Fact]) -> list[Finding] | None:
     """The facts of an answer, each with the known one that it repeats and those that it contradicts.
 
     None when the answer cannot be read. The source of a fact is the message whose words are nearest to it.
@@ -93,7 +91,7 @@ def read_facts(
         if fact is not None:
             names = entry.get("contradicts") or []
             against = tuple(by_name[n] for n in names if n in by_name) if isinstance(names, list) else ()
-            facts.append((fact, by_name.get(str(entry.get("duplicate_of"))), against))
+            facts.append(Finding(fact, by_name.get(str(entry.get("duplicate_of"))), against))
     return facts
 
 

@@ -1,0 +1,155 @@
+"""Facts as chunks of memory: what is known is not kept twice, what contradicts it is linked and shown (C24, CC-F19).
+
+A fact is a chunk of type ``fact``, ``preference``, ``decision`` or ``pattern`` whose source is ``learned``; its fields
+say who said it and when. Nothing that was kept is ever overwritten.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import anyio
+import msgspec
+
+from trunkline import Bus, RemoteFault
+from trunkline.messages.chunks import Chunk, LinkChunks, ListChunks, Recall, Remember
+from trunkline.subjects import MEMORY_CHUNKS, MEMORY_LINK, MEMORY_RECALL, MEMORY_REMEMBER
+from trunkline_learning.contradictions import conflict, contradicted, same
+from trunkline_learning.facts import FACT_TYPES, Fact, Finding
+from trunkline_learning.shelf import ACTOR, SECONDS, scope_of
+from trunkline_learning.turns import Source
+from trunkline_learning.words import similarity
+
+log = logging.getLogger(__name__)
+
+LEARNED = "learned"
+"""The source and the tag of a chunk that the learner made."""
+
+CONTRADICTS = "contradicts"
+NEAR = 12
+SAME_TURN = 0.6
+"""From here on two facts of one turn are one: a turn that is learned from again may be worded otherwise."""
+
+SHOWN = 8
+"""How many known facts a model is shown besides a turn."""
+
+
+class Keeper:
+    """Keeps facts by the chunk commands. Raises BusError kinds."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    async def known(self, block: str, texts: Iterable[str]) -> tuple[Fact, ...]:
+        """Kept facts that are near to one of the texts, each once, nearest first."""
+        found: dict[str, Fact] = {}
+        for text in texts:
+            wish = Recall(query=text, actor=ACTOR, block=block, max_results=NEAR, min_confidence=0.0)
+            answer = await self._bus.call(MEMORY_RECALL, wish, timeout=SECONDS, repeatable=True)
+            for one in answer.chunks:
+                fact = fact_of(one.chunk, block)
+                if fact is not None:
+                    found.setdefault(fact.id, fact)
+        return tuple(found.values())
+
+    async def keep(self, findings: Sequence[Finding]) -> None:
+        """Keep what is not known yet, and link what contradicts.
+
+        Doing it again for the same turn keeps nothing twice, however far it came before, and whatever other words a
+        model finds the second time.
+        """
+        fresh = [one for one in findings if one.repeats is None]
+        if not fresh:
+            return
+        mine = list(await self._of_turn(fresh[0].fact.source))
+        for one in fresh:
+            known = await self.known(one.fact.source.block, [one.fact.text])
+            again = next((fact for fact in (*mine, *known) if _again(one.fact, fact)), None)
+            if again is not None and again not in mine:
+                continue  # somebody said so before
+            fact = again or await self._remember(one.fact)
+            if fact is None:
+                return  # the block's policy lets nothing be kept
+            if again is None:
+                mine.append(fact)
+            others = (*one.against, *(other for other, _ in contradicted(fact, (*known, *mine))))
+            await self._contradict(fact, others)
+
+    async def _of_turn(self, source: Source) -> tuple[Fact, ...]:
+        """What was kept of a turn already."""
+        wish = ListChunks(
+            actor=ACTOR, block=source.block, conversation_id=source.conversation, tags=(LEARNED,)
+        )
+        page = await self._bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS, repeatable=True)
+        facts = (fact_of(chunk, source.block) for chunk in page.chunks)
+        return tuple(fact for fact in facts if fact is not None and fact.source.turn == source.turn)
+
+    async def _remember(self, fact: Fact) -> Fact | None:
+        source = fact.source
+        wish = Remember(
+            content=fact.text,
+            actor=ACTOR,
+            conversation_id=source.conversation,
+            block=source.block,
+            tags=(LEARNED, f"said-by-{fact.role}"),
+            confidence=fact.confidence,
+            chunk_type=fact.type,
+            layer="project_global",
+            source=LEARNED,
+            message_id=source.message,
+            fields={"role": fact.role, "said_at": fact.said_at.isoformat(), "found_by": fact.by},
+        )
+        try:
+            done = await self._bus.call(MEMORY_REMEMBER, wish, scope=scope_of(source), timeout=SECONDS)
+        except RemoteFault as fault:
+            if fault.code != "forbidden":
+                raise
+            log.info("facts of block %s are not kept: %s", source.block, fault.message)
+            return None
+        return msgspec.structs.replace(fact, id=done.chunk_ids[0]) if done.chunk_ids else None
+
+    async def _contradict(self, fact: Fact, others: Iterable[Fact]) -> None:
+        async with anyio.create_task_group() as tasks:
+            for id in dict.fromkeys(other.id for other in others):
+                if id != fact.id:
+                    tasks.start_soon(self._link, fact, id)
+
+    async def _link(self, fact: Fact, other: str) -> None:
+        wish = LinkChunks(
+            source_id=fact.id, target_id=other, link_type=CONTRADICTS, actor=ACTOR, block=fact.source.block
+        )
+        try:
+            await self._bus.call(MEMORY_LINK, wish, scope=scope_of(fact.source), timeout=SECONDS)
+        except RemoteFault as fault:  # it was forgotten in between, or lies where the learner may not write
+            log.info("%s contradicts %s and is not linked: %s", fact.id, other, fault.message)
+
+
+def fact_of(chunk: Chunk, block: str | None) -> Fact | None:
+    """A chunk as a fact; None when it is something else."""
+    if chunk.type not in FACT_TYPES:
+        return None
+    about = chunk.metadata
+    said_at = about.fields.get("said_at")
+    return Fact(
+        id=chunk.id,
+        text=chunk.content,
+        type=chunk.type,
+        role="assistant" if about.fields.get("role") == "assistant" else "user",
+        source=Source(
+            block=block or "",
+            conversation=about.conversation_id or "",
+            turn=about.turn_id or "",
+            message=about.message_id or "",
+        ),
+        said_at=datetime.fromisoformat(said_at) if isinstance(said_at, str) else about.created_at,
+        confidence=about.confidence,
+        by="model" if about.fields.get("found_by") == "model" else "words",
+    )
+
+
+def _again(new: Fact, known: Fact) -> bool:
+    """Whether it says the same: in nearly the same words, or, when it is of the same turn, in similar ones."""
+    if same(new.text, known.text):
+        return True
+    alike = new.source.turn == known.source.turn and similarity(new.text, known.text) >= SAME_TURN
+    return alike and conflict(new.text, known.text) is None
