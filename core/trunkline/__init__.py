@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from trunkline.abc.documents import Document, Reader, Section
     from trunkline.abc.foreground import ForegroundChannel, Sitting
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
-    from trunkline.abc.memory import Change, ChunkType, LinkType, Memory, MemoryRule, MemoryStore
+    from trunkline.abc.importing import ImportedConversation, ImportedFile, Importer, Source, Unreadable
+    from trunkline.abc.memory import Change, ChunkType, Installed, LinkType, Memory, MemoryRule, MemoryStore
     from trunkline.abc.models import (
         AskModel,
         Call,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
     from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxResult
     from trunkline.abc.tools import Proceed, Stage, Tool, ToolContext, ToolInvocation, ToolMiddleware
+    from trunkline.archives.manifest import Gap
     from trunkline.channels.letters import Letter, LetterChannel
     from trunkline.channels.text import printable
     from trunkline.config.secret import Secret
@@ -103,12 +105,14 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.documents": "Document Reader Section",
     "trunkline.abc.foreground": "ForegroundChannel Sitting",
     "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
-    "trunkline.abc.memory": "Change ChunkType LinkType Memory MemoryRule MemoryStore",
+    "trunkline.abc.importing": "ImportedConversation ImportedFile Importer Source Unreadable",
+    "trunkline.abc.memory": "Change ChunkType Installed LinkType Memory MemoryRule MemoryStore",
     "trunkline.abc.models": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo ModelMiddleware ModelRequest "
     "Reasoning Text ToolRan",
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
     "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxResult",
     "trunkline.abc.tools": "Proceed Stage Tool ToolContext ToolInvocation ToolMiddleware",
+    "trunkline.archives.manifest": "Gap",
     "trunkline.channels.letters": "Letter LetterChannel",
     "trunkline.channels.text": "printable",
     "trunkline.config.secret": "Secret",
@@ -175,12 +179,17 @@ __all__ = [
     "Folder",
     "ForegroundChannel",
     "FunctionTool",
+    "Gap",
     "Gateway",
     "GatewaySettings",
     "HealthCheck",
     "HealthResult",
     "HttpRoute",
     "Identity",
+    "ImportedConversation",
+    "ImportedFile",
+    "Importer",
+    "Installed",
     "Letter",
     "LetterChannel",
     "Lifespan",
@@ -227,6 +236,7 @@ __all__ = [
     "Section",
     "SendMessage",
     "Sitting",
+    "Source",
     "Stage",
     "StatusShown",
     "StorageError",
@@ -253,6 +263,7 @@ __all__ = [
     "TurnRequested",
     "TurnView",
     "Unavailable",
+    "Unreadable",
     "UnreadableDocument",
     "Usage",
     "Watch",

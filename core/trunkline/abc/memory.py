@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -19,6 +19,8 @@ from trunkline.messages.conversation import (
     ListConversations,
 )
 from trunkline.messages.memory import (
+    ImportMemory,
+    ImportProgress,
     MemoryBlame,
     MemoryChange,
     MemoryChanged,
@@ -26,6 +28,7 @@ from trunkline.messages.memory import (
     MemoryEntry,
     MemoryFile,
     MemoryHit,
+    MemoryImport,
     MemoryReverted,
     RevertMemory,
     SearchMemory,
@@ -190,19 +193,31 @@ class MemoryRule(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What there is here that a memory may count on: plugins with their versions, adapters, tools.
+
+    Nothing is said of adapters or tools when they are empty.
+    """
+
+    plugins: Mapping[str, str] = field(default_factory=dict)
+    adapters: frozenset[str] = frozenset()
+    tools: frozenset[str] = frozenset()
+
+
 class MemoryStore(ABC):
     """The one writer of a memory root. Every method that changes returns after the change is committed to history.
 
     Paths are POSIX, relative to the root. All raise Refusal with one of the codes ``invalid_path``, ``not_found``,
     ``write_conflict``, ``write_failure``; nothing is left half-written.
 
-    The memory worker sets ``rules``, ``on_change`` and ``installed`` (plugins and their versions) before ``open``.
+    The memory worker sets ``rules``, ``on_change`` and ``installed`` (what is here) before ``open``.
     Every change that is asked for passes through all rules in order before it is committed; ``on_change`` is called
     after each commit, edits made by hand included.
     """
 
     rules: Sequence[MemoryRule] = ()
-    installed: Mapping[str, str] = MappingProxyType({})
+    installed: Callable[[], Installed] = Installed
     on_change: Callable[[MemoryChanged], None] = staticmethod(lambda changed: None)
 
     async def tend(self) -> None:
@@ -288,6 +303,18 @@ class MemoryStore(ABC):
 
         With ``derived`` search indexes are taken along, as far as the store has any.
         """
+
+    async def bring_in(
+        self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]
+    ) -> MemoryImport:
+        """Bring in an archive that ``export`` wrote, or one of another system's files, and say what was done.
+
+        ``archive`` may be used up. ``told`` hears, in any thread, how far it is.
+
+        Raises:
+            Refusal: ``bad_archive``, ``not_supported``, or as any change. A bad archive changes nothing.
+        """
+        raise Refusal("not_supported", "This memory is kept in a store that cannot bring archives in.")
 
     @abstractmethod
     async def append_conversation(self, append: AppendConversation) -> int:

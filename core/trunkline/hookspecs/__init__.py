@@ -27,6 +27,7 @@ from trunkline.hookspecs.gateway import (
 from trunkline.hookspecs.marks import PROJECT, hookimpl
 from trunkline.hookspecs.memory import (
     trunkline_chunk_types,
+    trunkline_importers,
     trunkline_link_types,
     trunkline_memory_rules,
     trunkline_memory_stores,
@@ -60,6 +61,7 @@ __all__ = [
     "trunkline_context_sources",
     "trunkline_health_checks",
     "trunkline_http_routes",
+    "trunkline_importers",
     "trunkline_lifespan",
     "trunkline_link_types",
     "trunkline_memory_rules",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trunkline.hookspecs.marks import hookspec
 
 if TYPE_CHECKING:
+    from trunkline.abc.importing import Importer
     from trunkline.abc.memory import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.abc.platform import PluginSettings
     from trunkline.messages.memory import MemoryHit, SearchMemory
@@ -30,6 +31,33 @@ def trunkline_memory_stores(settings: "PluginSettings") -> "Iterable[MemoryStore
     @trunkline.hookimpl
     def trunkline_memory_stores():
         return [Nothing()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_importers(settings: "PluginSettings") -> "Iterable[Importer]":
+    """Add a way to bring in what another system remembers; ``trunkline memory import`` asks each whether it
+    recognises what it was given. Runs where the person is, not in the memory worker.
+
+    ```python
+    import trunkline
+
+    class Diary(trunkline.Importer):
+        name = "diary"
+        title = "A diary"
+
+        def recognises(self, source):
+            return source.has("diary.txt")
+
+        def read(self, source):
+            yield trunkline.ImportedFile(
+                path="documents/diary.md", data=source.data("diary.txt"), source="diary.txt"
+            )
+
+    @trunkline.hookimpl
+    def trunkline_importers():
+        return [Diary()]
     ```
     """
 

@@ -36,11 +36,12 @@ class Origin:
 
 @dataclass(slots=True)
 class Draft:
-    """A commit that is being put together. ``version`` is set when it is written."""
+    """A commit that is being put together. ``version`` is set when it is written; ``joins`` is its second parent."""
 
     origin: Origin
     changes: dict[str, Entry | None] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
+    joins: pygit2.Oid | None = None
     version: str = ""
 
     def changed(self) -> MemoryChanged:
@@ -56,11 +57,17 @@ class Batch:
         self._latest: dict[Origin, Draft] = {}
         self._touched: set[str] = set()
 
-    def add(self, origin: Origin, changes: dict[str, Entry | None], reason: str) -> Draft:
+    def add(
+        self,
+        origin: Origin,
+        changes: dict[str, Entry | None],
+        reason: str,
+        joins: pygit2.Oid | None = None,
+    ) -> Draft:
         """Take in changes; returns the commit that will hold them."""
         draft = self._latest.get(origin)
-        if draft is None or self._meets(changes):
-            draft = Draft(origin)
+        if draft is None or joins is not None or self._meets(changes):
+            draft = Draft(origin, joins=joins)
             self.drafts.append(draft)
             self._latest[origin] = draft
         draft.changes.update(changes)
@@ -75,7 +82,8 @@ class Batch:
         tree = repository.tree(head)
         for draft in self.drafts:
             written = repository.write_tree(tree, draft.changes)
-            head = repository.write_commit(head, written, _author(draft.origin.actor), _message(draft))
+            author, message = _author(draft.origin.actor), _message(draft)
+            head = repository.write_commit(head, written, author, message, draft.joins)
             draft.version = str(head)
             tree = repository.tree(head)
         return head

@@ -148,11 +148,13 @@ class _Group:
                 self._refuse_look_alikes(path, plan)
         entries = {path: self._entry(path, content) for path, content in plan.files.items()}
         entries = {path: entry for path, entry in entries.items() if entry != self._view.entry(path)}
-        if not entries:
+        if not entries and plan.joins is None:
             return _Planned(plan, {}, None)
         self._note_growths(plan, entries)
         self._view.apply(entries)
-        draft = self._batch.add(Origin.of(wish.actor, wish.scope), entries, wish.reason or plan.reason)
+        draft = self._batch.add(
+            Origin.of(wish.actor, wish.scope), entries, wish.reason or plan.reason, plan.joins
+        )
         return _Planned(plan, entries, draft)
 
     def _refuse_look_alikes(self, path: str, plan: Plan) -> None:
@@ -173,7 +175,7 @@ class _Group:
 
     def _ruled(self, wish: Wish, plan: Plan) -> Plan:
         """The plan after all rules have seen it. A rule that fails refuses."""
-        if not self._of.rules or not plan.files:
+        if not self._of.rules or not plan.files or plan.ruled:
             return plan
         files = {path: self._bytes(content) for path, content in plan.files.items()}
         change = Change(

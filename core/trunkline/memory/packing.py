@@ -60,6 +60,13 @@ class Packer:
             repository.close()
         return [pack for pack in older if pack.name not in written]
 
+    def take_in(self, folder: Path, names: list[str]) -> None:
+        """Put packs that lie in a folder in place, safely on disk."""
+        self._syncer.sync(str(folder / name) for name in names)
+        for name in sorted(names, reverse=True):  # the .pack before the .idx that makes git see it
+            (folder / name).replace(self._packs / name)
+        self._syncer.sync([str(self._packs)])
+
     def remove(self, packs: list[Path]) -> None:
         """Remove packs whose objects are in another one."""
         for pack in packs:
@@ -69,10 +76,7 @@ class Packer:
     def _write(self, oids: Iterator[pygit2.Oid] | list[pygit2.Oid]) -> set[str]:
         """Write a pack and put it in place, safely on disk; returns its file names."""
         names = write_pack(self._root, self._scratch, oids)
-        self._syncer.sync(str(self._scratch / name) for name in names)
-        for name in sorted(names, reverse=True):  # the .pack before the .idx that makes git see it
-            (self._scratch / name).replace(self._packs / name)
-        self._syncer.sync([str(self._packs)])
+        self.take_in(self._scratch, names)
         return set(names)
 
     def _loose_in(self, first: str) -> Iterator[str]:

@@ -123,11 +123,16 @@ class Repository:
         return self._noted(self._build(base, split).write())
 
     def write_commit(
-        self, parent: pygit2.Oid | None, tree: pygit2.Oid, author: str, message: str
+        self,
+        parent: pygit2.Oid | None,
+        tree: pygit2.Oid,
+        author: str,
+        message: str,
+        other: pygit2.Oid | None = None,
     ) -> pygit2.Oid:
-        """Store a commit; no branch moves."""
+        """Store a commit, with a second parent when ``other`` is one; no branch moves."""
         who = pygit2.Signature(author, f"{author.replace(' ', '-')}@localhost")
-        parents = [] if parent is None else [parent]
+        parents = [one for one in (parent, other) if one is not None]
         return self._noted(self._git.create_commit(None, who, who, message, tree, parents))
 
     def objects(self) -> list[str]:

@@ -6,6 +6,7 @@ the past (``_looking_back``), a few read.
 
 import logging
 import os
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -19,11 +20,14 @@ import apsw
 import pygit2
 
 from trunkline.abc.memory import NOWHERE, Change, MemoryStore
+from trunkline.archives.reading import BadArchive
 from trunkline.errors import StorageError
 from trunkline.memory import heap
 from trunkline.memory.batch import OWNER
 from trunkline.memory.carrying.derived import copied
 from trunkline.memory.carrying.export import export
+from trunkline.memory.carrying.intake import Intake
+from trunkline.memory.carrying.merging import Rule
 from trunkline.memory.committer import Committer, Result
 from trunkline.memory.conversations import (
     AppendMessages,
@@ -59,12 +63,15 @@ from trunkline.messages.conversation import (
     ListConversations,
 )
 from trunkline.messages.memory import (
+    ImportMemory,
+    ImportProgress,
     MemoryBlame,
     MemoryChange,
     MemoryDifference,
     MemoryEntry,
     MemoryFile,
     MemoryHit,
+    MemoryImport,
     MemoryReverted,
     RevertMemory,
     SearchMemory,
@@ -298,12 +305,49 @@ class GitMemoryStore(MemoryStore):
         def write() -> int:
             with ExitStack() as held:
                 index = held.enter_context(copied(self._index_file)) if derived else None
-                return export(self._places.root, target, plugins=self.installed, derived=index)
+                return export(self._places.root, target, plugins=self.installed().plugins, derived=index)
 
         if derived:
             await self._ask(lambda connection: None)
         async with self._care:
             return await anyio.to_thread.run_sync(write)
+
+    async def bring_in(
+        self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]
+    ) -> MemoryImport:
+        """Bring an archive in. Nobody packs meanwhile; others read and write."""
+        async with self._care:
+            with tempfile.TemporaryDirectory(prefix=".import-", dir=archive.parent) as scratch:
+                intake = Intake(archive, Path(scratch), wish, self._rule_for(wish), told)
+                try:
+                    await self._take_in(intake, wish)
+                    version = await self._reader(lambda repository: str(repository.head()))
+                    return await anyio.to_thread.run_sync(intake.report, version, self.installed())
+                except BadArchive as error:
+                    raise Refusal("bad_archive", f"{error} {error.hint or ''}".strip()) from error
+                finally:
+                    intake.close()
+
+    async def _take_in(self, intake: Intake, wish: ImportMemory) -> None:
+        await anyio.to_thread.run_sync(intake.open, self._places.root)
+        if wish.dry_run:
+            await anyio.to_thread.run_sync(intake.preview, self._places.root)
+            return
+        await anyio.to_thread.run_sync(intake.take_objects, self._places, self._packer)
+        for part in intake.wishes():
+            await self._grouping.submit(part)
+        await self._thread(self._writing, lambda: intake.keep_branches(self._repository))
+
+    def _rule_for(self, wish: ImportMemory) -> Rule:
+        """What this memory's rules make of one file."""
+
+        def rule(path: str, data: bytes) -> bytes:
+            for one in self._committer.rules:
+                change = one(Change({path: data}, actor=wish.actor, reason="import"))
+                data = change.files[path] or b""
+            return data
+
+        return rule
 
     async def load_conversation(self, block: str, conversation: str, *, after: int) -> ConversationSlice:
         """A conversation's messages."""

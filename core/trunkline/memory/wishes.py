@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import pygit2
+
 from trunkline.abc.memory import NOWHERE
 from trunkline.memory.paths import checked, refused, under
 from trunkline.memory.repository import Entry
@@ -33,13 +35,18 @@ class Growth:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a wish means. ``reason`` is used when the caller gave none; ``done`` is called once it is committed."""
+    """What a wish means. ``reason`` is used when the caller gave none; ``done`` is called once it is committed.
+
+    ``joins`` is a commit of another history that becomes part of this one. ``ruled``: the rules have seen the files.
+    """
 
     files: dict[str, Content]
     reason: str = ""
     growth: dict[str, Growth] = field(default_factory=dict)
     count: int = 0
     done: Callable[[Entries], None] = lambda entries: None
+    joins: pygit2.Oid | None = None
+    ruled: bool = False
 
 
 def known_of(plan: Plan, files: Mapping[str, bytes | None]) -> dict[str, int]:

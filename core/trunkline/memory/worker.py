@@ -5,15 +5,16 @@ Every change that is committed is told to whoever listens (``MEMORY_CHANGED``), 
 
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from typing import ClassVar, TypeVar
 
 import anyio
 import msgspec
 
-from trunkline.abc.memory import Change, MemoryStore
+from trunkline.abc.memory import Change, Installed, MemoryStore
 from trunkline.errors import ConfigError
+from trunkline.memory.carrying.errand import Errand
 from trunkline.memory.chunks.answering import ChunkAnswers, scope_of
 from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
@@ -42,6 +43,8 @@ from trunkline.messages.memory import (
     DiffMemory,
     EditMemory,
     ExportMemory,
+    ImportMemory,
+    ImportProgress,
     ListMemory,
     MemoryBlame,
     MemoryChanged,
@@ -52,6 +55,7 @@ from trunkline.messages.memory import (
     MemoryFiles,
     MemoryHistory,
     MemoryHits,
+    MemoryImport,
     MemoryListing,
     MemoryReverted,
     MoveMemory,
@@ -66,6 +70,7 @@ from trunkline.messages.workers import WorkerKind
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import (
     EXPORTS,
+    IMPORTS,
     MEMORY_APPEND_CONVERSATION,
     MEMORY_BLAME,
     MEMORY_CHANGED,
@@ -75,6 +80,7 @@ from trunkline.subjects import (
     MEMORY_EXPORT,
     MEMORY_FIND_CONVERSATION,
     MEMORY_HISTORY,
+    MEMORY_IMPORT,
     MEMORY_LIST,
     MEMORY_LIST_CONVERSATIONS,
     MEMORY_LOAD_CONVERSATION,
@@ -107,7 +113,7 @@ class MemoryWorker(Worker):
     def __init__(self, context: WorkerContext) -> None:
         super().__init__(context)
         self._store = self._choose_store()
-        self._store.installed = {plugin.name: plugin.version for plugin in context.plugins.report.loaded}
+        self._store.installed = self._installed
         self._redaction = Redaction(context.config.settings.memory.redact)
         rules = (owned.item for owned in context.plugins.memory_rules())
         self._store.rules = (*rules, self._redaction)
@@ -125,6 +131,16 @@ class MemoryWorker(Worker):
         raise ConfigError(
             f"[memory] store is {settings.store!r}, but no plugin of that name offers a store.",
             hint="See: trunkline plugins list. Without the setting the built-in store is used.",
+        )
+
+    def _installed(self) -> Installed:
+        """What is here. Of plugins that run apart nobody here knows the tools, so then nothing is said of any."""
+        plugins = self.context.plugins
+        apart = any(plugin.status == "isolated" for plugin in plugins.report.plugins)
+        return Installed(
+            plugins={plugin.name: plugin.version for plugin in plugins.report.loaded},
+            adapters=frozenset(owned.item.name for owned in plugins.models()),
+            tools=frozenset() if apart else frozenset(owned.item.spec.name for owned in plugins.tools()),
         )
 
     async def open(self) -> None:
@@ -147,6 +163,7 @@ class MemoryWorker(Worker):
         await add(MEMORY_BLAME, self._blame)
         await add(MEMORY_DIFF, self._diff)
         await add(MEMORY_EXPORT, self._export, limit=2)
+        await add(MEMORY_IMPORT, self._import, limit=1)
         await add(MEMORY_APPEND_CONVERSATION, self._telling(self._append_conversation), limit=WRITERS)
         await add(MEMORY_LOAD_CONVERSATION, self._load_conversation)
         await add(MEMORY_LIST_CONVERSATIONS, self._list_conversations)
@@ -167,6 +184,7 @@ class MemoryWorker(Worker):
     async def serve(self) -> None:
         """Look after the store and tell of its commits, until cancelled."""
         async with anyio.create_task_group() as group:
+            self._group = group
             group.start_soon(self._store.tend)
             group.start_soon(self._keep_telling)
 
@@ -313,6 +331,31 @@ class MemoryWorker(Worker):
         finally:
             await file.unlink(missing_ok=True)
         return MemoryExport(object=name, size=info.size, files=files)
+
+    async def _import(self, request: Request[ImportMemory]) -> AsyncIterator[ImportProgress | MemoryImport]:
+        """Say how far the import is until it is done. It goes on when nobody listens any more."""
+        errand: Errand[ImportProgress, MemoryImport] = Errand()
+        self._group.start_soon(errand.run, lambda: self._bring_in(request.data, errand.tell))
+        async for said in errand.told():
+            yield said
+        yield errand.result()
+
+    async def _bring_in(self, wish: ImportMemory, told: Callable[[ImportProgress], None]) -> MemoryImport:
+        """Fetch the archive and bring it in. What came is told before the asker is answered, as every change."""
+        file = self.context.home.cache / f"import-{new_id()}.tar"
+        objects = self.context.bus.objects(IMPORTS)
+        try:
+            if not await objects.get_file(wish.object, file):
+                raise Refusal("not_found", "The archive is not there, or did not arrive whole. Try again.")
+            return await self._store.bring_in(file, wish, told)
+        except OSError as error:
+            reason = (error.strerror or "storage failed").lower()
+            raise Refusal("write_failure", f"The archive could not be brought in: {reason}.") from error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await anyio.Path(file).unlink(missing_ok=True)
+                await objects.delete(wish.object)
+                await self._tell()
 
     # Conversations -------------------------------------------------------------------------------------------
 

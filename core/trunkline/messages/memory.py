@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from trunkline.archives.manifest import Gap
 from trunkline_bus import Payload
 
 
@@ -290,3 +291,58 @@ class MemoryExport(Payload, frozen=True, kw_only=True, tag="memory.export-done.v
     object: str
     size: int
     files: int
+
+
+class ImportMemory(Payload, frozen=True, kw_only=True, tag="memory.import.v1"):
+    """Bring in the archive that lies as ``object`` in the ``imports`` bucket.
+
+    ``merge`` keeps what this memory has and adds what the other has; ``restore`` makes it what the other was. Both
+    keep everything in history. Only with ``settings`` may it change what agents are allowed and which model answers.
+    With ``dry_run`` nothing is changed.
+    """
+
+    object: str
+    actor: str
+    mode: Literal["merge", "restore"] = "merge"
+    settings: bool = False
+    dry_run: bool = False
+
+
+class ImportProgress(Payload, frozen=True, kw_only=True, tag="memory.import-progress.v1"):
+    """How far an import is: ``unpacking`` in bytes, ``checking`` and ``packing`` in objects, ``writing`` in files."""
+
+    stage: str
+    done: int = 0
+    total: int = 0
+
+
+class ImportConflict(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that both sides changed. The other's text is in history at ``version``, or where ``what`` says."""
+
+    path: str
+    what: str
+    version: str
+
+
+class MemoryImport(Payload, frozen=True, kw_only=True, tag="memory.import-done.v1"):
+    """What an import did: counts of files, the conversations that were ``joined``, what a person should look at.
+
+    ``version`` is the commit it ended at, ``commits`` how many came along as history. ``gaps`` are what the other
+    memory counts on and what is not here.
+    """
+
+    system: str
+    version: str
+    commits: int = 0
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    joined: tuple[str, ...] = ()
+    conflicts: tuple[ImportConflict, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    dry_run: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing was to be done."""
+        return not (self.commits or self.added or self.changed or self.removed or self.joined)

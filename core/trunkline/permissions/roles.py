@@ -37,6 +37,7 @@ CHUNK_CARE: Endpoints = (
 
 MEMORY_SERVICE: Endpoints = (
     *BLOCK_MEMORY, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_MOVE, s.MEMORY_EXPORT,
+    s.MEMORY_IMPORT,
     s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS, s.MEMORY_FIND_CONVERSATION,
     s.MEMORY_DELETE_CHUNK, s.MEMORY_RESTORE_CHUNK, s.MEMORY_PRUNE, s.MEMORY_CHUNK_STATS, s.MEMORY_PURGE,
 )  # fmt: skip
@@ -125,6 +126,7 @@ TOOLS = Role(
     calls=(
         *BLOCK_MEMORY,
         s.MEMORY_EXPORT,
+        s.MEMORY_IMPORT,
         s.COMPLETE,
         s.REMOTE_LIST,
         s.REMOTE_CALL,
@@ -135,23 +137,27 @@ TOOLS = Role(
     hears=(s.EFFECT, s.CANCEL_CALL, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
     looks=(s.WORKER_BUCKET,),
+    brings=(s.IMPORTS,),
     fetches=(s.EXPORTS,),
 )
 
-MEMORY = Role(name="memory", serves=MEMORY_SERVICE, says=(s.MEMORY_CHANGED,), brings=(s.EXPORTS,))
+MEMORY = Role(
+    name="memory", serves=MEMORY_SERVICE, says=(s.MEMORY_CHANGED,), brings=(s.EXPORTS,), fetches=(s.IMPORTS,)
+)
 
 OPERATOR = Role(
     name="operator",
     calls=(
         *GATEWAY_DOORS, *BLOCK_CHANGES, s.MEMORY_READ, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
         s.MEMORY_BLAME, s.MEMORY_DIFF, s.MEMORY_REVERT, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_DELETE,
-        s.MEMORY_EXPORT, s.REMOTE_LIST, *CHUNK_CARE,
+        s.MEMORY_EXPORT, s.MEMORY_IMPORT, s.REMOTE_LIST, *CHUNK_CARE,
     ),
     says=(s.INBOX,),  # `trunkline dead retry` puts a message back
     hears=(s.FEED,),
     reads=(*FEED_READER, s.FACT_STREAM, s.SPAN_STREAM, s.DEAD_STREAM),
     removes=(s.DEAD_STREAM,),
     looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
+    brings=(s.IMPORTS,),
     fetches=(s.EXPORTS,),
     channels=("cli", "terminal"),
     worker=False,

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from trunkline.abc.channels import Channel
 from trunkline.abc.documents import Reader
 from trunkline.abc.gateway import HttpRoute
+from trunkline.abc.importing import Importer
 from trunkline.abc.memory import ChunkType, LinkType, MemoryStore
 from trunkline.abc.models import ModelAdapter
 from trunkline.abc.platform import ConfigSection, HealthCheck
@@ -195,6 +196,7 @@ RULES: Mapping[str, Rule] = {
     "trunkline_memory_stores": Rule("MemoryStore", _instance(MemoryStore)),
     "trunkline_chunk_types": Rule("ChunkType", _instance(ChunkType, _type_name), lambda item: str(item.name)),
     "trunkline_link_types": Rule("LinkType", _instance(LinkType, _type_name), lambda item: str(item.name)),
+    "trunkline_importers": Rule("Importer", _instance(Importer, _named), lambda item: str(item.name)),
     "trunkline_memory_rules": Rule("memory rule", _memory_rule, ranked=True),
 }
 """The declaring hooks. Guards have no key: a guard is never dropped because another has its name."""

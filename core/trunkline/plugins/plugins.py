@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from trunkline.abc.context import ContextSource, TurnInfo, TurnMiddleware
     from trunkline.abc.documents import Reader
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute
+    from trunkline.abc.importing import Importer
     from trunkline.abc.memory import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.abc.models import ModelAdapter, ModelMiddleware
     from trunkline.abc.platform import ConfigSection, HealthCheck, Lifespan
@@ -255,6 +256,10 @@ class Plugins:
     def link_types(self) -> "tuple[Owned[LinkType], ...]":
         """The types of links that plugins add."""
         return self.collect("trunkline_link_types")
+
+    def importers(self) -> "tuple[Owned[Importer], ...]":
+        """Importers of other systems' memories, in load order."""
+        return self.collect("trunkline_importers")
 
     def memory_rules(self) -> "tuple[Owned[MemoryRule], ...]":
         """Guards of every change of memory, in order."""

@@ -41,6 +41,8 @@ from trunkline.messages.memory import (
     DiffMemory,
     EditMemory,
     ExportMemory,
+    ImportMemory,
+    ImportProgress,
     ListMemory,
     MemoryBlame,
     MemoryChanged,
@@ -51,6 +53,7 @@ from trunkline.messages.memory import (
     MemoryFiles,
     MemoryHistory,
     MemoryHits,
+    MemoryImport,
     MemoryListing,
     MemoryReverted,
     MoveMemory,
@@ -91,6 +94,10 @@ MEMORY_REVERT = _memory(
     "revert", RevertMemory, MemoryReverted, "Take a change back, or go back to a version."
 )
 MEMORY_EXPORT = _memory("export", ExportMemory, MemoryExport, "Everything, in one archive.")
+MEMORY_IMPORT: Endpoint[ImportMemory, ImportProgress | MemoryImport] = Endpoint(
+    "memory.import", Subject("trunkline.cmd.memory.import"), ImportMemory, ImportProgress | MemoryImport,  # type: ignore[arg-type]
+    streaming=True, doc="Bring an archive in: how far it is, then what was done.",
+)  # fmt: skip
 MEMORY_APPEND_CONVERSATION = _memory(
     "conversation-append", AppendConversation, ConversationAppended, "Append to a conversation."
 )

@@ -18,7 +18,7 @@ from trunkline.subjects.streams import (
     STREAMS,
     inbox_consumer,
 )
-from trunkline.subjects.watching import CLAIMS, EXPORTS, PULSE_BUCKET, WORKER_BUCKET
+from trunkline.subjects.watching import CLAIMS, EXPORTS, IMPORTS, PULSE_BUCKET, WORKER_BUCKET
 from trunkline_bus import (
     ObjectStoreSpec,
     StreamSpec,
@@ -60,7 +60,9 @@ def topology(
         streams=tuple(map(kept, STREAMS)),
         consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER),
         buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
-        objects=tuple(replace(store, replicas=replicas) for store in (EXPORTS, claims_store(retention))),
+        objects=tuple(
+            replace(store, replicas=replicas) for store in (EXPORTS, IMPORTS, claims_store(retention))
+        ),
     )
 
 

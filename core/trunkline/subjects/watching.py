@@ -24,6 +24,7 @@ WORKER_BUCKET: BucketSpec[WorkerBeat] = BucketSpec(
     name="workers", payload=WorkerBeat, ttl=4.0, storage="memory"
 )
 EXPORTS = ObjectStoreSpec(name="exports", ttl=3_600.0)
+IMPORTS = ObjectStoreSpec(name="imports", ttl=3_600.0)
 CLAIMS = ObjectStoreSpec(name="claims")
 
 DEAD_LETTERS = "trunkline.dead.letters"

@@ -38,6 +38,7 @@ DESIGN = {
     "channels",
     "render",
     "memory_stores",
+    "importers",
     "memory_rules",
     "chunk_types",
     "link_types",
@@ -105,7 +106,7 @@ def test_the_typed_face_asks_every_hook(load):
         plugins.commands, plugins.context_sources, plugins.turn_middleware, plugins.models,
         plugins.model_middleware, plugins.authenticators, plugins.admission_rules, plugins.http_routes,
         plugins.tools, plugins.tool_middleware, plugins.sandboxes, plugins.readers, plugins.channels,
-        plugins.memory_stores, plugins.memory_rules, plugins.chunk_types, plugins.link_types,
+        plugins.memory_stores, plugins.memory_rules, plugins.chunk_types, plugins.link_types, plugins.importers,
     ):  # fmt: skip
         assert isinstance(ask(), tuple)
     assert isinstance(plugins.lifespans("tools"), tuple)

@@ -1,0 +1,132 @@
+"""``trunkline memory import``: bring another memory in."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import OWNER, with_memory
+
+if TYPE_CHECKING:
+    from trunkline.messages.memory import ImportProgress, MemoryImport
+    from trunkline_bus import Bus
+
+EXAMPLES = """
+trunkline memory import everything.tar
+trunkline memory import everything.tar --restore
+trunkline memory import chatgpt-export.zip --dry-run
+trunkline memory import ~/.openclaw/workspace --from openclaw
+"""
+
+SHOWN = 20
+"""How many lines of one kind are printed; --json has all."""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("source", type=click.Path(path_type=Path), metavar="FILE|FOLDER")
+@click.option("--restore", "mode", flag_value="restore", help="Make this memory what the other one was.")
+@click.option("--merge", "mode", flag_value="merge", help="Keep what is here and add the other. The default.")
+@click.option("--from", "kind", help="Whose memory it is, when it is not recognised.")
+@click.option("--block", help="The block that conversations of other systems belong to.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    source: Path, mode: str | None, kind: str | None, block: str | None, dry_run: bool, as_json: bool
+) -> None:
+    """Bring in a memory: an export of Trunkline, or the folder or archive of another system.
+
+    Nothing is lost: what was here stays in history, and what differs on both sides is listed. Importing the same again
+    changes nothing. Keys and passwords never come along.
+    """
+    from trunkline.cli.output import json_out
+
+    done = with_memory(
+        lambda bus: _import(bus, source.expanduser(), mode or "merge", kind, block, dry_run, as_json)
+    )
+    if as_json:
+        json_out(done)
+    else:
+        _report(done)
+
+
+async def _import(
+    bus: "Bus", source: Path, mode: str, kind: str | None, block: str | None, dry_run: bool, quiet: bool
+) -> "MemoryImport":
+    from trunkline.config import load_config
+    from trunkline.plugins import Plugins
+    from trunkline.runtime.foreign import prepared
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.imports import import_memory
+
+    config = load_config()
+    plugins = Plugins.load(config)
+    importers = [owned.item for owned in plugins.importers()]
+    with prepared(source, importers, Home.of(config).cache, kind=kind, block=block) as archive:
+        return await import_memory(
+            bus,
+            archive,
+            actor=OWNER,
+            mode="restore" if mode == "restore" else "merge",
+            settings=True,
+            dry_run=dry_run,
+            told=_showing(quiet),
+        )
+
+
+def _showing(quiet: bool) -> "Callable[[ImportProgress], None]":
+    """Shows the progress in one line, where somebody can see it."""
+    if quiet or not sys.stderr.isatty():
+        return lambda progress: None
+
+    def show(progress: "ImportProgress") -> None:
+        much = f"{progress.done}" + (f" of {progress.total}" if progress.total else "")
+        click.echo(f"\r\x1b[K{progress.stage.capitalize()} {much} ", nl=False, err=True)
+
+    return show
+
+
+def _report(done: "MemoryImport") -> None:
+    if sys.stderr.isatty():
+        click.echo("\r\x1b[K", nl=False, err=True)
+    would = "Would bring in" if done.dry_run else "Brought in"
+    if done.idle and not done.conflicts:
+        click.echo("Nothing to do: this memory has all of it already.")
+    else:
+        counts = {
+            "new file": done.added,
+            "changed file": done.changed,
+            "deleted file": done.removed,
+            "joined conversation": len(done.joined),
+            "commit of history": done.commits,
+        }
+        said = [_count(noun, count) for noun, count in counts.items() if count]
+        click.echo(f"{would} {', '.join(said) or 'nothing new'} of {done.system}.")
+    _list("Differs on both sides", [_conflict(one.path, one.what, one.version) for one in done.conflicts])
+    hints = [f"{gap.what}: {gap.why}." + (f" {gap.hint}" if gap.hint else "") for gap in done.gaps]
+    _list("Not here, or left behind", hints)
+
+
+def _conflict(path: str, what: str, version: str) -> str:
+    return f"{path}: {what}." + (
+        f" The other: trunkline memory show {path} --version {version[:10]}" if version else ""
+    )
+
+
+def _list(title: str, lines: list[str]) -> None:
+    if not lines:
+        return
+    click.echo(f"{title}:")
+    for line in lines[:SHOWN]:
+        click.echo(f"  {line}")
+    if len(lines) > SHOWN:
+        click.echo(f"  and {len(lines) - SHOWN} more (--json prints all)")
+
+
+def _count(noun: str, count: int) -> str:
+    if count == 1:
+        return f"1 {noun}"
+    first, _, rest = noun.partition(" of ")
+    return f"{count} {first}s" + (f" of {rest}" if rest else "")

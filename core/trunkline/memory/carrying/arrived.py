@@ -1,0 +1,215 @@
+"""A history that came in an archive, looked through before any of it is ours. Reads; writes only its own folder.
+
+The objects go into a repository made here, so nothing that the archive says of configuration, hooks, attributes or
+other object stores is ever read. What is not fit for a memory (links, submodules, names of git's) is refused, so the
+repository that takes it in passes ``git fsck`` as before.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import pygit2
+from pygit2.enums import ObjectType, RepositoryOpenFlag
+
+from trunkline.archives.manifest import MEMORY
+from trunkline.archives.reading import BadArchive
+from trunkline.memory.packing import write_pack
+from trunkline.memory.paths import is_gits
+from trunkline.memory.repository import Repository
+
+LARGEST = 512 * 1024 * 1024
+"""Bytes of the largest file, and LARGEST_LIST of the largest commit or folder, that may come in."""
+
+LARGEST_LIST = 64 * 1024 * 1024
+SAID_EVERY = 512
+
+_REFERENCE = re.compile(r"([0-9a-f]{40}) (refs/(?:heads|tags)/[A-Za-z0-9][A-Za-z0-9._/-]{0,199})")
+_HEAD = re.compile(r"ref: (refs/heads/[A-Za-z0-9][A-Za-z0-9._/-]{0,199})\n?")
+_ITEM = re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{20})", re.DOTALL)
+_PERSON = re.compile(rb"[^<>\n\0]*<[^<>\n\0]*> \d{1,12} [+-]\d{4}")
+_FOLDER, _FILES = b"40000", (b"100644", b"100755")
+_HARMLESS = frozenset({b".gitignore", b".gitattributes", b".gitkeep"})
+"""What a person may have committed with git; as files of memory they are left out."""
+
+
+class Arrived:
+    """The history in an unpacked archive. ``head`` is its newest commit; ``fresh`` what this memory does not have."""
+
+    def __init__(self, unpacked: Path, root: Path, told: Callable[[int], None]) -> None:
+        """Look it all through. ``told`` is called with the number of objects seen. Raises BadArchive and OSError."""
+        self._own = pygit2.Repository(str(root), RepositoryOpenFlag.NO_SEARCH)
+        self._folder = unpacked / "arrived.git"
+        try:
+            heads = self._make(unpacked / MEMORY / ".git")
+            self._search = _Search(pygit2.Repository(str(self._folder)), self._own, told)
+            self.fresh = self._search.reach(heads.values())
+        except (pygit2.GitError, KeyError, ValueError) as error:
+            raise BadArchive(f"its history is damaged ({_shown(error)})") from error
+        finally:
+            self._own.free()
+        self.head = heads.pop("HEAD")
+        self.references = {name: commit for name, commit in heads.items() if commit != self.head}
+        both = self._folder / "objects" / "info" / "alternates"
+        both.write_text(f"{(root / '.git' / 'objects').resolve()}\n")
+        self.repository = Repository(self._folder)
+
+    @property
+    def commits(self) -> int:
+        """How many commits this memory does not have."""
+        return self._search.commits
+
+    def pack(self, folder: Path) -> list[str]:
+        """Write what is fresh into one pack, every object checked against its name; returns the names of the files.
+
+        Raises BadArchive and OSError.
+        """
+        if not self.fresh:
+            return []
+        try:
+            return write_pack(self._folder, folder, self.fresh)
+        except (pygit2.GitError, KeyError) as error:
+            raise BadArchive(f"its history is damaged ({_shown(error)})") from error
+
+    def close(self) -> None:
+        """Let go of file handles."""
+        self.repository.close()
+
+    def _make(self, git: Path) -> dict[str, pygit2.Oid]:
+        """The repository, with the archive's objects in it; returns its heads by name."""
+        pygit2.init_repository(str(self._folder), bare=True).free()
+        for file in sorted((git / "objects").rglob("*")):
+            target = self._folder / file.relative_to(git)
+            if file.is_dir():
+                target.mkdir(exist_ok=True)
+            elif file.suffix != ".rev":
+                file.rename(target)
+        return _heads(git)
+
+
+def _heads(git: Path) -> dict[str, pygit2.Oid]:
+    """All branches and tags by name, and HEAD."""
+    texts = [_text(git / "packed-refs")]
+    for file in sorted((git / "refs").rglob("*")) if (git / "refs").is_dir() else ():
+        if file.is_file():
+            texts.append(f"{_text(file).strip()} {file.relative_to(git).as_posix()}")
+    lines = (line for text in texts for line in text.splitlines())
+    heads = {found[2]: pygit2.Oid(hex=found[1]) for line in lines if (found := _REFERENCE.fullmatch(line))}
+    branch = _HEAD.fullmatch(_text(git / "HEAD"))
+    if branch is None or branch[1] not in heads:
+        raise BadArchive("its history has no newest commit")
+    return {**heads, "HEAD": heads[branch[1]]}
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+
+
+class _Search:
+    """What commits can be reached that this memory does not have, and all that they hold."""
+
+    def __init__(
+        self, arrived: pygit2.Repository, own: pygit2.Repository, told: Callable[[int], None]
+    ) -> None:
+        self._odb = arrived.odb
+        self._own = own.odb
+        self._told = told
+        self._seen: dict[pygit2.Oid, None] = {}
+        self.commits = 0
+
+    def reach(self, heads: Iterable[pygit2.Oid]) -> list[pygit2.Oid]:
+        """The fresh objects, none before it was looked at."""
+        waiting = list(heads)
+        while waiting:
+            commit = waiting.pop()
+            if self._is_known(commit):
+                continue
+            self.commits += 1
+            tree, parents = _commit(self._read(commit, ObjectType.COMMIT, LARGEST_LIST))
+            waiting += parents
+            self._folders(tree)
+        return list(self._seen)
+
+    def _folders(self, top: pygit2.Oid) -> None:
+        waiting = [top]
+        while waiting:
+            tree = waiting.pop()
+            if self._is_known(tree):
+                continue
+            for mode, oid in _items(self._read(tree, ObjectType.TREE, LARGEST_LIST)):
+                if mode == _FOLDER:
+                    waiting.append(oid)
+                elif not self._is_known(oid):
+                    self._insist_on(oid, ObjectType.BLOB, LARGEST)
+
+    def _is_known(self, oid: pygit2.Oid) -> bool:
+        """Whether an object was seen, or is in this memory; else it is noted."""
+        if oid in self._seen or self._own.exists(oid):
+            return True
+        self._seen[oid] = None
+        if len(self._seen) % SAID_EVERY == 0:
+            self._told(len(self._seen))
+        return False
+
+    def _read(self, oid: pygit2.Oid, kind: ObjectType, largest: int) -> bytes:
+        self._insist_on(oid, kind, largest)
+        data: bytes = self._odb.read(oid)[1]
+        return data
+
+    def _insist_on(self, oid: pygit2.Oid, kind: ObjectType, largest: int) -> None:
+        found, size = self._odb.read_header(oid)
+        if found != kind:
+            raise ValueError(f"{oid} is something else")
+        if size > largest:
+            raise BadArchive(f"it holds a file of {size} bytes, which is too large")
+
+
+def _commit(data: bytes) -> tuple[pygit2.Oid, list[pygit2.Oid]]:
+    """A commit's tree and parents. Raises ValueError for what git would complain of."""
+    lines = data.partition(b"\n\n")[0].split(b"\n")
+    fields = [line.partition(b" ")[::2] for line in lines]
+    names = [name for name, _ in fields]
+    parents = names[1:].index(b"author") if b"author" in names[1:] else -1
+    wanted = [b"tree", *[b"parent"] * max(0, parents), b"author", b"committer"]
+    if parents < 0 or names[: len(wanted)] != wanted or b"\0" in data:
+        raise ValueError("a commit that is none")
+    if not all(_PERSON.fullmatch(text) for _, text in fields[1 + parents : 3 + parents]):
+        raise ValueError("a commit of nobody")
+    ids = [pygit2.Oid(hex=text.decode("ascii")) for _, text in fields[: 1 + parents]]
+    return ids[0], ids[1:]
+
+
+def _items(data: bytes) -> Iterator[tuple[bytes, pygit2.Oid]]:
+    """Mode and id of what is in a folder. Raises BadArchive and ValueError for what may not be in one."""
+    place, before, names = 0, b"", set[bytes]()
+    for found in _ITEM.finditer(data):
+        mode, name, oid = found.groups()
+        if found.start() != place:
+            raise ValueError("a folder that is none")
+        if mode not in (_FOLDER, *_FILES):
+            raise BadArchive(f"its history holds {_shown(name)}, which is no plain file")
+        if _is_unfit(name):
+            raise BadArchive(f"its history holds {_shown(name)}, which is no name of a file of memory")
+        ordered = name + b"/" if mode == _FOLDER else name
+        if ordered <= before or name in names:
+            raise ValueError("a folder out of order")
+        names.add(name)
+        place, before = found.end(), ordered
+        yield mode, pygit2.Oid(raw=oid)
+    if place != len(data):
+        raise ValueError("a folder that is none")
+
+
+def _is_unfit(name: bytes) -> bool:
+    """Whether a name leads elsewhere, or some file system takes it for one of git's own."""
+    if b"\\" in name or not name.strip(b" ."):
+        return True
+    return name not in _HARMLESS and is_gits(name.decode("utf-8", "replace"))
+
+
+def _shown(what: object) -> str:
+    text = what.decode("utf-8", "replace") if isinstance(what, bytes) else str(what)
+    return repr(text[:120])

@@ -1,0 +1,35 @@
+"""What becomes of one file when two memories become one. Pure.
+
+As git merges: of two states the one wins that changed since both were the same. When both changed, nothing is guessed:
+this memory's state stays, and the other one is in history, where the report says.
+"""
+
+from enum import Enum
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Choice(Enum):
+    """Whose state a path gets."""
+
+    OURS = "ours"
+    THEIRS = "theirs"
+    BOTH = "both"
+    """Both changed it: the states are to be joined, or told."""
+
+
+def choose(base: T | None, ours: T | None, theirs: T | None, *, related: bool) -> Choice:
+    """Whose state a path gets; None is "no file".
+
+    ``related`` says whether ``base`` is known: without it, what only one side has is kept, never taken for deleted.
+    """
+    if ours == theirs:
+        return Choice.OURS
+    if related:
+        if theirs == base:
+            return Choice.OURS
+        return Choice.THEIRS if ours == base else Choice.BOTH
+    if theirs is None:
+        return Choice.OURS
+    return Choice.THEIRS if ours is None else Choice.BOTH

@@ -1,0 +1,75 @@
+"""What the memory that came in counts on and what is not here: models, tools, plugins, identities. Pure."""
+
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from trunkline.abc.memory import Installed
+from trunkline.archives.manifest import Gap
+
+Read = Callable[[str], bytes | None]
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """As much of a policy (PA-F20) as tells whom it is about."""
+
+    subject: str
+
+
+def gaps(plugins: dict[str, str], blocks: Iterable[str], read: Read, here: Installed) -> Iterator[Gap]:
+    """Everything that is missing. ``plugins`` are those of the other installation, ``read`` reads its files."""
+    for name in sorted(plugins.keys() - here.plugins.keys()):
+        yield Gap(
+            what=f"the plugin {name} {plugins[name]}",
+            why="is not installed here",
+            hint=f"trunkline plugins install {name}",
+        )
+    yield from _model("preferences.toml", _toml(read("preferences.toml")), here)
+    for block in blocks:
+        path = f"blocks/{block}/block.toml"
+        settings = _toml(read(path))
+        yield from _model(path, settings, here)
+        yield from _tools(path, settings, here)
+
+
+def idle_policies(policies: dict[str, bytes], identities: set[str]) -> Iterator[Gap]:
+    """Policies about somebody who is not known here: they are kept, and have no effect (PA-F23)."""
+    for path, data in sorted(policies.items()):
+        try:
+            subject = msgspec.json.decode(data, type=Policy).subject
+        except msgspec.MsgspecError:
+            yield Gap(what=path, why="is no policy that can be read: it is kept and has no effect")
+            continue
+        if subject != "*" and not subject.startswith("type:") and subject not in identities:
+            yield Gap(what=path, why=f"is about {subject[:80]!r}, who is not known here: it has no effect")
+
+
+def _model(path: str, settings: dict[str, Any], here: Installed) -> Iterator[Gap]:
+    model = settings.get("model")
+    if not isinstance(model, str) or "/" not in model or not here.adapters:
+        return
+    adapter = model.partition("/")[0]
+    if adapter not in here.adapters:
+        yield Gap(
+            what=f"the model {model} of {path}",
+            why=f"there is no adapter {adapter!r} here",
+            hint=f"Install one, or name another model in {path}.",
+        )
+
+
+def _tools(path: str, settings: dict[str, Any], here: Installed) -> Iterator[Gap]:
+    wanted = settings.get("tools")
+    for tool in wanted if isinstance(wanted, list) and here.tools else ():
+        if isinstance(tool, str) and tool.isidentifier() and tool not in here.tools:
+            yield Gap(
+                what=f"the tool {tool} of {path}", why="no plugin here brings it", hint="Install its plugin."
+            )
+
+
+def _toml(data: bytes | None) -> dict[str, Any]:
+    try:
+        return tomllib.loads((data or b"").decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return {}
