@@ -17,6 +17,7 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 import apsw
+import msgspec
 import pygit2
 
 from trunkline.abc.memory import NOWHERE, Change, MemoryStore
@@ -269,15 +270,13 @@ class GitMemoryStore(MemoryStore):
 
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
         """Search names or text; every change acknowledged before the call is seen."""
-        plain = SearchMemory(
-            query=query.query, path=folder(query.path), kind=query.kind, limit=max(0, query.limit)
-        )
+        plain = msgspec.structs.replace(query, path=folder(query.path), limit=max(0, query.limit))
         if plain.limit == 0:
             return ()
         if plain.kind == "filename":
             entries = await self.list("", recursive=True)
             return search_names((entry.path for entry in entries if entry.kind == "file"), plain)
-        return await self._ask(lambda connection: search_content(connection, self._index.repository, plain))
+        return await self._ask(lambda connection: search_content(connection, self._index, plain))
 
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder."""
@@ -356,7 +355,7 @@ class GitMemoryStore(MemoryStore):
 
     async def list_conversations(self, query: ListConversations) -> ConversationPage:
         """A page of conversations."""
-        return await self._ask(lambda connection: list_conversations(connection, query))
+        return await self._ask(lambda connection: list_conversations(connection, self._index.stems, query))
 
     async def find_conversation(self, conversation: str) -> ConversationSummary | None:
         """A conversation by its id alone."""

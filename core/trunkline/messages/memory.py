@@ -8,6 +8,9 @@ import msgspec
 from trunkline.archives.manifest import Gap
 from trunkline_bus import Payload
 
+PassageKind = Literal["file", "document", "turn", "chunk", "fact"]
+"""What a search finds: some lines of a file or a document, a message of a conversation, a chunk of memory, a fact."""
+
 
 class ReadMemory(Payload, frozen=True, kw_only=True, tag="memory.read.v1"):
     """Ask for a file's text, at ``version`` (a commit id) or as it is now."""
@@ -108,28 +111,70 @@ class MemoryChanged(Payload, frozen=True, kw_only=True, tag="memory.changed.v1")
 
 
 class SearchMemory(Payload, frozen=True, kw_only=True, tag="memory.search.v1"):
-    """Search the text (or the names) of what lies under ``path``, best first."""
+    """Search the text (or the names) of what lies under ``path``, best first.
+
+    Everything further narrows the search of text: ``kinds`` of passages (``file``, ``document``, ``turn`` of a
+    conversation, ``chunk``, ``fact``), ``tags`` that it must have (all), ``speaker`` (a name or a role), when it was
+    said (from ``since`` to before ``until``), ``conversation`` (its id), and how sure it must be at least
+    (``min_confidence``, 0 to 1; what has no confidence passes). ``asked_at`` is what "last Tuesday" is seen from: now
+    without it, or the end of the conversation when that is named and long past.
+    """
 
     query: str
     path: str = ""
     kind: Literal["content", "filename"] = "content"
     limit: int = 10
+    kinds: tuple[PassageKind, ...] = ()
+    tags: tuple[str, ...] = ()
+    speaker: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    conversation: str = ""
+    min_confidence: float = 0.0
+    asked_at: datetime | None = None
+
+
+class Why(msgspec.Struct, frozen=True, kw_only=True):
+    """A signal that speaks for a hit.
+
+    These add their ``weight`` to the score: ``words``, ``neighbours`` (words that stand only in what was said around
+    it), ``meaning``, ``link``, ``time``. These multiply it: ``tags``, ``speaker``, ``question``, ``date``, ``recency``,
+    ``confidence``, ``talk``. ``detail`` is for people: the words that were found, the tag, the link.
+    """
+
+    signal: str
+    weight: float
+    detail: str = ""
 
 
 class MemoryHit(msgspec.Struct, frozen=True, kw_only=True):
-    """A place where the query was found; ``line`` counts from 1, ``context`` is the text around it."""
+    """A place where the query was found; ``line`` counts from 1, ``context`` is the text around it.
+
+    ``id`` is that of the chunk or message; ``page`` counts from 1, None where there are no pages; ``at`` is when it was
+    said. ``score`` is the sum of the signals in ``why`` that add, times those that multiply.
+    """
 
     path: str
     line: int
     content: str
     context: str
     score: float
+    kind: PassageKind = "file"
+    id: str = ""
+    page: int | None = None
+    at: datetime | None = None
+    speaker: str = ""
+    confidence: float | None = None
+    conversation: str = ""
+    why: tuple[Why, ...] = ()
 
 
 class MemoryHits(Payload, frozen=True, kw_only=True, tag="memory.hits.v1"):
-    """What was found, best first."""
+    """What was found, best first. ``vectors`` is the share of passages (0 to 1) that can be found by their meaning:
+    None without an embedder, when words alone are searched."""
 
     hits: tuple[MemoryHit, ...] = ()
+    vectors: float | None = None
 
 
 class ListMemory(Payload, frozen=True, kw_only=True, tag="memory.list.v1"):

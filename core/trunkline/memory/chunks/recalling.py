@@ -1,6 +1,5 @@
 """Recall: which chunks may answer a question, from the index, and then which do best. No model is asked."""
 
-import re
 from datetime import datetime
 
 import apsw
@@ -16,15 +15,15 @@ from trunkline.memory.chunks.finding import (
     rows,
     shown,
 )
-from trunkline.memory.chunks.ranking import Candidate, Weighed, asked, likeness, synonyms, weigh
+from trunkline.memory.chunks.ranking import Candidate, Weighed, asked, synonyms, weigh
 from trunkline.memory.index.passage import micros
+from trunkline.memory.search.terms import any_of, terms_of
+from trunkline.memory.words.stems import Stems
 from trunkline.messages.chunks import Chunk, Recall, Recalled, RecalledChunk
 
 CANDIDATES = 200
 VISITED = 20
 """How many of those that were weighed are told."""
-
-_SPELLINGS = 8
 
 
 def recall(
@@ -65,11 +64,10 @@ def _candidates(connection: apsw.Connection, sight: Sight, wish: Recall) -> list
     more, values = _filters(wish)
     wanted = asked(wish.query)
     spelt = [*wanted, *(other for word in wanted for other in synonyms(word))]
-    for word in wanted:
-        spelt += _spellings(connection, word)
     if not spelt or not wish.max_results:
         return []
-    said = _said(connection, sight, " OR ".join(f'"{word}"' for word in dict.fromkeys(spelt)), more, values)
+    terms = terms_of(connection, Stems(), " ".join(spelt))
+    said = _said(connection, sight, f"{{text tags}} : ({any_of(terms)})", more, values) if terms else []
     marks = ", ".join("?" for _ in spelt)
     tagged = rows(
         connection,
@@ -106,21 +104,3 @@ def _filters(wish: Recall) -> tuple[str, list[str | float]]:
         parts.append("chunks.passage IN (SELECT passage FROM tags WHERE tag = ?)")
         values.append(tag)
     return " AND ".join(parts), values
-
-
-def _spellings(connection: apsw.Connection, word: str) -> list[str]:
-    """Words of the index that a word may be a misspelling of."""
-    if len(word) < 5 or not re.fullmatch(r"\w+", word):
-        return []
-    connection.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, words, row)")
-    last = chr(ord(word[0]) + 1)
-    known = connection.execute(
-        "SELECT term FROM temp.vocabulary WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?",
-        (word[0], last, len(word) - 2, len(word) + 2),
-    )
-    terms = [term for (term,) in known]
-    if word in terms:
-        return []
-    return sorted(
-        (term for term in terms if likeness(word, (term,))), key=lambda term: -likeness(word, (term,))
-    )[:_SPELLINGS]

@@ -13,6 +13,7 @@ from trunkline.memory.chunks.record import where
 from trunkline.memory.index.chunk import chunk_passages
 from trunkline.memory.index.rows import forget, insert
 from trunkline.memory.index.schema import SCHEMA
+from trunkline.memory.words.stems import Stems
 from trunkline.messages.memory import MemoryEntry
 from trunkline_bus import Refusal
 
@@ -28,6 +29,7 @@ class Scanned:
         self._limiter = anyio.CapacityLimiter(1)
         self._connection = apsw.Connection(":memory:")
         self._connection.execute(SCHEMA)
+        self._stems = Stems()
         self._held: dict[str, tuple[MemoryEntry, int, bytes]] = {}
 
     async def ask(self, question: Callable[[apsw.Connection, Contents], T]) -> T:
@@ -57,7 +59,7 @@ class Scanned:
             (entry.path, entry.path, len(data)),
         )
         file = self._connection.last_insert_rowid()
-        insert(self._connection, file, chunk_passages(entry.path, data))
+        insert(self._connection, self._stems, file, chunk_passages(entry.path, data))
         self._held[entry.path] = (entry, file, data)
 
     def _contents(self, blob: str) -> bytes:

@@ -1,8 +1,30 @@
-"""Conversations: a passage for each message that says something."""
+"""Conversations: a passage for each message that says something, with what was said around it.
+
+A turn is often short and says little by itself ("Yes, the green one"). So a turn is found by the two before and the two
+behind it as well; docs/explanation/memory.md says what else was measured.
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import timedelta
 
 from trunkline.memory.conversations import Conversation, parse
 from trunkline.memory.index.passage import Passage, micros
 from trunkline.messages.conversation import Message
+
+REACH = 2
+"""How many messages before and behind belong to a message."""
+
+REACH_TIME = timedelta(hours=1)
+"""A pause after which people talk of something else."""
+
+AROUND_LETTERS = 600
+"""How much of a message counts for its neighbours."""
+
+_REMARK = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")
+"""What a channel says of an attachment, at the end of a message."""
+
+Line = tuple[int, Message]
 
 
 def conversation_passages(path: str, data: bytes) -> list[Passage]:
@@ -12,24 +34,53 @@ def conversation_passages(path: str, data: bytes) -> list[Passage]:
 
 
 def turns(conversation: Conversation, above: int, upto: int) -> list[Passage]:
-    """What was said on the lines after ``above`` until ``upto``, in order."""
-    found: list[Passage] = []
+    """What was said on the lines after ``above`` until ``upto``, in order, and the last ones before, whose
+    neighbours have changed."""
+    said, older = _said(conversation, above, upto)
+    return [_turn(conversation.header.id, said, at) for at in range(max(0, older - REACH), len(said))]
+
+
+def named(message: Message) -> str:
+    """What a message says, and who says it where people have names."""
+    if message.name and message.role != "tool":
+        return f"{message.name}: {message.content}"
+    return message.content
+
+
+def _said(conversation: Conversation, above: int, upto: int) -> tuple[list[Line], int]:
+    """The messages that say something, and how many of them are on the lines until ``above``: no more than needed."""
+    said: list[Line] = []
+    older = 0
     for number in range(len(conversation.messages) - 1, -1, -1):
         line, message = conversation.lines[number], conversation.messages[number]
-        if line <= above:
-            break
         if line <= upto and message.content:
-            found.append(_turn(conversation.header.id, line, message))
-    return found[::-1]
+            said.append((line, message))
+            older += line <= above
+        if older == 2 * REACH:
+            break
+    return said[::-1], older
 
 
-def _turn(conversation: str, line: int, message: Message) -> Passage:
+def _turn(conversation: str, said: Sequence[Line], at: int) -> Passage:
+    line, message = said[at]
     return Passage(
         line,
-        message.content,
+        named(message),
         kind="turn",
         name=message.id,
         at=micros(message.created_at),
         speaker=(message.name or message.role).casefold(),
         conversation=conversation,
+        before=_near(message, said[max(0, at - REACH) : at]),
+        after=_near(message, said[at + 1 : at + 1 + REACH]),
+        asks=_REMARK.sub("", message.content).rstrip().endswith(("?", "？")),
+    )
+
+
+def _near(message: Message, others: Sequence[Line]) -> tuple[str, ...]:
+    """What others say in the same sitting. The results of tools say too much to help."""
+    return tuple(
+        named(other)[:AROUND_LETTERS]
+        for _, other in others
+        if other.role != "tool" and abs(other.created_at - message.created_at) <= REACH_TIME
     )

@@ -12,8 +12,9 @@ from trunkline.memory.index.conversation import turns
 from trunkline.memory.index.database import Database
 from trunkline.memory.index.kinds import passages
 from trunkline.memory.index.passage import micros
-from trunkline.memory.index.rows import forget, forget_all, insert
+from trunkline.memory.index.rows import forget, forget_all, forget_lines, insert
 from trunkline.memory.repository import Entry, Repository, differences
+from trunkline.memory.words.stems import Stems
 from trunkline.messages.conversation import ConversationSummary
 
 BATCH = 200
@@ -25,6 +26,7 @@ class Index:
     def __init__(self, root: Path, file: Path, cache: ConversationCache) -> None:
         self.repository = Repository(root)
         self.database = Database(file)
+        self.stems = Stems()
         self._cache = cache
 
     def catch_up(self) -> None:
@@ -77,7 +79,7 @@ class Index:
         if row is not None:
             forget(connection, row[0])
         data = self.repository.data(entry.blob)
-        insert(connection, _file(connection, path, entry, len(data), 0), passages(path, data))
+        insert(connection, self.stems, _file(connection, path, entry, len(data), 0), passages(path, data))
 
     def _update_conversation(
         self, connection: apsw.Connection, path: str, entry: Entry, row: tuple[int, str, int, int] | None
@@ -96,7 +98,10 @@ class Index:
             if row is not None:
                 forget(connection, row[0])
             file = _file(connection, path, entry, len(text), height)
-        insert(connection, file, turns(conversation, known, height))
+        said = turns(conversation, known, height)
+        if known and said:
+            forget_lines(connection, file, said[0].line)
+        insert(connection, self.stems, file, said)
         _list(connection, file, conversation.summary)
 
 

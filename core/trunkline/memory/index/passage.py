@@ -35,7 +35,9 @@ class Passage(msgspec.Struct, frozen=True):
     """Some lines of a file, a message or a chunk.
 
     ``line`` counts from 1; ``page`` too, 0 where there are none. ``name`` is the id of the chunk or message. ``at`` is
-    when it was said, in microseconds since 1970; 0 where nobody knows. ``confidence`` is between 0 and 1.
+    when it was said, in microseconds since 1970; 0 where nobody knows. ``confidence`` is between 0 and 1, None where
+    nobody said. ``before`` and ``after`` are what was said around it: they help to find a message that is short.
+    ``asks`` is set of a question: who asks seldom answers.
     """
 
     line: int
@@ -45,10 +47,13 @@ class Passage(msgspec.Struct, frozen=True):
     name: str = ""
     at: int = 0
     speaker: str = ""
-    confidence: float = 1.0
+    confidence: float | None = None
     conversation: str = ""
     tags: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    asks: bool = False
     chunk: ChunkRow | None = None
 
 

@@ -15,17 +15,22 @@ CREATE INDEX conversations_by_update ON conversations(updated);
 _PASSAGES = """
 CREATE TABLE passages(
     id INTEGER PRIMARY KEY, file INTEGER, line INTEGER, page INTEGER, kind TEXT, name TEXT, at INTEGER,
-    speaker TEXT, confidence REAL, conversation TEXT);
+    speaker TEXT, confidence REAL, conversation TEXT, asks INTEGER);
 CREATE INDEX passages_of ON passages(file, line);
 CREATE INDEX passages_named ON passages(name) WHERE name != '';
+CREATE INDEX passages_said_in ON passages(conversation) WHERE conversation != '';
+CREATE INDEX passages_said_by ON passages(speaker) WHERE speaker != '';
+CREATE INDEX passages_of_kind ON passages(kind);
 CREATE INDEX passages_at ON passages(at) WHERE at != 0;
 CREATE TABLE tags(tag TEXT, passage INTEGER, PRIMARY KEY(tag, passage)) WITHOUT ROWID;
 CREATE INDEX tags_of ON tags(passage);
 CREATE TABLE links(passage INTEGER, target TEXT, type TEXT, strength REAL);
 CREATE INDEX links_of ON links(passage);
 CREATE INDEX links_to ON links(target);
+CREATE TABLE languages(name TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5(
-    text, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
+    text, before, after, tags, content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2");
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab(words, row);
 """
 
 _CHUNKS = """
@@ -43,5 +48,5 @@ CREATE TABLE uses(chunk TEXT PRIMARY KEY, at INTEGER, count INTEGER) WITHOUT ROW
 
 SCHEMA = f"PRAGMA user_version = {VERSION};{_FILES}{_PASSAGES}{_CHUNKS}"
 
-TABLES = ("meta", "files", "conversations", "passages", "tags", "links", "chunks")
+TABLES = ("meta", "files", "conversations", "passages", "tags", "links", "chunks", "languages")
 """What is emptied to begin anew, the words aside."""

@@ -1,67 +1,172 @@
-"""Passages by the words in them."""
+"""Passages by all that speaks for them: the signals are gathered, fused and explained.
+
+``lexical`` and ``meaning`` find and score; ``factors`` weigh; ``links`` bring what is linked. A score is the sum of
+what was found times the factors, and each hit carries all of them (``why``).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 
 import apsw
+import msgspec
 
-from trunkline.memory.conversations import names_of
-from trunkline.memory.repository import Repository
+from trunkline.memory.index.follower import Index
+from trunkline.memory.search import factors
+from trunkline.memory.search.candidates import Candidate, load
+from trunkline.memory.search.dates import Period, period_in
+from trunkline.memory.search.filters import Filter
+from trunkline.memory.search.lexical import Scores, lexical
+from trunkline.memory.search.links import linked
 from trunkline.memory.search.literal import search_literally
-from trunkline.memory.search.shown import hit_at, lines_of, matching
-from trunkline.memory.search.words import match, words_of
+from trunkline.memory.search.shown import hit_of
+from trunkline.memory.search.terms import Term, has, terms_of
+from trunkline.memory.search.texts import Texts
 from trunkline.messages.memory import MemoryHit, SearchMemory
 
-_TALK = "CASE WHEN files.path GLOB 'blocks/*/conversations/*' THEN 0.5 ELSE 1.0 END"
-"""A conversation repeats what was searched for, in the question and in tool results, so a document that says it as
-well comes first."""
+POOL = 60
+"""Passages that are weighed, at least."""
+
+COMMONEST = 1e-6
+"""What FTS5 counts for a word that is in more than half of all passages."""
+
+NEAR_WORDS = 2
+"""Words that must stand around a turn which has none of its own."""
+
+ALIVE = timedelta(days=1)
+"""How long ago a conversation may have ended for "yesterday" to be seen from now."""
 
 
-def search_content(
-    connection: apsw.Connection, repository: Repository, query: SearchMemory
-) -> tuple[MemoryHit, ...]:
+class Question(msgspec.Struct, frozen=True):
+    """A search, understood."""
+
+    query: SearchMemory
+    terms: Sequence[Term]
+    wanted: Filter
+    period: Period | None
+    now: datetime
+
+    @property
+    def pool(self) -> int:
+        """How many passages are weighed."""
+        return max(POOL, 4 * self.query.limit)
+
+
+def search_content(connection: apsw.Connection, index: Index, query: SearchMemory) -> tuple[MemoryHit, ...]:
     """The best passages: first one of each file, then further ones. Literal text when no words match."""
-    words = words_of(query.query)
-    rows = _matches(connection, words, query) if words else []
-    chosen = _spread(rows, query.limit)
-    hits = tuple(_hit(repository, row, words) for row in chosen)
-    return hits or search_literally(repository, query)
+    question = understood(connection, index, query)
+    found = _found(connection, index, question)
+    if not found:
+        return search_literally(index.repository, query) if not question.wanted.beyond_path else ()
+    ordered = _spread(sorted(found.values(), key=lambda one: one.order), query)
+    return tuple(islice(_hits(connection, index, question, ordered), query.limit))
 
 
-_Row = tuple[str, str, int, float]
-"""Path, blob, line of the passage, score."""
-
-
-def _matches(connection: apsw.Connection, words: list[str], query: SearchMemory) -> list[_Row]:
-    best = "SELECT rowid AS id, -bm25(words) AS score FROM words WHERE words MATCH ?"
-    values: list[str | int] = [match(words, " OR ")]
-    if query.path:
-        best += (
-            " AND rowid IN (SELECT passages.id FROM passages JOIN files ON files.id = passages.file"
-            " WHERE files.path = ? OR (files.path > ? AND files.path < ?))"
-        )
-        values += [query.path, query.path + "/", query.path + "0"]
-    rows = connection.execute(
-        f"WITH best AS ({best} ORDER BY score DESC LIMIT ?) "
-        f"SELECT files.path, files.blob, passages.line, best.score * {_TALK} AS weighed FROM best "
-        "JOIN passages ON passages.id = best.id JOIN files ON files.id = passages.file "
-        "ORDER BY weighed DESC, files.path, passages.line",
-        (*values, query.limit * 8),
+def understood(connection: apsw.Connection, index: Index, query: SearchMemory) -> Question:
+    """The words of a search as the index knows them, and the time it speaks of."""
+    now = query.asked_at or _end_of(connection, query.conversation)
+    return Question(
+        query, terms_of(connection, index.stems, query.query), Filter(query), period_in(query.query, now), now
     )
-    return list(rows)
 
 
-def _spread(rows: list[_Row], limit: int) -> list[_Row]:
+def _end_of(connection: apsw.Connection, conversation: str) -> datetime:
+    """When a conversation ended, if it did and that is long ago; otherwise now, here."""
+    now = datetime.now(UTC).astimezone()
+    updated = connection.execute("SELECT max(updated) FROM conversations WHERE id = ?", (conversation,)).get
+    ended = datetime.fromtimestamp(updated / 1_000_000, UTC) if updated else now
+    return ended if now - ended > ALIVE else now
+
+
+def _found(connection: apsw.Connection, index: Index, question: Question) -> dict[int, Candidate]:
+    scores = lexical(connection, question.terms, question.wanted, question.pool)
+    found = load(connection, scores)
+    _count_words(connection, question, found, scores)
+    if not found and question.period is not None:
+        found = _said_then(connection, question, question.period)
+    _weigh(connection, index, question, found)
+    best = sorted(found.values(), key=lambda one: one.order)
+    _follow_links(connection, question, found, best)
+    return found
+
+
+def _count_words(
+    connection: apsw.Connection, question: Question, found: dict[int, Candidate], scores: Scores
+) -> None:
+    """BM25, of the most that the words of the question could give together: so it means the same in every search."""
+    total = connection.execute("SELECT max(id) FROM passages").get or 0
+    rarities = ((total - term.passages + 0.5) / (term.passages + 0.5) for term in question.terms)
+    most = sum(max(COMMONEST, math.log(max(rarity, COMMONEST))) for rarity in rarities)
+    for one in found.values():
+        one.add("words", scores[one.id] / most)
+
+
+def _said_then(connection: apsw.Connection, question: Question, period: Period) -> dict[int, Candidate]:
+    """What was said in a time, the newest first, when nothing else is asked for."""
+    query = msgspec.structs.replace(question.query, since=period.start, until=period.end)
+    wanted = Filter(query)
+    rows = connection.execute(
+        f"{wanted.passages} ORDER BY passages.at DESC LIMIT ?", (*wanted.values, question.pool)
+    )
+    found = load(connection, (row for (row,) in rows))
+    for one in found.values():
+        one.add("time", 0.1, period.said)
+    return found
+
+
+def _weigh(
+    connection: apsw.Connection, index: Index, question: Question, found: dict[int, Candidate]
+) -> None:
+    factors.tags(connection, found, question.terms, index.stems)
+    factors.speaker(found, question.query.query)
+    factors.questions(found)
+    factors.period(found, question.period)
+    factors.recency(found, question.now)
+    factors.confidence(found)
+    if not question.query.conversation and not question.query.kinds:
+        factors.talk(found)
+
+
+def _follow_links(
+    connection: apsw.Connection, question: Question, found: dict[int, Candidate], best: Sequence[Candidate]
+) -> None:
+    brought = linked(connection, best)
+    allowed = question.wanted.allowing(connection, brought)
+    for one in load(connection, allowed - found.keys()).values():
+        found[one.id] = one
+    for passage in allowed & found.keys():
+        found[passage].add("link", *brought[passage])
+
+
+def _spread(ordered: Sequence[Candidate], query: SearchMemory) -> list[Candidate]:
+    """The best of each file before further ones of it, unless somebody looks into one conversation or kind."""
+    if query.conversation or query.kinds:
+        return list(ordered)
     seen: set[str] = set()
-    firsts: list[_Row] = []
-    others: list[_Row] = []
-    for row in rows:
-        (others if row[0] in seen else firsts).append(row)
-        seen.add(row[0])
-    return (firsts + others)[:limit]
+    firsts: list[Candidate] = []
+    others: list[Candidate] = []
+    for one in ordered:
+        (others if one.path in seen else firsts).append(one)
+        seen.add(one.path)
+    return firsts + others
 
 
-def _hit(repository: Repository, row: _Row, words: list[str]) -> MemoryHit:
-    path, blob, line, score = row
-    data = repository.data(repository.object_id(blob))
-    offset, lines = lines_of(path, data, line)
-    best = max(range(len(lines)), key=lambda at: (matching(lines[at], words), -at), default=0)
-    shown = 0 if names_of(path) is not None else best
-    return hit_at(path, offset + shown, lines, best, score)
+def _hits(
+    connection: apsw.Connection, index: Index, question: Question, ordered: Sequence[Candidate]
+) -> Iterator[MemoryHit]:
+    """The hits, each with the words that were found in it. What has none of them itself must have several around it:
+    one word next door is next door's."""
+    texts, beginnings = Texts(index.repository), [stem for term in question.terms for stem in term.stems]
+    for one in ordered:
+        lines = texts.lines(one)
+        own = set(index.stems.of_text("\n".join((one.named, *lines)))[1].split())
+        held = [term for term in question.terms if own.intersection(term.stems)]
+        if held or one.kind != "turn":
+            one.explain("words", "words", ", ".join(map(str, held)))
+        elif one.found_by("words"):
+            near = [term for term in question.terms if has(connection, term, one.id)]
+            if len(near) < NEAR_WORDS and not one.found_by("meaning", "link"):
+                continue
+            one.explain("words", "neighbours", ", ".join(map(str, near)))
+        yield hit_of(one, lines, beginnings)

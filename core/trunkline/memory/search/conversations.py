@@ -5,15 +5,18 @@ from datetime import UTC, datetime, timedelta
 import apsw
 
 from trunkline.memory.index.passage import micros
-from trunkline.memory.search.words import match, words_of
+from trunkline.memory.search.terms import all_of, asked, terms_of
+from trunkline.memory.words.stems import Stems
 from trunkline.messages.conversation import ConversationPage, ConversationSummary, ListConversations
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-def list_conversations(connection: apsw.Connection, query: ListConversations) -> ConversationPage:
+def list_conversations(
+    connection: apsw.Connection, stems: Stems, query: ListConversations
+) -> ConversationPage:
     """A page of those that match, newest first, and how many match in all."""
-    where, values = _conditions(query)
+    where, values = _conditions(connection, stems, query)
     total = connection.execute(f"SELECT count(*) FROM conversations WHERE {where}", values).get
     rows = connection.execute(
         f"SELECT id, block, title, created, updated, count FROM conversations WHERE {where} "
@@ -33,7 +36,9 @@ def find_conversation(connection: apsw.Connection, conversation: str) -> Convers
     return None if row is None else _summary(row)
 
 
-def _conditions(query: ListConversations) -> tuple[str, tuple[str | int, ...]]:
+def _conditions(
+    connection: apsw.Connection, stems: Stems, query: ListConversations
+) -> tuple[str, tuple[str | int, ...]]:
     parts: list[str] = ["1"]
     values: list[str | int] = []
     if query.block is not None:
@@ -46,18 +51,18 @@ def _conditions(query: ListConversations) -> tuple[str, tuple[str | int, ...]]:
         parts.append("updated <= ?")
         values.append(micros(query.end))
     if query.search and query.search.strip():
-        parts.append(_said(query.search, values))
+        parts.append(_said(connection, stems, query.search, values))
     return " AND ".join(parts), tuple(values)
 
 
-def _said(search: str, values: list[str | int]) -> str:
+def _said(connection: apsw.Connection, stems: Stems, search: str, values: list[str | int]) -> str:
     """The words in the title, or in what was said."""
     title = "instr(lower(coalesce(title, '')), lower(?)) > 0"
     values.append(search.strip())
-    words = words_of(search)
-    if not words:
+    terms = terms_of(connection, stems, search)
+    if not terms or len(terms) < len(asked(search)):
         return title
-    values.append(match(words, " AND "))
+    values.append(f"text : ({all_of(terms)})")
     said = "SELECT passages.file FROM words JOIN passages ON passages.id = words.rowid WHERE words MATCH ?"
     return f"({title} OR file IN ({said}))"
 

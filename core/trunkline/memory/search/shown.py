@@ -1,34 +1,53 @@
 """How a hit looks: the line, and what stands around it."""
 
-from trunkline.memory.conversations import names_of, parse
-from trunkline.memory.index.chunk import chunk_passages, is_chunk
-from trunkline.memory.index.passage import LARGEST, as_text
-from trunkline.messages.memory import MemoryHit
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+from trunkline.memory.search.candidates import Candidate
+from trunkline.messages.memory import MemoryHit, PassageKind
 
 CONTEXT_LINES = 2
 LINE_LETTERS = 500
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
-def lines_of(path: str, data: bytes, line: int) -> tuple[int, list[str]]:
-    """The number of the first line, and the lines of a passage that begins there."""
-    if names_of(path) is not None:
-        rows = data.split(b"\n")
-        message = parse("", b"\n" + rows[line - 1]).messages
-        return line, message[0].content.split("\n") if message else [""]
-    if is_chunk(path):
-        return line, chunk_passages(path, data)[0].text.split("\n")
-    return line, (as_text(data[:LARGEST]) or "").split("\n")[line - 1 : line + 80]
+
+def hit_of(one: Candidate, lines: Sequence[str], beginnings: Sequence[str]) -> MemoryHit:
+    """The hit that a candidate is, in its best line: that with most of the words, given by how they begin."""
+    best = max(range(len(lines)), key=lambda at: (matching(lines[at], beginnings), -at), default=0)
+    inside = one.kind in ("turn", "chunk", "fact")
+    content, context = shown(lines, best)
+    return MemoryHit(
+        path=one.path,
+        line=one.line if inside else one.line + best,
+        content=content,
+        context=context,
+        score=round(one.score, 6),
+        kind=cast(PassageKind, one.kind),
+        id=one.name,
+        page=one.page or None,
+        at=_EPOCH + timedelta(microseconds=one.at) if one.at else None,
+        speaker=one.speaker,
+        confidence=one.confidence,
+        conversation=one.conversation,
+        why=one.why,
+    )
 
 
 def hit_at(path: str, line: int, lines: list[str], best: int, score: float) -> MemoryHit:
     """The hit in the ``best`` of some lines, whose number is ``line``, with what stands around it."""
-    around = lines[max(0, best - CONTEXT_LINES) : best + CONTEXT_LINES + 1]
-    context = "\n".join(_cut(text) for text in around)
-    content = _cut(lines[best]) if lines else ""
+    content, context = shown(lines, best)
     return MemoryHit(path=path, line=line, content=content, context=context, score=round(score, 6))
 
 
-def matching(line: str, words: list[str]) -> int:
+def shown(lines: Sequence[str], best: int) -> tuple[str, str]:
+    """A line, and what stands around it."""
+    around = lines[max(0, best - CONTEXT_LINES) : best + CONTEXT_LINES + 1]
+    return _cut(lines[best]) if lines else "", "\n".join(_cut(text) for text in around)
+
+
+def matching(line: str, words: Sequence[str]) -> int:
     """How many of the words are in a line."""
     folded = line.casefold()
     return sum(word in folded for word in words)

@@ -1,0 +1,34 @@
+"""A text as words, folded. Scripts without spaces have no words to the eye of a program: two signs each are one."""
+
+import re
+import unicodedata
+
+_WORD = re.compile(r"[^\W_]+")
+_SPACELESS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]+"
+)
+"""Thai, Lao, Burmese, Khmer, kana and Chinese characters. Korean has spaces."""
+
+_ACCENTS = re.compile("[\u0300-\u036f]")
+
+
+def words_in(text: str) -> list[str]:
+    """The words of a text in their order, casefolded."""
+    if text.isascii():
+        return _WORD.findall(text.lower())
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _WORD.findall(_SPACELESS.sub(_pairs, folded))
+
+
+def _pairs(run: re.Match[str]) -> str:
+    """Every two neighbours, and the last one alone, so that a single sign is found by what begins with it."""
+    signs = run[0]
+    return " " + " ".join(signs[at : at + 2] for at in range(len(signs))) + " "
+
+
+def plain(text: str) -> str:
+    """Letters without accents, so that "Muller" finds "Müller"; other scripts as they are."""
+    if text.isascii():
+        return text
+    apart = unicodedata.normalize("NFD", text)
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", apart))
