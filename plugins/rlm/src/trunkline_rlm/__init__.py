@@ -1,0 +1,1 @@
+"""Recursive retrieval: a model reads memory by writing code."""

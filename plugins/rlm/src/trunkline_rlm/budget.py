@@ -1,0 +1,41 @@
+"""What one retrieval may spend on models, whatever its depth, and what it has spent. Whole micro-USD."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from trunkline import Completion
+
+
+class Spent(Exception):
+    """There is nothing left; no model was asked."""
+
+
+@dataclass(slots=True)
+class Budget:
+    """``max_cost`` is in millionths of a US dollar, ``max_calls`` counts calls of models."""
+
+    max_cost: int
+    max_calls: int
+    cost: int = 0
+    calls: int = 0
+    by_model: Counter[str] = field(default_factory=Counter)
+    """The cost of each ``adapter/model``."""
+
+    @property
+    def left(self) -> int:
+        """Micro-USD."""
+        return max(0, self.max_cost - self.cost)
+
+    def begin(self) -> int:
+        """What the next call may cost; it is counted. Raises Spent before a call that there is no room for."""
+        if self.calls >= self.max_calls:
+            raise Spent(f"All {self.max_calls} model calls of this retrieval are used up.")
+        if self.cost and not self.left:
+            raise Spent(f"The {self.max_cost / 1e6:g} USD of this retrieval are used up.")
+        self.calls += 1
+        return self.left
+
+    def settle(self, done: Completion) -> None:
+        """Count what a call has cost."""
+        self.cost += done.cost
+        self.by_model[f"{done.adapter}/{done.model}"] += done.cost

@@ -1,0 +1,121 @@
+"""The functions by which code reads memory, and a note of what it read."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from trunkline import ToolError
+from trunkline_rlm.repl.session import Fault, Function
+
+MOST = 100
+"""Chunks that one call brings at most."""
+
+MOST_STEPS = 200
+"""Steps that are told of one retrieval."""
+
+
+class Chunks(Protocol):
+    """What is asked of memory; ``trunkline.Memory`` has it."""
+
+    async def chunk(self, chunk: str, /) -> Any: ...
+    async def recall(self, query: str, /, *, limit: int, min_confidence: float) -> Any: ...
+    async def chunks(self, *, tags: Sequence[str], limit: int) -> Sequence[Any]: ...
+    async def linked(self, chunk: str, link_type: str | None, /) -> Sequence[Any]: ...
+
+
+class Library:
+    """Memory's chunks as plain dictionaries. ``report`` is shown a line for each step."""
+
+    def __init__(self, memory: Chunks, report: Callable[[str], None]) -> None:
+        self._memory = memory
+        self._report = report
+        self.sources: dict[str, None] = {}
+        """The ids of chunks whose text was handed out, in the order of the first time."""
+        self.steps: list[str] = []
+
+    @property
+    def functions(self) -> Mapping[str, Function]:
+        """By the names that code knows them under."""
+        return {
+            "read_chunk": self.read_chunk,
+            "search_chunks": self.search_chunks,
+            "list_chunks_by_tag": self.list_chunks_by_tag,
+            "get_linked_chunks": self.get_linked_chunks,
+        }
+
+    async def read_chunk(self, id: str) -> dict[str, Any] | None:
+        """A chunk, or None."""
+        self._step("read_chunk", id)
+        found = await _asked(self._memory.chunk(_text(id)))
+        return None if found is None else self._shown(found)
+
+    async def search_chunks(self, query: str, limit: int = 10) -> list[dict[str, Any]]:
+        """The chunks that fit a query best, with their scores."""
+        self._step("search_chunks", query)
+        found = await _asked(self._memory.recall(_text(query), limit=_limit(limit), min_confidence=0.0))
+        return [{**self._shown(hit.chunk), "score": round(hit.score, 4)} for hit in found.chunks]
+
+    async def list_chunks_by_tag(self, tags: str | list[str], limit: int = MOST) -> list[dict[str, Any]]:
+        """The chunks that have all of these tags, newest first."""
+        wanted = (tags,) if isinstance(tags, str) else tuple(map(_text, tags))
+        self._step("list_chunks_by_tag", ", ".join(wanted))
+        found = await _asked(self._memory.chunks(tags=wanted, limit=_limit(limit)))
+        return [self._shown(chunk) for chunk in found]
+
+    async def get_linked_chunks(self, id: str, link_type: str | None = None) -> list[dict[str, Any]]:
+        """The chunks that one is linked to, strongest first, with type and strength of the link."""
+        self._step("get_linked_chunks", id)
+        found = await _asked(self._memory.linked(_text(id), None if link_type is None else _text(link_type)))
+        return [
+            {
+                **self._shown(link.chunk),
+                "link": link.type,
+                "strength": link.strength,
+                "incoming": link.incoming,
+            }
+            for link in found[:MOST]
+        ]
+
+    def _shown(self, chunk: Any) -> dict[str, Any]:
+        """What code sees of a chunk."""
+        self.sources.setdefault(chunk.id)
+        about = chunk.metadata
+        shown = {
+            "id": chunk.id,
+            "content": chunk.content,
+            "type": chunk.type,
+            "tags": chunk.tags,
+            "tokens": chunk.tokens,
+            "created_at": about.created_at,
+            "confidence": about.confidence,
+            "conversation_id": about.conversation_id,
+        }
+        plain: dict[str, Any] = msgspec.to_builtins(shown)
+        return plain
+
+    def _step(self, name: str, subject: object) -> None:
+        step = f"{name}({str(subject)[:80]!r})"
+        if len(self.steps) < MOST_STEPS:
+            self.steps.append(step)
+        self._report(step)
+
+
+async def _asked(answer: Awaitable[Any]) -> Any:
+    """Memory's answer; its error is one that code can catch."""
+    try:
+        return await answer
+    except ToolError as error:
+        raise Fault("RuntimeError", str(error)) from error
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise Fault("TypeError", f"a text is wanted, not {type(value).__name__}")
+    return value
+
+
+def _limit(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise Fault("ValueError", "limit is a whole number from 1 on")
+    return min(value, MOST)

@@ -1,0 +1,101 @@
+"""What the process of a session may say. Whatever it says is hostile until it has been read in these shapes."""
+
+import json
+from typing import Any
+
+import msgspec
+
+LARGEST = 12 * 1024 * 1024
+"""Bytes of a frame: an object inside has 10 MB at most. More is nothing that our side of the process would send."""
+
+DEEPEST = 200
+"""How deeply values that come out may be nested."""
+
+
+class Hostile(Exception):
+    """The process said what it never says: it has been taken over, and is ended."""
+
+
+class Ready(msgspec.Struct, frozen=True, array_like=True, tag="ready", forbid_unknown_fields=True):
+    """It is shut in; ``apart`` says whether in namespaces of its own too."""
+
+    apart: bool
+
+
+class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused", forbid_unknown_fields=True):
+    """It cannot be shut in here, and will run nothing."""
+
+    reason: str
+
+
+class Out(msgspec.Struct, frozen=True, array_like=True, tag="out", forbid_unknown_fields=True):
+    """The code printed this."""
+
+    text: str
+
+
+class Call(msgspec.Struct, frozen=True, array_like=True, tag="call", forbid_unknown_fields=True):
+    """The code calls a function of the host."""
+
+    name: str
+    arguments: list[Any]
+    named: dict[str, Any]
+
+
+class Done(msgspec.Struct, frozen=True, array_like=True, tag="done", forbid_unknown_fields=True):
+    """The code has ended. ``names`` are its variables with their types."""
+
+    value: Any
+    shown: str
+    error: str | None
+    violation: bool
+    names: list[str]
+
+
+Frame = Ready | Refused | Out | Call | Done
+
+_decoder: msgspec.json.Decoder[Frame] = msgspec.json.Decoder(Frame)
+
+
+def decoded(body: bytes) -> Frame:
+    """The frame of these bytes. Raises Hostile."""
+    try:
+        frame = _decoder.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Hostile(f"a frame that is none: {str(error)[:200]}") from error
+    if isinstance(frame, Done | Call):
+        _check_depth(frame.value if isinstance(frame, Done) else [frame.arguments, frame.named])
+    return frame
+
+
+def length(head: bytes) -> int:
+    """The length that a frame's head tells. Raises Hostile for one that is too large."""
+    size = int.from_bytes(head, "big")
+    if not 0 < size <= LARGEST:
+        raise Hostile(f"a frame of {size} bytes")
+    return size
+
+
+def encoded(kind: str, *fields: Any) -> bytes:
+    """A frame for the process, with its head. Raises ValueError or TypeError for what has no form in JSON, and for
+    too much of it."""
+    body = json.dumps([kind, *fields], ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    if len(body) > LARGEST:
+        raise ValueError(f"that is too much to hand on: {len(body)} bytes")
+    return len(body).to_bytes(4, "big") + body
+
+
+def _check_depth(value: Any) -> None:
+    """Raises Hostile for a value that would break whoever walks through it."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _inside(each)]
+        if not level:
+            return
+    raise Hostile(f"a value nested more than {DEEPEST} levels deep")
+
+
+def _inside(value: Any) -> Any:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()

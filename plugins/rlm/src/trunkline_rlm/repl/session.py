@@ -1,0 +1,252 @@
+"""A session: code in, values out, variables kept, functions of the host in reach. The code is nobody's friend.
+
+::
+
+    async with Session({"double": double}) as session:
+        ran = await session.run("x = double(21)\\nx")
+        assert ran.value == 42
+"""
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from trunkline_rlm.repl.frames import Call, Done, Hostile, Out
+from trunkline_rlm.repl.process import Confined, Ended, Limits, begun
+
+log = logging.getLogger(__name__)
+
+Function = Callable[..., Awaitable[Any]]
+"""A function of the host that code may call; what it takes and gives has a form in JSON. A ``Fault`` that it raises is
+raised in the code."""
+
+FINAL = "FINAL"
+
+
+class Fault(Exception):
+    """To be raised in the code that called a function: ``kind`` is MemoryError, RecursionError, RuntimeError, TypeError
+    or ValueError."""
+
+    def __init__(self, kind: str, text: str) -> None:
+        super().__init__(text)
+        self.kind = kind
+
+
+class SandboxViolation(Exception):
+    """The code asks for what it may not have, and was not run."""
+
+
+class TimedOut(TimeoutError):
+    """The code ran too long and was stopped; its variables are gone."""
+
+
+class Broken(Exception):
+    """The process ended under the code: it took too much, or crashed. Its variables are gone."""
+
+
+class Complete(Exception):
+    """``FINAL`` was called: the session is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What came of a piece of code.
+
+    ``value`` is that of a last expression, or how it is shown when JSON has no form for it. ``error`` is the text of an
+    exception, beginning with its kind. ``output`` is what this piece printed.
+    """
+
+    value: Any = None
+    shown: str = ""
+    error: str | None = None
+    output: str = ""
+
+
+@dataclass(slots=True)
+class _Final:
+    """The answer, once there is one."""
+
+    given: bool = False
+    answer: Any = None
+
+
+class Session:
+    """A session. Its process begins with the first run, and again after one that was stopped.
+
+    ``checked=False`` leaves out the check of the code, which is only there to tell soon what cannot work.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[str, Function] | None = None,
+        limits: Limits | None = None,
+        *,
+        checked: bool = True,
+    ) -> None:
+        self.limits = limits or Limits()
+        self.names: tuple[str, ...] = ()
+        """The code's variables with their types, as ``hits: list``."""
+        self._functions: dict[str, Function] = {**(functions or {}), FINAL: self._finish}
+        self._checked = checked
+        self._final = _Final()
+        self._output = _Output(self.limits.output)
+        self._process: Confined | None = None
+
+    async def __aenter__(self) -> "Session":
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.aclose()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether ``FINAL`` was called."""
+        return self._final.given
+
+    @property
+    def result(self) -> Any:
+        """What ``FINAL`` was given. Raises RuntimeError before that."""
+        if not self._final.given:
+            raise RuntimeError("FINAL was not called yet.")
+        return self._final.answer
+
+    @property
+    def output(self) -> str:
+        """What was printed so far, to stdout and stderr."""
+        return self._output.text
+
+    @property
+    def pid(self) -> int | None:
+        """The process, while there is one."""
+        return self._process.pid if self._process is not None else None
+
+    def clear_output(self) -> None:
+        """Forget what was printed."""
+        self._output = _Output(self.limits.output)
+
+    async def aclose(self) -> None:
+        """End the process; variables are gone, the result and the output stay."""
+        process, self._process, self.names = self._process, None, ()
+        if process is not None:
+            with anyio.CancelScope(shield=True):
+                await process.end()
+
+    async def reset(self) -> None:
+        """Begin anew: no variables, no output, no result."""
+        await self.aclose()
+        self.clear_output()
+        self._final = _Final()
+
+    async def run(self, code: str, variables: Mapping[str, Any] | None = None) -> Ran:
+        """Run code, with ``variables`` set before. An exception of the code is a ``Ran`` with an error.
+
+        Raises:
+            SandboxViolation: the code was refused.
+            TimedOut: it computed longer than ``limits.timeout`` seconds; the host's functions do not count.
+            Broken: the process ended.
+            Complete: ``FINAL`` had been called before.
+            CannotConfine: this machine cannot shut a process in.
+        """
+        if self._final.given:
+            raise Complete("The session is already complete: FINAL was called.")
+        before = self._output.mark()
+        try:
+            process = await self._started()
+            await process.send("run", code, dict(variables or {}), self._checked)
+            done = await self._served(process)
+        except (Ended, Hostile) as error:
+            await self.aclose()
+            if isinstance(error, Hostile):
+                log.warning("a session was ended: %s", error)
+            raise Broken(
+                "The process of the code ended: it took too much memory or time, or crashed."
+            ) from error
+        except BaseException:
+            await self.aclose()
+            raise
+        if done.violation:
+            raise SandboxViolation(done.error)
+        self.names = tuple(done.names)
+        return Ran(done.value, done.shown, done.error, self._output.since(before))
+
+    async def _started(self) -> Confined:
+        if self._process is None:
+            self._process = await begun(tuple(self._functions), self.limits)
+        return self._process
+
+    async def _served(self, process: Confined) -> Done:
+        """Answer the code's calls until it has ended."""
+        left, calls = self.limits.timeout, 0
+        while True:
+            with anyio.move_on_after(left) as computing:
+                frame = await process.receive()
+            if computing.cancelled_caught:
+                raise TimedOut(f"The code ran longer than {self.limits.timeout:g} s and was stopped.")
+            left = computing.deadline - anyio.current_time()
+            match frame:
+                case Done():
+                    return frame
+                case Out(text):
+                    self._output.add(text)
+                case Call():
+                    calls += 1
+                    await self._answer(process, frame, calls)
+                case _:
+                    raise Hostile(f"a frame out of turn: {type(frame).__name__}")
+
+    async def _answer(self, process: Confined, call: Call, calls: int) -> None:
+        try:
+            if calls > self.limits.calls:
+                raise Fault("RuntimeError", f"more than {self.limits.calls} calls in one run")
+            answer = await self._called(call)
+            await process.send("answer", answer)
+        except Fault as fault:
+            await process.send("fault", fault.kind, str(fault))
+        except (TypeError, ValueError) as error:  # too large for a frame, or nothing for one
+            await process.send("fault", "ValueError", str(error))
+
+    async def _called(self, call: Call) -> Any:
+        function = self._functions.get(call.name)
+        if function is None:
+            raise Hostile(f"a call of {call.name[:50]!r}")
+        try:
+            bound = inspect.signature(function).bind(*call.arguments, **call.named)
+        except TypeError as error:
+            raise Fault("TypeError", f"{call.name}(): {error}") from error
+        return await function(*bound.args, **bound.kwargs)
+
+    async def _finish(self, answer: Any) -> None:
+        if self._final.given:
+            raise Fault("RuntimeError", "FINAL was called already; the first answer counts")
+        self._final = _Final(True, answer)
+
+
+@dataclass(slots=True)
+class _Output:
+    """What was printed. ``room`` is how many characters more are kept."""
+
+    room: int
+    _pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+    def mark(self) -> int:
+        """Where the next text will stand."""
+        return len(self._pieces)
+
+    def since(self, mark: int) -> str:
+        """What came after a mark."""
+        return "".join(self._pieces[mark:])
+
+    def add(self, text: str) -> None:
+        """Keep it. Raises Hostile for more than our side of the process would send."""
+        if len(text) > self.room:
+            raise Hostile("more output than there may be")
+        self.room -= len(text)
+        self._pieces.append(text)

@@ -1,0 +1,155 @@
+"""Retrieval: a model writes code, the code reads memory and asks models, which may write code in their turn (RLM-F13 to
+F17). One at a time, down to a depth, within one budget."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from trunkline import Completer, CompletionError, Message, new_id
+from trunkline_rlm import prompt
+from trunkline_rlm.budget import Budget, Spent
+from trunkline_rlm.library import Library
+from trunkline_rlm.repl.process import Limits
+from trunkline_rlm.repl.session import Broken, Fault, SandboxViolation, Session, TimedOut
+
+PURPOSE = "repl"
+"""How a ledger groups these calls (conflict C18)."""
+
+Context = Sequence[str] | Mapping[str, Any]
+"""What a nested question works on: ids of chunks, or any dictionary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """``iterations`` for one question, ``depth`` of nested ones, ``limits`` of the code, the ``model`` to ask."""
+
+    iterations: int = 10
+    depth: int = 5
+    limits: Limits = field(default_factory=Limits)
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """``answer`` is what ``FINAL`` was given; None too when it was not called, and then ``ended`` says why.
+
+    ``iterations`` counts the replies of the outermost model.
+    """
+
+    answer: Any
+    iterations: int
+    ended: str = ""
+
+
+class Retrieval:
+    """One retrieval with all its nested questions. ``depth`` is how deep it is now; 0 outside of ``answer``."""
+
+    def __init__(
+        self,
+        model: Completer,
+        library: Library,
+        budget: Budget,
+        bounds: Bounds,
+        report: Callable[[str], None],
+    ) -> None:
+        self.depth = 0
+        self._model = model
+        self._library = library
+        self._budget = budget
+        self._bounds = bounds
+        self._report = report
+
+    async def answer(self, query: str, context: Context | None = None) -> Found:
+        """Let a model find the answer.
+
+        Raises:
+            CompletionError: the model did not answer.
+            CannotConfine: no code can be run on this machine.
+        """
+        bounds, given = self._bounds, await self._resolved(context)
+        messages = [
+            _message("system", prompt.SYSTEM),
+            _message("user", prompt.question(query, bounds.iterations, context=given is not None)),
+        ]
+        functions = {**self._library.functions, "llm_query": self.llm_query}
+        async with Session(functions, bounds.limits) as session:
+            variables = {} if given is None else {"context": given}
+            for iteration in range(1, bounds.iterations + 1):
+                self._tell(f"asking the model ({iteration} of {bounds.iterations})")
+                try:
+                    reply = await self._asked(messages)
+                except Spent as spent:
+                    return Found(None, iteration - 1, str(spent))
+                self._tell(f"running its code ({iteration} of {bounds.iterations})")
+                text = await _tried(session, prompt.code_in(reply), variables)
+                if session.is_complete:
+                    return Found(session.result, iteration)
+                messages.append(_message("assistant", reply))
+                messages.append(_message("user", prompt.told(text, bounds.iterations - iteration)))
+        return Found(None, bounds.iterations, f"No answer was given within {bounds.iterations} replies.")
+
+    async def llm_query(self, prompt: str, context: Any = None) -> Any:
+        """A model's answer; with a context that of a nested retrieval. Given to code as ``llm_query``."""
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise Fault("TypeError", "llm_query(prompt, context=None): the prompt is a text")
+        with self._deeper():
+            try:
+                if context is None:
+                    return await self._asked([_message("user", prompt)])
+                return (await self.answer(prompt, context)).answer
+            except Spent as spent:
+                raise Fault("RuntimeError", f"{spent} Call FINAL with what you have.") from spent
+            except CompletionError as error:
+                return f"Error: {error}"
+
+    @contextmanager
+    def _deeper(self) -> Iterator[None]:
+        if self.depth >= self._bounds.depth:
+            raise Fault("RecursionError", f"questions may be nested {self._bounds.depth} deep, and these are")
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
+
+    async def _asked(self, messages: Sequence[Message]) -> str:
+        """The model's reply. Raises Spent before a call that there is no room for, and CompletionError."""
+        most = self._budget.begin()
+        try:
+            done = await self._model.complete(
+                messages, purpose=PURPOSE, model=self._bounds.model, max_cost=most
+            )
+        except CompletionError as error:
+            if error.code == "over_budget":
+                raise Spent(str(error)) from error
+            raise
+        self._budget.settle(done)
+        return done.text
+
+    async def _resolved(self, context: Context | None) -> Any:
+        """What a nested session is given as ``context``."""
+        if context is None or isinstance(context, Mapping):
+            return context
+        if isinstance(context, str) or not all(isinstance(each, str) for each in context):
+            raise Fault("TypeError", "the context is a list of chunk ids, or a dictionary")
+        found = [await self._library.read_chunk(each) for each in context]
+        return [chunk for chunk in found if chunk is not None]
+
+    def _tell(self, what: str) -> None:
+        nested = f"depth {self.depth}: " if self.depth else ""
+        self._report(f"{nested}{what}, {self._budget.cost / 1e6:.4f} USD so far")
+
+
+async def _tried(session: Session, code: str, variables: dict[str, Any]) -> str:
+    """What the model is told of its code. ``variables`` are set before it, again in a new process."""
+    try:
+        return prompt.outcome(await session.run(code, variables if session.pid is None else None))
+    except SandboxViolation as violation:
+        return f"Not run: {violation}"
+    except (TimedOut, Broken) as error:
+        return f"{error} Its variables are gone; begin anew."
+
+
+def _message(role: Any, text: str) -> Message:
+    return Message(id=new_id("msg"), role=role, content=text)

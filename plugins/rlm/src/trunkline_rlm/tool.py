@@ -1,0 +1,54 @@
+"""The tool ``retrieve``."""
+
+from typing import Annotated, Any, cast
+
+from msgspec import Meta
+
+from trunkline import Tool, ToolContext, ToolError, tool
+from trunkline_rlm.budget import Budget
+from trunkline_rlm.library import Chunks, Library
+from trunkline_rlm.repl.process import CannotConfine, Limits
+from trunkline_rlm.retrieval import Bounds, Retrieval
+from trunkline_rlm.settings import RlmSettings
+
+TIMEOUT = 1_800.0
+
+
+def made(settings: RlmSettings) -> Tool:
+    """The tool with these settings."""
+
+    @tool(effect="read", timeout=TIMEOUT)
+    async def retrieve(
+        context: ToolContext, query: str, max_iterations: Annotated[int, Meta(ge=1, le=50)] | None = None
+    ) -> dict[str, Any]:
+        """Find an answer in memory that takes several searches: a model reads chunks, follows their links and puts
+        together what they say. Slower and dearer than memory_search; use it when one search is not enough.
+
+        Args:
+            query: The question, with all that is needed to understand it.
+            max_iterations: How many steps the search may take.
+        """
+        library = Library(cast(Chunks, context.memory), context.report)
+        budget = Budget(max_cost=round(settings.max_cost_usd * 1_000_000), max_calls=settings.max_calls)
+        bounds = _bounds(settings, max_iterations or settings.iterations)
+        retrieval = Retrieval(context.model, library, budget, bounds, context.report)
+        try:
+            found = await retrieval.answer(query)
+        except CannotConfine as error:
+            raise ToolError(str(error)) from error
+        return {
+            "answer": found.answer,
+            "ended": found.ended,
+            "source_chunks": list(library.sources),
+            "traversal_path": library.steps,
+            "iterations_used": found.iterations,
+            "model_calls": budget.calls,
+            "cost_usd": budget.cost / 1_000_000,
+        }
+
+    return retrieve
+
+
+def _bounds(settings: RlmSettings, iterations: int) -> Bounds:
+    limits = Limits(timeout=settings.timeout, memory=settings.memory_mb * 1024 * 1024)
+    return Bounds(iterations=iterations, depth=settings.depth, limits=limits, model=settings.model)

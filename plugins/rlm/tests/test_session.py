@@ -1,0 +1,256 @@
+"""Sessions: what code may do, how its errors read, and what ends it. Real processes."""
+
+import os
+import resource
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline_rlm.repl.process import CannotConfine, Limits, begun
+from trunkline_rlm.repl.session import (
+    Broken,
+    Complete,
+    Fault,
+    SandboxViolation,
+    Session,
+    TimedOut,
+)
+
+pytestmark = pytest.mark.anyio
+
+MB = 1024 * 1024
+
+
+@pytest.fixture(autouse=True, scope="module")
+def confinable() -> None:
+    """No test of this file can run where no process can be shut in."""
+    try:
+        anyio.run(_probed)
+    except CannotConfine as error:
+        pytest.skip(str(error))
+
+
+async def _probed() -> None:
+    await (await begun((), Limits())).end()
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used of the processor."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_gone(pid: int) -> bool:
+    return not Path(f"/proc/{pid}").exists()
+
+
+VALUES: dict[str, Any] = {
+    "2+2*10": 22,
+    'len("hello")': 5,
+    '"a,b,c".split(",")': ["a", "b", "c"],
+    'dict(a=1)["a"] + max([1, 2]) + len(str(list("ab")))': 13,
+    "größe = 3\ngröße": 3,
+    "from collections import Counter\nCounter('aab')['a']": 2,
+    "import re, math\nre.findall('a', 'banana') and math.gcd(12, 18)": 6,
+    "(1, 2)": [1, 2],
+    "{3}": "{3}",
+    "float('inf')": "inf",
+    "2 ** 100": 2**100,
+    "x = 1": None,
+    "": None,
+    "class A:\n    def __init__(self):\n        self.b = 7\nA().b": 7,
+    "f'{1 + 1:03d}'": "002",
+    "datetime.date(2026, 5, 4).isoformat()": "2026-05-04",
+}
+
+
+async def test_rlm_t9_ordinary_code_works() -> None:
+    """RLM-T9: the value of the last expression comes back, whatever ordinary Python it is."""
+    async with Session() as session:
+        for code, value in VALUES.items():
+            assert ((await session.run(code)).value, code) == (value, code)
+
+
+async def test_rlm_t9_variables_and_output_persist() -> None:
+    """RLM-T9, F16: variables are kept over runs, output gathers and can be cleared, a reset begins anew."""
+    async with Session() as session:
+        await session.run("x = [1]\nprint('one')")
+        ran = await session.run("x.append(2)\nsys.stderr.write('two')\nx")
+        assert (ran.value, ran.output, session.output) == ([1, 2], "two", "one\ntwo")
+        assert session.names == ("x: list",)
+        session.clear_output()
+        assert session.output == ""
+        await session.reset()
+        assert "not defined" in ((await session.run("x")).error or "")
+
+
+ERRORS = {
+    "x ===": "Syntax error",
+    "1/0": "Zero division error",
+    "nothing": "Name error",
+    "[].nothing": "Attribute error",
+    "def f(n): return f(n + 1)\nf(0)": "Recursion error",
+    "'x' * (100 * 1024 * 1024)": "Memory error",
+    "b'x' * (200 * 1024 * 1024)": "Memory error",
+    "[0] * 10**9": "Memory error",
+    "'x' * (11 * 1024 * 1024)": "Memory error",
+    "[b'x' * 9_000_000 for _ in range(200)]": "Memory error",
+    "while True: print('x' * 1_000_000)": "Memory error",
+    "raise KeyError('a')": "Runtime error: KeyError: 'a' (line 1)",
+    "raise SystemExit": "Runtime error: SystemExit",
+    "class Odd(Exception):\n    def __str__(self): return 1/0\nraise Odd": "Runtime error: Odd",
+}
+
+
+@pytest.mark.parametrize("code", ERRORS)
+async def test_rlm_t10_an_error_is_a_text_and_the_session_lives(code: str) -> None:
+    """RLM-F16, T10: every exception reads by its kind, too much memory included, and the session goes on."""
+    async with Session() as session:
+        before = session.pid
+        ran = await session.run(code)
+        assert (ran.error or "").startswith(ERRORS[code]) and ran.value is None
+        after = session.pid
+        assert (await session.run("1 + 1")).value == 2 and before is None and session.pid == after
+
+
+async def test_rlm_t10_the_host_stays_small() -> None:
+    """RLM-T10: whatever the code asks for, the host takes no more than what may come out of it."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    async with Session() as session:
+        for code in ("'x' * (100 * 1024 * 1024)", "[0] * 10**9", "b'x' * (200 * 1024 * 1024)", "'x' * 9_000_000"):
+            await session.run(code)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 80 * 1024  # in KB
+
+
+async def test_rlm_t10_a_loop_without_end_is_stopped() -> None:
+    """RLM-T10: at the timeout the process is gone and takes no processor time; the next run has a new one."""
+    async with Session(limits=Limits(timeout=1.0)) as session:
+        await session.run("1")
+        pid = session.pid
+        assert pid is not None
+        with anyio.fail_after(30), pytest.raises(TimedOut):
+            await session.run("while True: pass")
+        assert session.pid is None and is_gone(pid)
+        assert "not defined" in ((await session.run("x")).error or "")
+
+
+async def test_waiting_for_the_host_does_not_count() -> None:
+    """The timeout is for what the code computes; a model that takes longer is not its fault."""
+
+    async def slow() -> str:
+        await anyio.sleep(0.6)
+        return "done"
+
+    async with Session({"slow": slow}, Limits(timeout=0.5)) as session:
+        assert (await session.run("slow() + slow()")).value == "donedone"
+
+
+async def test_cancelling_a_run_ends_its_process() -> None:
+    """Nothing goes on computing for somebody who left."""
+    session = Session()
+    await session.run("1")
+    pid = session.pid
+    assert pid is not None
+    with anyio.move_on_after(0.3):
+        await session.run("while True: pass")
+    assert is_gone(pid)
+
+
+async def test_functions_of_the_host() -> None:
+    """Arguments by position and by name, values back, faults and wrong calls as exceptions that code can catch."""
+
+    async def join(words: list[str], by: str = " ") -> str:
+        return by.join(words)
+
+    async def refuse() -> None:
+        raise Fault("ValueError", "not now")
+
+    async with Session({"join": join, "refuse": refuse}) as session:
+        assert (await session.run("join(['a', 'b'], by='-')")).value == "a-b"
+        assert (await session.run("try:\n  refuse()\nexcept ValueError as e:\n  said = str(e)\nsaid")).value == "not now"
+        assert "missing" in ((await session.run("join()")).error or "")
+        assert (await session.run("join({1, 2})")).error is not None
+        assert (await session.run("join(['still'])")).value == "still"
+
+
+async def test_rlm_t11_final_counts_once() -> None:
+    """RLM-F15, T11: the first answer counts, None is an answer, and then the session is over."""
+    async with Session() as session:
+        with pytest.raises(RuntimeError):
+            _ = session.result
+        ran = await session.run("FINAL(None)\nFINAL(2)")
+        assert "FINAL was called already" in (ran.error or "")
+        assert session.is_complete and session.result is None
+        with pytest.raises(Complete, match="already complete"):
+            await session.run("1")
+    async with Session() as session:
+        await session.run("FINAL({'a': [1]})")
+        assert session.result == {"a": [1]}
+
+
+async def test_an_answer_stands_when_the_code_does_not_end() -> None:
+    """What FINAL was given is not lost when the code is stopped after it."""
+    async with Session(limits=Limits(timeout=0.5)) as session:
+        with pytest.raises(TimedOut):
+            await session.run("FINAL('kept')\nwhile True: pass")
+        assert session.result == "kept"
+
+
+async def test_a_process_that_dies_is_told() -> None:
+    """A crash of the interpreter ends one run, and says so."""
+    async with Session() as session:
+        await session.run("1")
+        assert session.pid is not None
+        os.kill(session.pid, 9)
+        with pytest.raises(Broken):
+            await session.run("2")
+        assert (await session.run("3")).value == 3
+
+
+async def test_too_many_calls_are_refused() -> None:
+    """A loop around a function of the host ends by itself."""
+    count = 0
+
+    async def tick() -> None:
+        nonlocal count
+        count += 1
+
+    async with Session({"tick": tick}, Limits(calls=20)) as session:
+        assert "more than 20 calls" in ((await session.run("while True: tick()")).error or "")
+        assert count == 20
+
+
+async def test_rlm_t13_fifty_sessions_at_once() -> None:
+    """RLM-T13: each sees its own output and variables and nobody else's, and all are gone afterwards."""
+    pids: list[int] = []
+    sizes: list[int] = []
+
+    async def one(number: int) -> None:
+        async with Session() as session:
+            await session.run(f"mine = {number}\nprint('session', mine)")
+            await anyio.sleep(0)
+            ran = await session.run("print(mine)\n(mine, sorted(n for n in dir() if n.startswith('mine')))")
+            assert ran.value == [number, ["mine"]] and ran.output == f"{number}\n"
+            assert session.output == f"session {number}\n{number}\n"
+            assert session.pid is not None
+            pids.append(session.pid)
+            sizes.append(int(Path(f"/proc/{session.pid}/statm").read_text().split()[1]) * resource.getpagesize())
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(50):
+            tasks.start_soon(one, number)
+    assert len(set(pids)) == 50 and all(map(is_gone, pids))
+    assert max(sizes) < 64 * MB
+
+
+@pytest.mark.parametrize(
+    "code", ["import os", "from os import system", "import subprocess; subprocess.run(['ls'])", "().__class__"]
+)
+async def test_what_is_not_allowed_is_told_at_once(code: str) -> None:
+    """The check names line and thing, and nothing of the code is run."""
+    async with Session() as session:
+        with pytest.raises(SandboxViolation, match="line 2"):
+            await session.run(f"ran = 1\n{code}")
+        assert "not defined" in ((await session.run("ran")).error or "")
