@@ -1,12 +1,12 @@
 """The tool ``retrieve``."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, ToolError, tool
 from trunkline_rlm.budget import Budget
-from trunkline_rlm.library import Chunks, Library
+from trunkline_rlm.library import Library
 from trunkline_rlm.repl.process import CannotConfine, Limits
 from trunkline_rlm.retrieval import Bounds, Retrieval
 from trunkline_rlm.settings import RlmSettings
@@ -28,7 +28,7 @@ def made(settings: RlmSettings) -> Tool:
             query: The question, with all that is needed to understand it.
             max_iterations: How many steps the search may take.
         """
-        library = Library(cast(Chunks, context.memory), context.report)
+        library = Library(context.memory, context.report)
         budget = Budget(max_cost=round(settings.max_cost_usd * 1_000_000), max_calls=settings.max_calls)
         bounds = _bounds(settings, max_iterations or settings.iterations)
         retrieval = Retrieval(context.model, library, budget, bounds, context.report)

@@ -1,0 +1,125 @@
+"""The tool ``retrieve`` on a whole platform: real memory, a scripted model, the monitor's prices."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+import trunkline
+from trunkline.messages.turn import ToolEnded, ToolStarted
+from trunkline.runtime.memory_client import BlockMemory
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
+from trunkline_rlm.repl.process import CannotConfine, Limits, begun
+
+pytestmark = pytest.mark.anyio
+
+PRICES = {"scripted": {"input": 2.0, "output": 10.0}}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def confinable() -> None:
+    """Retrieval needs a process that can be shut in."""
+    try:
+        anyio.run(_probed)
+    except CannotConfine as error:
+        pytest.skip(str(error))
+
+
+async def _probed() -> None:
+    await (await begun((), Limits())).end()
+
+
+class Model:
+    """A plugin that brings the scripted model."""
+
+    def __init__(self, script: ModelScript) -> None:
+        self.model = ScriptedModel(script)
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[trunkline.ModelAdapter]:
+        return [self.model]
+
+
+@asynccontextmanager
+async def asked(*codes: ReplyItems, **config: Any) -> AsyncIterator[tuple[Platform, Model]]:
+    """A platform whose model calls ``retrieve`` in each turn, and writes these pieces of code when it is asked for."""
+    waiting = iter(codes)
+
+    def script(request: trunkline.ModelRequest) -> ReplyItems:
+        if request.purpose == "repl":
+            return next(waiting)
+        last = request.messages[-1]
+        if last.role == "tool":
+            return last.content
+        call = trunkline.ToolCall(id="1", name="retrieve", arguments={"query": "Where is the key?"})
+        return [trunkline.Call(call)]
+
+    plugin = Model(script)
+    settings = {"runtime.provider_adapter": "scripted", "models.prices": PRICES, **config}
+    async with platform(plugins=[plugin], config=settings) as running:
+        yield running, plugin
+
+
+def code(text: str) -> str:
+    return f"```python\n{text}\n```"
+
+
+async def test_an_agent_retrieves_from_real_chunks() -> None:
+    """Remembered chunks are found by the code of a model; the result says from which, by what steps, at which cost."""
+    usage = trunkline.Usage(input_tokens=1_000, output_tokens=7)
+    reply = code("hit = search_chunks('key shed')[0]\nFINAL(read_chunk(hit['id'])['content'])")
+    async with asked([reply, trunkline.Finish(usage=usage, model="m")]) as (running, plugin):
+        memory = BlockMemory(running.bus, "main", "owner")
+        kept = await memory.remember("Anna keeps the key in the shed.", tags=["house"], conversation="conv_1")
+        answer = await running.say("go")
+        result = msgspec.json.decode(answer.text)
+        assert "key in the shed" in result["answer"]
+        assert result["source_chunks"] == list(kept.chunk_ids)
+        assert result["traversal_path"][0].startswith("search_chunks")
+        assert (result["iterations_used"], result["model_calls"]) == (1, 1)
+        assert result["cost_usd"] == (1_000 * 2 + 7 * 10) / 1_000_000
+        (request,) = (request for request in plugin.model.requests if request.purpose == "repl")
+        assert request.turn == answer.accepted.turn and request.tools == ()
+        assert any(isinstance(event, ToolStarted | ToolEnded) for event in answer.events)
+
+
+async def test_a_budget_of_the_owner_ends_a_retrieval() -> None:
+    """``max_cost_usd`` is checked before each call: the second one is not made."""
+    usage = trunkline.Usage(input_tokens=100_000)
+    reply = [code("llm_query('more')"), trunkline.Finish(usage=usage, model="m")]
+    async with asked(reply, reply, **{"plugins.rlm.max_cost_usd": 0.1}) as (running, plugin):
+        result = msgspec.json.decode((await running.say("go")).text)
+        assert result["answer"] is None and "used up" in result["ended"]
+        assert sum(request.purpose == "repl" for request in plugin.model.requests) == 1
+
+
+async def test_a_cancelled_turn_ends_code_and_model() -> None:
+    """Whoever cancels leaves no process and no call behind."""
+    async with asked(code("while True: pass")) as (running, _):
+        accepted = await running.send("go")
+        with anyio.fail_after(20):
+            while not _processes():  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+            await running.gateway.cancel(accepted.turn, mode="now")
+            await running.answer(accepted)
+            while _processes():  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+
+
+def _processes() -> list[int]:
+    """Processes of sessions that this one has begun."""
+    children = Path("/proc/self/task").glob("*/children")
+    pids = [int(pid) for file in children for pid in file.read_text().split()]
+    return [pid for pid in pids if b"trunkline_rlm" in _command(pid)]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
