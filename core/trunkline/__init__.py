@@ -62,6 +62,14 @@ if TYPE_CHECKING:
     from trunkline.memory.log_store import LogStore
     from trunkline.memory.record import MemoryRecord
     from trunkline.messages.blocks import Block, BlockConfig, Pulse
+    from trunkline.messages.chunks import (
+        Chunk,
+        ChunkMetadata,
+        LinkedChunk,
+        Recalled,
+        RecalledChunk,
+        Remembered,
+    )
     from trunkline.messages.completion import Completion
     from trunkline.messages.conversation import (
         AppendConversation,
@@ -126,6 +134,7 @@ _PLACES: dict[str, str] = {
     "trunkline.memory.record": "MemoryRecord",
     "trunkline.messages.blocks": "Block BlockConfig Pulse",
     "trunkline.messages.completion": "Completion",
+    "trunkline.messages.chunks": "Chunk ChunkMetadata LinkedChunk Recalled RecalledChunk Remembered",
     "trunkline.messages.conversation": "AppendConversation ConversationPage ConversationSlice ConversationSummary "
     "ListConversations Message ToolCall Usage",
     "trunkline.messages.gateway": "ConversationView MessageAccepted SendMessage TurnView",
@@ -159,6 +168,8 @@ __all__ = [
     "Change",
     "Channel",
     "ChannelsSettings",
+    "Chunk",
+    "ChunkMetadata",
     "ChunkType",
     "Completer",
     "Completion",
@@ -194,6 +205,7 @@ __all__ = [
     "LetterChannel",
     "Lifespan",
     "LinkType",
+    "LinkedChunk",
     "ListConversations",
     "LogStore",
     "Memory",
@@ -225,7 +237,10 @@ __all__ = [
     "Reader",
     "Reasoning",
     "ReasoningDelta",
+    "Recalled",
+    "RecalledChunk",
     "Refusal",
+    "Remembered",
     "RemoteFault",
     "RuntimeSettings",
     "Sandbox",

@@ -7,8 +7,8 @@ import trunkline
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """The memory tools (PA-F8, PA-F9)."""
-    from trunkline_memory import changing, exporting, looking
+    """The memory tools (PA-F8, PA-F9) and those of chunks (RLM-F9 to F12)."""
+    from trunkline_memory import changing, exporting, looking, remembering
 
     return [
         looking.memory_read,
@@ -21,4 +21,9 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
         changing.memory_delete,
         changing.memory_revert,
         exporting.memory_export,
+        remembering.remember,
+        remembering.recall,
+        remembering.reason,
+        remembering.forget,
+        remembering.link,
     ]

@@ -1,0 +1,217 @@
+"""The chunk tools on a real memory worker, and each of them against the contract of tools (RLM-F9 to F12, T7)."""
+
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trunkline import Chunk, ChunkMetadata, Recalled, Remembered, Tool, ToolContext, ToolError
+from trunkline.runtime.memory_client import BlockMemory
+from trunkline.testing.contexts import tool_context
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.tool_suite import ToolSuite
+from trunkline_bus import Scope
+from trunkline_memory.remembering import forget, link, reason, recall, remember
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Platform]:
+    async with platform(tmp_path / "home", workers=("memory",)) as found:
+        yield found
+
+
+@pytest.fixture
+def context(running: Platform, tmp_path: Path) -> ToolContext:
+    scope = Scope(conversation="conv_test", turn="turn_test")
+    return tool_context(tmp_path, memory=BlockMemory(running.bus, "main", "agent", scope))
+
+
+async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:
+    return json.loads(await tool(context, arguments))
+
+
+async def kept(context: ToolContext, content: str, **more: Any) -> str:
+    """Remember one chunk; returns its id."""
+    (chunk,) = (await used(remember, context, content=content, **more))["chunk_ids"]
+    return str(chunk)
+
+
+@pytest.mark.anyio
+async def test_what_is_remembered_is_recalled(context: ToolContext) -> None:
+    """RLM-F9, F10: the chunk comes back with where it is from; a blank text is an error for the model."""
+    chunk = await kept(context, "User prefers dark mode", tags=["ui"], confidence=0.9)
+    found = await used(recall, context, query="dark mode")
+    assert found["answer"] == "User prefers dark mode"
+    assert found["source_chunks"] == [chunk]
+    (one,) = found["chunks"]
+    assert (one["type"], one["tags"], one["conversation_id"]) == ("preference", ["ui"], "conv_test")
+    with pytest.raises(ToolError, match="blank"):
+        await used(remember, context, content="  ")
+    with pytest.raises(ToolError, match="opinion"):
+        await used(remember, context, content="x", chunk_type="opinion")
+
+
+@pytest.mark.anyio
+async def test_rlm_t7_a_negation_is_a_conflict(context: ToolContext) -> None:
+    """RLM-T7: "likes tabs" against "does not like tabs" is reported; the same said twice counts once."""
+    likes = await kept(context, "Ada likes tabs", confidence=0.9)
+    again = await kept(context, "ada  likes tabs!")
+    not_so = await kept(context, "Ada does not like tabs")
+    told = await used(reason, context, query="tabs")
+    (conflict,) = told["contradictions"]
+    assert conflict["kind"] == "negation_conflict"
+    assert set(conflict["chunks"]) == {likes, not_so}
+    assert set(told["source_chunks"]) == {likes, not_so}
+    assert again not in told["source_chunks"]
+    assert told["source_chunks"][0] == likes
+    assert 0 < told["confidence"] < 0.9
+    assert len(told["insights"]) <= 5
+
+
+@pytest.mark.anyio
+async def test_rlm_t7_a_comparison_of_one_is_refused(context: ToolContext) -> None:
+    """RLM-T7: it needs two chunks that say different things."""
+    one = await kept(context, "Ada likes tabs")
+    twice = await kept(context, "Ada likes tabs")
+    for ids in ([one], [one, twice]):
+        with pytest.raises(ToolError, match="two chunks"):
+            await used(reason, context, query="tabs", analysis_type="comparison", context_chunks=ids)
+    other = await kept(context, "Bob likes spaces and tabs")
+    told = await used(reason, context, query="tabs", analysis_type="comparison", context_chunks=[one, other])
+    assert any("space" in insight for insight in told["insights"])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("one", "other", "kind"),
+    [
+        ("User prefers dark mode", "User prefers light mode", "potential_preference_conflict"),
+        ("Ada likes tabs", "Ada hates tabs", "potential_preference_conflict"),
+        ("The server is in Berlin", "The server isn't in Berlin", "negation_conflict"),
+        ("User prefers dark mode", "The shed is not green", None),
+        ("Ada likes tabs", "Bob moved the beans", None),
+    ],
+)
+async def test_what_seems_to_disagree_is_named(context: ToolContext, one: str, other: str, kind: str | None) -> None:
+    """RLM-F11: by negation, by liking and disliking, by two that cannot both be preferred; and nothing else."""
+    ids = [await kept(context, one), await kept(context, other)]
+    told = await used(reason, context, query="x", context_chunks=ids)
+    assert [conflict["kind"] for conflict in told["contradictions"]] == ([kind] if kind else [])
+
+
+@pytest.mark.anyio
+async def test_a_link_says_for_certain(context: ToolContext) -> None:
+    """RLM-F11: what somebody linked as contradicting is named, whatever the words are; unlinked it is not."""
+    one, other = await kept(context, "The beans are early"), await kept(context, "Frost came in May")
+    arguments = {"source_id": one, "target_id": other, "link_type": "contradicts"}
+    await used(link, context, **arguments)
+    told = await used(reason, context, query="x", context_chunks=[other, one])
+    assert [conflict["kind"] for conflict in told["contradictions"]] == ["explicit"]
+    await used(link, context, **arguments, remove=True)
+    told = await used(reason, context, query="x", context_chunks=[other, one])
+    assert told["contradictions"] == []
+
+
+@pytest.mark.anyio
+async def test_patterns_and_gaps(context: ToolContext) -> None:
+    """RLM-F11: what recurs, and what nothing speaks of."""
+    for text in ("The beans need water", "The beans need sun", "Pears need pruning"):
+        await kept(context, text, tags=["garden"])
+    told = await used(reason, context, query="garden", analysis_type="pattern")
+    assert "tag garden in 3 of 3 chunks" in told["insights"]
+    told = await used(reason, context, query="beans fertiliser", analysis_type="gap")
+    assert told["synthesis"] == "Nothing is said about: fertiliser."
+    told = await used(reason, context, query="submarines")
+    assert (told["source_chunks"], told["confidence"]) == ([], 0)
+
+
+@pytest.mark.anyio
+async def test_forgotten_is_not_recalled(context: ToolContext) -> None:
+    """RLM-F12: a forgotten chunk is gone for the agent."""
+    chunk = await kept(context, "The zebra is striped")
+    await used(forget, context, chunk_id=chunk)
+    assert (await used(recall, context, query="zebra"))["chunks"] == []
+    with pytest.raises(ToolError, match=chunk):
+        await used(forget, context, chunk_id=chunk)
+    with pytest.raises(ToolError, match=chunk):
+        await used(reason, context, query="x", context_chunks=[chunk])
+
+
+class _Held:
+    """A memory of one chunk, in this process."""
+
+    chunk_held = Chunk(
+        id="chunk-2026-05-04-00000000",
+        content="one",
+        tokens=1,
+        type="note",
+        metadata=ChunkMetadata(created_at=datetime.now(UTC), modified_at=datetime.now(UTC)),
+        layer="project_global",
+        path="",
+    )
+
+    async def remember(self, content: str, **more: Any) -> Remembered:
+        return Remembered(success=True, chunk_ids=("chunk-2026-05-04-00000000",), chunks_created=1)
+
+    async def recall(self, query: str, **more: Any) -> Recalled:
+        return Recalled()
+
+    async def chunk(self, chunk: str, **more: Any) -> Chunk:
+        return self.chunk_held
+
+    async def linked(self, chunk: str, link_type: str | None = None, **more: Any) -> Any:
+        return ()
+
+    async def link(self, source: str, target: str, link_type: str, **more: Any) -> str:
+        return "1" * 40
+
+    async def forget(self, chunk: str, *, reason: str = "") -> str:
+        return "1" * 40
+
+
+class _ChunkSuite(ToolSuite):
+    def context(self, workspace: Path) -> ToolContext:
+        return tool_context(workspace, memory=_Held())
+
+
+class TestRemember(_ChunkSuite):
+    def tool(self) -> Tool:
+        return remember
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"content": "x", "tags": ["a"]}
+
+
+class TestRecall(_ChunkSuite):
+    def tool(self) -> Tool:
+        return recall
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"query": "x", "max_results": 3}
+
+
+class TestReason(_ChunkSuite):
+    def tool(self) -> Tool:
+        return reason
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"query": "x", "context_chunks": ["chunk-2026-05-04-00000000"]}
+
+
+class TestForget(_ChunkSuite):
+    def tool(self) -> Tool:
+        return forget
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"chunk_id": "chunk-2026-05-04-00000000"}
+
+
+class TestLink(_ChunkSuite):
+    def tool(self) -> Tool:
+        return link
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"source_id": "a", "target_id": "b", "link_type": "supports"}

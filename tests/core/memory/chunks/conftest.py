@@ -1,0 +1,117 @@
+"""What the tests of chunks share: reader and keeper on a real store, with a clock that can be set."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trunkline.abc.memory import ChunkType, LinkType
+from trunkline.memory.chunks.keeper import Keeper
+from trunkline.memory.chunks.kinds import Kinds
+from trunkline.memory.chunks.policies import Policies
+from trunkline.memory.chunks.reader import Reader
+from trunkline.memory.redaction import Redaction
+from trunkline.memory.store import GitMemoryStore
+from trunkline.messages.chunks import (
+    Chunk,
+    DeleteChunk,
+    FindLinked,
+    ForgetChunk,
+    GetChunk,
+    LinkChunks,
+    LinkedChunk,
+    ListChunks,
+    Recall,
+    Recalled,
+    Remember,
+    RestoreChunk,
+)
+from trunkline_bus import Scope
+
+NAMES = ("api_key", "token", "password", "secret", "private_key")
+
+
+class Chunks:
+    """The chunks of a store, as an actor in a block has them. ``time`` is the clock."""
+
+    def __init__(self, store: GitMemoryStore, start: datetime | None = None) -> None:
+        self.time = start or datetime(2026, 5, 4, 12, tzinfo=UTC)
+        self.store = store
+        redaction = Redaction(NAMES)
+        store.rules = (redaction,)
+        store._committer.rules = store.rules
+        policies = Policies(store)
+        kinds = Kinds(
+            [ChunkType("api_endpoint", "", ("method", "path"), ("auth",))], [LinkType("depends_on")]
+        )
+        self.reader = Reader(store.ask, policies, lambda: self.time)
+        self.keeper = Keeper(store, self.reader, policies, kinds, redaction.text, lambda: self.time)
+
+    def later(self, **more: float) -> None:
+        """Let time pass."""
+        self.time += timedelta(**more)
+
+    async def keep(self, content: str, *, actor: str = "agent", conversation: str = "c1", **more: Any) -> str:
+        """Remember one chunk; returns its id."""
+        wish = Remember(
+            content=content, actor=actor, conversation_id=conversation, **{"block": "main", **more}
+        )
+        (chunk,) = (await self.keeper.remember(wish, Scope())).chunk_ids
+        return chunk
+
+    async def recall(self, query: str, *, actor: str = "agent", **more: Any) -> Recalled:
+        """Recall."""
+        return await self.reader.recall(Recall(query=query, actor=actor, **{"block": "main", **more}))
+
+    async def get(self, chunk: str, *, actor: str = "agent", **more: Any) -> Chunk | None:
+        """One chunk."""
+        return (await self.reader.get(GetChunk(id=chunk, actor=actor, **{"block": "main", **more}))).chunk
+
+    async def ids(self, *, actor: str = "agent", **more: Any) -> list[str]:
+        """The ids of those that match, newest first."""
+        page = await self.reader.page(ListChunks(actor=actor, **{"block": "main", **more}))
+        return [chunk.id for chunk in page.chunks]
+
+    async def links(self, chunk: str, kind: str | None = None, *, actor: str = "agent") -> list[LinkedChunk]:
+        """The links of a chunk."""
+        wish = FindLinked(id=chunk, actor=actor, block="main", link_type=kind)
+        return list((await self.reader.linked(wish)).links)
+
+    async def link(self, source: str, target: str, kind: str, **more: Any) -> None:
+        """Link two by hand."""
+        wish = LinkChunks(
+            source_id=source, target_id=target, link_type=kind, actor="agent", block="main", **more
+        )
+        await self.keeper.link(wish, Scope())
+
+    async def delete(self, chunk: str, *, actor: str = "agent") -> None:
+        """Put one into the archive."""
+        await self.keeper.delete(DeleteChunk(id=chunk, actor=actor, block="main"), Scope())
+
+    async def restore(self, chunk: str, *, actor: str = "agent") -> None:
+        """Bring one back."""
+        await self.keeper.restore(RestoreChunk(id=chunk, actor=actor, block="main"), Scope())
+
+    async def forget(self, chunk: str, *, actor: str = "agent") -> None:
+        """Take one out."""
+        await self.keeper.forget(ForgetChunk(id=chunk, actor=actor, block="main"), Scope())
+
+
+@asynccontextmanager
+async def chunks_at(base: Path) -> AsyncIterator[Chunks]:
+    """Chunks on a store of its own."""
+    store = GitMemoryStore()
+    await store.open(base / "memory", base / "cache")
+    try:
+        yield Chunks(store)
+    finally:
+        await store.aclose()
+
+
+@pytest.fixture
+async def chunks(tmp_path: Path) -> AsyncIterator[Chunks]:
+    async with chunks_at(tmp_path) as found:
+        yield found
