@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from trunkline.abc.channels import Channel, Gateway, Watch
     from trunkline.abc.completion import Completer
     from trunkline.abc.context import ContextPart, ContextSource, TurnInfo, TurnMiddleware
-    from trunkline.abc.documents import Document, Reader, Section
+    from trunkline.abc.documents import Document, Documents, DocumentText, Reader, Section
     from trunkline.abc.foreground import ForegroundChannel, Sitting
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
     from trunkline.abc.importing import ImportedConversation, ImportedFile, Importer, Source, Unreadable
@@ -110,7 +110,7 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.channels": "Channel Gateway Watch",
     "trunkline.abc.completion": "Completer",
     "trunkline.abc.context": "ContextPart ContextSource TurnInfo TurnMiddleware",
-    "trunkline.abc.documents": "Document Reader Section",
+    "trunkline.abc.documents": "Document DocumentText Documents Reader Section",
     "trunkline.abc.foreground": "ForegroundChannel Sitting",
     "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
     "trunkline.abc.importing": "ImportedConversation ImportedFile Importer Source Unreadable",
@@ -183,6 +183,8 @@ __all__ = [
     "ConversationSummary",
     "ConversationView",
     "Document",
+    "DocumentText",
+    "Documents",
     "Effect",
     "ErrorCode",
     "FeedEvent",

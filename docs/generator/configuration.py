@@ -102,6 +102,7 @@ MEANING = {
     "memory.store": "the plugin whose store keeps memory. Nothing: the built-in one",
     "documents.seconds": "how long reading one document may take, in its process; it is skipped after that",
     "documents.memory": "how much memory that process may take, in MiB",
+    "documents.conversation_days": "how long documents of a conversation are kept when nobody looks at them",
     "channels.enabled": "the channels that are run; a channel at a terminal is run by `trunkline chat`",
     "telemetry.log_level": "how much is logged",
     "telemetry.capture_content": "whether traces hold what people, models and tools say",

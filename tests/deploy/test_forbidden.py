@@ -28,6 +28,7 @@ GATEWAY = (
 MEMORY = (
     "read", "read-many", "write", "write-many", "edit", "delete", "move", "search", "list", "history", "export",
     "conversation-append", "conversation-load", "conversation-list", "conversation-find",
+    "collect", "collected", "collected-search", "collected-clear",
 )  # fmt: skip
 COMMANDS = (
     *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("telegram", "mail", "cli", "http") for verb in GATEWAY),
@@ -159,7 +160,9 @@ PUBLISH: dict[str, set[str]] = {
         *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
     },
     "tools": {
-        *BLOCK_MEMORY, *memory("export"), "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
+        *BLOCK_MEMORY,
+        *memory("export", "read-many", "write-many", "collect", "collected", "collected-search", "collected-clear"),
+        "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
         "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
         *CLAIMS, *inboxes("monitor", "operator"),
     },

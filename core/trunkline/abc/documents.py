@@ -1,9 +1,14 @@
-"""Documents: what a file says, in parts that can be cited, and what makes one of a file (``Reader``)."""
+"""Documents: what a file says, in parts that can be cited, what makes one of a file (``Reader``), and what tools are
+given of all that (``Documents``)."""
 
 from abc import ABC, abstractmethod
-from typing import BinaryIO
+from collections.abc import Sequence
+from typing import BinaryIO, Protocol
 
 import msgspec
+
+from trunkline.errors import ToolError
+from trunkline.messages.documents import CollectedDocument, Excerpt
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,3 +55,69 @@ class Reader(ABC):
         Raises:
             UnreadableDocument: it cannot be read; the text says why. Any other exception says that it is broken.
         """
+
+
+class DocumentText(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the workspace as text: as it is, or as the Markdown that a reader made of it.
+
+    ``name`` is what it is called where it is kept; ``source`` the file's own name. ``pages`` is None without.
+    """
+
+    name: str
+    source: str
+    text: str
+    title: str = ""
+    pages: int | None = None
+
+
+class Documents(Protocol):
+    """The documents of a conversation and its block, as tools are given them. Raises ToolError with a text for the
+    model."""
+
+    async def read(self, path: str) -> DocumentText:
+        """A file of the workspace, read apart by whatever reader there is for it."""
+        ...
+
+    async def collect(self, name: str, text: str) -> None:
+        """Keep a text with the conversation: found by ``search`` and gone with the conversation, never in memory."""
+        ...
+
+    async def collected(self) -> Sequence[CollectedDocument]:
+        """What is kept with the conversation."""
+        ...
+
+    async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:
+        """The best places in the conversation's documents, the block's, and those for all blocks."""
+        ...
+
+    async def clear(self) -> int:
+        """Throw away what is kept with the conversation; how many documents that were."""
+        ...
+
+
+class NoDocuments:
+    """There are none here: on other hosts, in processes apart, and in tests that give none."""
+
+    async def read(self, path: str) -> DocumentText:
+        """Refuse."""
+        raise _nowhere()
+
+    async def collect(self, name: str, text: str) -> None:
+        """Refuse."""
+        raise _nowhere()
+
+    async def collected(self) -> Sequence[CollectedDocument]:
+        """Refuse."""
+        raise _nowhere()
+
+    async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:
+        """Refuse."""
+        raise _nowhere()
+
+    async def clear(self) -> int:
+        """Refuse."""
+        raise _nowhere()
+
+
+def _nowhere() -> ToolError:
+    return ToolError("Documents cannot be reached from here.")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from trunkline.abc.completion import Completer, NoModel
+from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
 from trunkline.messages.tools import ToolOutcome, ToolSpec
 
@@ -21,7 +22,8 @@ class ToolContext:
     """What a running tool may know and use.
 
     ``workspace`` is the block's folder for files: open what lies in it with ``trunkline.paths.beneath``, never by
-    joining strings. ``memory`` is the block's memory, ``model`` asks a model. ``report`` shows a line of progress.
+    joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads and searches
+    documents. ``report`` shows a line of progress.
     """
 
     block: str
@@ -34,6 +36,7 @@ class ToolContext:
     report: Callable[[str], None] = field(default=lambda note: None)
     resumed: bool = False
     model: Completer = field(default_factory=NoModel)
+    documents: Documents = field(default_factory=NoDocuments)
 
 
 class Tool(ABC):

@@ -136,10 +136,14 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DocumentsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[documents]``: ``seconds`` and ``memory`` (in MiB) are what reading one file may cost."""
+    """``[documents]``: ``seconds`` and ``memory`` (in MiB) are what reading one file may cost.
+
+    ``conversation_days`` is how long the documents of a conversation are kept that nobody looks at.
+    """
 
     seconds: Seconds = 120.0
     memory: Annotated[int, msgspec.Meta(ge=128)] = 1024
+    conversation_days: Delay = 30.0
 
 
 class ChannelsSettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -67,22 +67,23 @@ def _target(path: str, readers: Readers) -> str:
 
 def text_of(source: Path) -> str:
     """The text of a file that is text. Raises UnreadableDocument."""
-    data = _read(source)
+    try:
+        with source.open("rb") as file:
+            return decoded(file.read(LARGEST + 1))
+    except OSError as error:
+        raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
+
+
+def decoded(data: bytes) -> str:
+    """The text that bytes are. Raises UnreadableDocument."""
+    if len(data) > LARGEST:
+        raise UnreadableDocument(f"it is larger than {LARGEST // 1024 // 1024} MB")
     if b"\0" in data:
         raise UnreadableDocument("it is binary, and no reader is there for it")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         raise UnreadableDocument("it is not text in UTF-8") from None
-
-
-def _read(source: Path) -> bytes:
-    try:
-        if source.stat().st_size > LARGEST:
-            raise UnreadableDocument(f"it is larger than {LARGEST // 1024 // 1024} MB")
-        return source.read_bytes()
-    except OSError as error:
-        raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
 
 
 def sha256_of(source: Path) -> str:

@@ -21,6 +21,8 @@ from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader
 from trunkline.memory.chunks.scanned import Scanned
+from trunkline.memory.collected.answering import CollectionAnswers
+from trunkline.memory.collected.collections import Collections
 from trunkline.memory.conversations import names_of
 from trunkline.memory.paths import checked
 from trunkline.memory.redaction import Redaction
@@ -101,6 +103,8 @@ R = TypeVar("R")
 
 NEVER = datetime.fromtimestamp(0, UTC)
 
+DAY = 86_400.0
+
 WRITERS = 512
 """How many changes may be waiting for their commit at once."""
 
@@ -169,6 +173,9 @@ class MemoryWorker(Worker):
         await add(MEMORY_LIST_CONVERSATIONS, self._list_conversations)
         await add(MEMORY_FIND_CONVERSATION, self._find_conversation)
         await self._chunks().serve(add, self._telling, WRITERS)
+        self._collections = Collections(home.cache / "conversations")
+        self.resources.push_async_callback(self._collections.aclose)
+        await CollectionAnswers(self._collections, self._redaction.text).serve(add)
 
     def _chunks(self) -> ChunkAnswers:
         """Chunks are files of the store; what is read off them comes from its index, if it has one."""
@@ -187,6 +194,14 @@ class MemoryWorker(Worker):
             self._group = group
             group.start_soon(self._store.tend)
             group.start_soon(self._keep_telling)
+            group.start_soon(self._collections.keep_swept, self._lives, self._collection_seconds)
+
+    async def _lives(self, conversation: str) -> bool:
+        return await self._store.find_conversation(conversation) is not None
+
+    @property
+    def _collection_seconds(self) -> float:
+        return self.context.config.settings.documents.conversation_days * DAY
 
     # Telling of changes ----------------------------------------------------------------------------------------
 

@@ -28,6 +28,11 @@ BLOCK_MEMORY: Endpoints = (
 )  # fmt: skip
 """What the ``Memory`` that tools and context sources are given asks for."""
 
+COLLECTED: Endpoints = (
+    s.MEMORY_COLLECT, s.MEMORY_COLLECTED, s.MEMORY_COLLECTED_SEARCH, s.MEMORY_COLLECTED_CLEAR,
+)  # fmt: skip
+"""The documents of a conversation."""
+
 CHUNK_CARE: Endpoints = (
     s.MEMORY_REMEMBER, s.MEMORY_RECALL, s.MEMORY_CHUNK, s.MEMORY_CHUNKS, s.MEMORY_LINKED, s.MEMORY_LINK,
     s.MEMORY_UPDATE_CHUNK, s.MEMORY_FORGET, s.MEMORY_DELETE_CHUNK, s.MEMORY_RESTORE_CHUNK, s.MEMORY_PRUNE,
@@ -36,7 +41,7 @@ CHUNK_CARE: Endpoints = (
 """What the owner does with chunks. To rewrite history is the owner's alone."""
 
 MEMORY_SERVICE: Endpoints = (
-    *BLOCK_MEMORY, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_MOVE, s.MEMORY_EXPORT,
+    *BLOCK_MEMORY, *COLLECTED, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_MOVE, s.MEMORY_EXPORT,
     s.MEMORY_IMPORT,
     s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS, s.MEMORY_FIND_CONVERSATION,
     s.MEMORY_DELETE_CHUNK, s.MEMORY_RESTORE_CHUNK, s.MEMORY_PRUNE, s.MEMORY_CHUNK_STATS, s.MEMORY_PURGE,
@@ -125,6 +130,9 @@ TOOLS = Role(
     serves=(s.LIST_TOOLS, s.CALL_TOOL, s.TOOLS_ALIVE),
     calls=(
         *BLOCK_MEMORY,
+        *COLLECTED,
+        s.MEMORY_READ_MANY,
+        s.MEMORY_WRITE_MANY,
         s.MEMORY_EXPORT,
         s.MEMORY_IMPORT,
         s.COMPLETE,

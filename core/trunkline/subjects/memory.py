@@ -35,6 +35,15 @@ from trunkline.messages.conversation import (
     ListConversations,
     LoadConversation,
 )
+from trunkline.messages.documents import (
+    ClearCollected,
+    CollectDocument,
+    CollectedDocuments,
+    CollectionCleared,
+    Excerpts,
+    ListCollected,
+    SearchCollected,
+)
 from trunkline.messages.memory import (
     BlameMemory,
     DeleteMemory,
@@ -125,6 +134,14 @@ MEMORY_PRUNE = _memory("chunk-prune", PruneChunks, ChunksPruned, "Archive what i
 MEMORY_CHUNK_STATS = _memory("chunk-stats", CountChunks, ChunkCounts, "How many chunks there are.")
 MEMORY_PURGE = _memory(
     "purge", PurgeMemory, MemoryPurged, "Take something out of history. The owner's alone."
+)
+MEMORY_COLLECT = _memory("collect", CollectDocument, CollectedDocuments, "Keep a document with a conversation.")
+MEMORY_COLLECTED = _memory("collected", ListCollected, CollectedDocuments, "A conversation's documents.")
+MEMORY_COLLECTED_SEARCH = _memory(
+    "collected-search", SearchCollected, Excerpts, "Search a conversation's documents."
+)
+MEMORY_COLLECTED_CLEAR = _memory(
+    "collected-clear", ClearCollected, CollectionCleared, "Throw a conversation's documents away."
 )
 
 MEMORY_CHANGED: Topic[MemoryChanged] = Topic(

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from trunkline.abc.completion import Completer, NoModel
+from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
 from trunkline.abc.tools import ToolContext
 from trunkline.errors import ToolError
@@ -24,6 +25,7 @@ def tool_context(
     *,
     memory: Memory | None = None,
     model: Completer | None = None,
+    documents: Documents | None = None,
     block: str = "main",
 ) -> ToolContext:
     """A context whose tool works in ``workspace``; ``report`` throws notes away."""
@@ -36,4 +38,5 @@ def tool_context(
         workspace=workspace,
         memory=cast(Memory, NoMemory()) if memory is None else memory,
         model=NoModel() if model is None else model,
+        documents=NoDocuments() if documents is None else documents,
     )

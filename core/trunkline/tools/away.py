@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from msgspec.structs import replace
 
 from trunkline.abc.completion import Completer, NoModel
+from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.messages.tools import CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolReply
 from trunkline.remotes.join import hub_of
 from trunkline.subjects import CANCEL_CALL, REMOTE_CALL, REMOTE_LIST
@@ -37,6 +38,10 @@ class AwayToolsWorker(ToolsWorker):
     def model_of(self, call: CallTool) -> Completer:
         """None: it can ask nothing of the hub."""
         return NoModel()
+
+    def documents_of(self, call: CallTool) -> Documents:
+        """None: those are the hub's."""
+        return NoDocuments()
 
     async def _offer(self, request: Request[ListTools]) -> ToolCatalogue:
         return (await self._shelf.catalogue()).shown(Limits(), request.data.version)

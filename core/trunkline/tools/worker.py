@@ -8,7 +8,10 @@ import anyio
 import anyio.to_thread
 
 from trunkline.abc.completion import Completer
+from trunkline.abc.documents import Documents
 from trunkline.abc.tools import ToolContext, ToolMiddleware
+from trunkline.documents.for_tools import BlockDocuments
+from trunkline.documents.readers import Readers
 from trunkline.errors import ErrorCode, ToolError
 from trunkline.messages.tools import (
     Alive,
@@ -167,7 +170,16 @@ class ToolsWorker(Worker):
             report=run.report,
             resumed=run.resumed,
             model=self.model_of(call),
+            documents=self.documents_of(call),
         )
+
+    def documents_of(self, call: CallTool) -> Documents:
+        """What a tool reads and searches documents with."""
+        context = self.context
+        readers = Readers(owned.item for owned in context.plugins.readers())
+        workspace = context.home.workspace(call.block)
+        bounds = context.config.settings.documents
+        return BlockDocuments(context.bus, call.block, call.conversation, workspace, readers, bounds)
 
     def model_of(self, call: CallTool) -> Completer:
         """What a tool asks a model with."""

@@ -10,13 +10,52 @@ if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
 SILENT = frozenset(
-    {"script", "style", "noscript", "template", "svg", "canvas", "iframe", "object", "nav", "head", "button", "select"}
+    {
+        "script",
+        "style",
+        "noscript",
+        "template",
+        "svg",
+        "canvas",
+        "iframe",
+        "object",
+        "nav",
+        "head",
+        "button",
+        "select",
+    }
 )
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 BLOCKS = frozenset(
     {
-        *("address", "article", "aside", "blockquote", "body", "dd", "details", "div", "dl", "dt", "figcaption"),
-        *("figure", "footer", "form", "header", "hr", "html", "li", "main", "ol", "p", "section", "summary", "ul"),
+        *(
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "body",
+            "dd",
+            "details",
+            "div",
+            "dl",
+            "dt",
+            "figcaption",
+        ),
+        *(
+            "figure",
+            "footer",
+            "form",
+            "header",
+            "hr",
+            "html",
+            "li",
+            "main",
+            "ol",
+            "p",
+            "section",
+            "summary",
+            "ul",
+        ),
     }
 )
 

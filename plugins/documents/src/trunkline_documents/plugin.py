@@ -19,3 +19,17 @@ def trunkline_readers() -> Iterable[trunkline.Reader]:
     return [
         PdfReader(), DocxReader(), XlsxReader(), PptxReader(), EpubReader(), HtmlReader(), PictureReader(),
     ]  # fmt: skip
+
+
+@trunkline.hookimpl
+def trunkline_tools() -> Iterable[trunkline.Tool]:
+    """The document tools (MN-F16, MN-F21)."""
+    from trunkline_documents import changing, looking
+
+    return [
+        looking.read_document,
+        looking.search_in_documents,
+        looking.list_documents,
+        changing.ingest_document,
+        changing.clear_documents,
+    ]

@@ -1,0 +1,49 @@
+"""What stands around a line of a document: enough to answer from, and not beyond its page or its heading."""
+
+import re
+
+LETTERS = 1_500
+_PAGE = re.compile(r"^<!-- page (\d+) -->$", re.MULTILINE)
+_JOINT = re.compile(r"<!-- page \d+ -->|#{1,6} .*")
+
+
+def around(text: str, line: int, letters: int = LETTERS) -> str:
+    """The lines around ``line`` (from 1): as many on both sides as fit, until a heading (which is taken along above) or
+    another page."""
+    lines = text.split("\n")
+    here = min(max(line - 1, 0), len(lines) - 1)
+    first = last = here
+    left = letters - len(lines[here])
+    up, down = not _joint(lines[here]), True
+    while (up or down) and left > 0:
+        if (
+            up := up
+            and first > 0
+            and not lines[first - 1].startswith("<!-- page")
+            and len(lines[first - 1]) <= left
+        ):
+            first -= 1
+            left -= len(lines[first]) + 1
+            up = not _joint(lines[first])
+        if (
+            down := down
+            and last + 1 < len(lines)
+            and not _joint(lines[last + 1])
+            and len(lines[last + 1]) <= left
+        ):
+            last += 1
+            left -= len(lines[last]) + 1
+    return "\n".join(lines[first : last + 1]).strip("\n")[:letters]
+
+
+def page_of(text: str, line: int) -> int | None:
+    """The page that a line stands on; None where there are no pages."""
+    above = "\n".join(text.split("\n")[:line])
+    marks = _PAGE.findall(above)
+    if marks:
+        return int(marks[-1])
+    return above.count("\f") + 1 if "\f" in text else None
+
+
+def _joint(line: str) -> bool:
+    return _JOINT.fullmatch(line) is not None

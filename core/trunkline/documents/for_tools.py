@@ -1,0 +1,162 @@
+"""What tools are given as ``Documents``: files of the workspace, read apart, and search over what is kept.
+
+Files are opened beneath the workspace by handle; the reader is given that handle and no path.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from trunkline.abc.documents import DocumentText, Reader
+from trunkline.config.settings import DocumentsSettings
+from trunkline.documents.apart import reading
+from trunkline.documents.around import around, page_of
+from trunkline.documents.finding import CONVERTED, LARGEST, LARGEST_SOURCE, decoded, folder_for
+from trunkline.documents.markdown import Origin, markdown, origin
+from trunkline.documents.readers import Readers
+from trunkline.errors import ToolError, UnreadableDocument
+from trunkline.messages.documents import (
+    ClearCollected,
+    CollectDocument,
+    CollectedDocument,
+    Excerpt,
+    ListCollected,
+    SearchCollected,
+)
+from trunkline.messages.memory import MemoryHit, ReadMemory, SearchMemory
+from trunkline.paths import beneath
+from trunkline.subjects import (
+    MEMORY_COLLECT,
+    MEMORY_COLLECTED,
+    MEMORY_COLLECTED_CLEAR,
+    MEMORY_COLLECTED_SEARCH,
+    MEMORY_READ,
+    MEMORY_SEARCH,
+)
+from trunkline_bus import Bus, BusError, Endpoint, RemoteFault
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+
+CALL_SECONDS = 30.0
+
+
+class BlockDocuments:
+    """``Documents`` for one conversation of a block."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        block: str,
+        conversation: str,
+        workspace: Path,
+        readers: Readers,
+        bounds: DocumentsSettings,
+    ) -> None:
+        self._bus = bus
+        self._block = block
+        self._conversation = conversation
+        self._workspace = workspace
+        self._readers = readers
+        self._bounds = bounds
+
+    async def read(self, path: str) -> DocumentText:
+        """A file of the workspace, by whatever reader there is for it."""
+        name = path.rpartition("/")[2]
+        with beneath(self._workspace) as folder:
+            try:
+                with folder.open_read(path) as file:
+                    return await self._read(name, file)
+            except UnreadableDocument as error:
+                raise ToolError(f"{path!r} cannot be read: {error.sentence}.") from error
+            except OSError as error:
+                raise ToolError(
+                    f"{path!r} cannot be read: {(error.strerror or 'it failed').lower()}."
+                ) from error
+
+    async def _read(self, name: str, file: BinaryIO) -> DocumentText:
+        reader = self._readers.of(name)
+        if reader is not None:
+            return await self._converted(reader, name, file)
+        data = await anyio.to_thread.run_sync(file.read, LARGEST + 1)
+        return DocumentText(name=name, source=name, text=decoded(data))
+
+    async def _converted(self, reader: Reader, name: str, file: BinaryIO) -> DocumentText:
+        if file.seek(0, 2) > LARGEST_SOURCE:
+            raise UnreadableDocument(f"it is larger than {LARGEST_SOURCE // 1024 // 1024} MB")
+        file.seek(0)
+        digest = await anyio.to_thread.run_sync(_sha256, file)
+        file.seek(0)
+        async with reading(self._bounds) as desk:
+            document = await desk.read(reader, file, name)
+        text = markdown(document, Origin(source=name, sha256=digest, reader=reader.name))
+        if len(text) > LARGEST:
+            raise UnreadableDocument(f"it holds more than {LARGEST // 1024 // 1024} MB of text")
+        return DocumentText(
+            name=name + CONVERTED, source=name, text=text, title=document.title, pages=document.pages
+        )
+
+    async def collect(self, name: str, text: str) -> None:
+        """Keep a text with the conversation."""
+        wish = CollectDocument(conversation=self._conversation, name=name, text=text)
+        await self._call(MEMORY_COLLECT, wish)
+
+    async def collected(self) -> Sequence[CollectedDocument]:
+        """What is kept with the conversation."""
+        wish = ListCollected(conversation=self._conversation)
+        return (await self._call(MEMORY_COLLECTED, wish)).documents
+
+    async def clear(self) -> int:
+        """Throw away what is kept with the conversation."""
+        wish = ClearCollected(conversation=self._conversation)
+        return (await self._call(MEMORY_COLLECTED_CLEAR, wish)).documents
+
+    async def search(self, query: str, *, limit: int = 8) -> Sequence[Excerpt]:
+        """The best places. Scores of different collections do not compare, so they take turns: the conversation's own
+        documents, then the block's, then those for all blocks."""
+        wish = SearchCollected(conversation=self._conversation, query=query, limit=limit)
+        own = (await self._call(MEMORY_COLLECTED_SEARCH, wish)).excerpts
+        kept = [await self._kept(folder_for(block), query, limit) for block in (self._block, None)]
+        places = {(one.source, one.line): one for one in chain.from_iterable(zip_longest(own, *kept)) if one}
+        return list(places.values())[:limit]
+
+    async def _kept(self, folder: str, query: str, limit: int) -> list[Excerpt]:
+        """The best places below a folder of memory."""
+        hits = (await self._call(MEMORY_SEARCH, SearchMemory(query=query, path=folder, limit=limit))).hits
+        texts: dict[str, str] = {}
+        for hit in hits:
+            if hit.path not in texts:
+                texts[hit.path] = (await self._call(MEMORY_READ, ReadMemory(path=hit.path))).content
+        return [_excerpt(hit, texts[hit.path]) for hit in hits]
+
+    async def _call(self, endpoint: Endpoint[Q, A], wish: Q) -> A:
+        try:
+            return await self._bus.call(endpoint, wish, timeout=CALL_SECONDS)
+        except RemoteFault as fault:
+            raise ToolError(fault.message) from fault
+        except BusError as error:
+            raise ToolError("Memory is not available right now. Try again.") from error
+
+
+def _excerpt(hit: MemoryHit, text: str) -> Excerpt:
+    came = origin(text)
+    return Excerpt(
+        source=came.source if came else hit.path.rpartition("/")[2],
+        text=around(text, hit.line),
+        line=hit.line,
+        page=page_of(text, hit.line),
+        path=f"/{hit.path}",
+        score=hit.score,
+    )
+
+
+def _sha256(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while piece := file.read(1 << 20):
+        digest.update(piece)
+    return digest.hexdigest()

@@ -1,0 +1,53 @@
+"""The endpoints of collections. Takes requests apart and answers them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from trunkline.memory.collected.collections import Collections
+from trunkline.messages.documents import (
+    ClearCollected,
+    CollectDocument,
+    CollectedDocuments,
+    CollectionCleared,
+    Excerpts,
+    ListCollected,
+    SearchCollected,
+)
+from trunkline.subjects import (
+    MEMORY_COLLECT,
+    MEMORY_COLLECTED,
+    MEMORY_COLLECTED_CLEAR,
+    MEMORY_COLLECTED_SEARCH,
+)
+from trunkline_bus import Request
+
+
+class CollectionAnswers:
+    """Answers from ``collections``. ``redact`` takes secrets out of what comes in (conflict C13)."""
+
+    def __init__(self, collections: Collections, redact: Callable[[str], str]) -> None:
+        self._collections = collections
+        self._redact = redact
+
+    async def serve(self, add: Any) -> None:
+        """Answer by ``add(endpoint, handler)``."""
+        await add(MEMORY_COLLECT, self._collect)
+        await add(MEMORY_COLLECTED, self._collected)
+        await add(MEMORY_COLLECTED_SEARCH, self._search)
+        await add(MEMORY_COLLECTED_CLEAR, self._clear)
+
+    async def _collect(self, request: Request[CollectDocument]) -> CollectedDocuments:
+        wish = request.data
+        await self._collections.put(wish.conversation, wish.name, self._redact(wish.text))
+        return CollectedDocuments(documents=await self._collections.documents(wish.conversation))
+
+    async def _collected(self, request: Request[ListCollected]) -> CollectedDocuments:
+        return CollectedDocuments(documents=await self._collections.documents(request.data.conversation))
+
+    async def _search(self, request: Request[SearchCollected]) -> Excerpts:
+        wish = request.data
+        found = await self._collections.search(wish.conversation, wish.query, max(1, wish.limit))
+        return Excerpts(excerpts=found)
+
+    async def _clear(self, request: Request[ClearCollected]) -> CollectionCleared:
+        return CollectionCleared(documents=await self._collections.clear(request.data.conversation))
