@@ -73,7 +73,7 @@ class Collection:
         wish = SearchMemory(query=query, limit=limit)
 
         def ask(connection: apsw.Connection) -> tuple[MemoryHit, ...]:
-            return search_content(connection, self._index.repository, wish)
+            return search_content(connection, self._index, wish)
 
         return [self._excerpt(hit) for hit in self._index.database.use(ask)]
 

@@ -14,8 +14,12 @@ def is_document(path: str) -> bool:
 
 
 def document_passages(path: str, data: bytes) -> list[Passage]:
-    """The passages of a document, each with the page it begins on."""
+    """The passages of a document, each with the page it begins on. What stands above a piece, its headings or the names
+    of its columns, is found with it."""
     text = as_text(data[:LARGEST])
     if text is None:
         return []
-    return [Passage(piece.line, piece.text, kind="document", page=piece.page) for piece in pieces(path, text)]
+    return [
+        Passage(piece.line, piece.text, kind="document", page=piece.page, before=piece.headings)
+        for piece in pieces(path, text)
+    ]
