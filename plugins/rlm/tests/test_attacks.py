@@ -219,6 +219,7 @@ HOSTILE: dict[str, bytes | str] = {
     "out of turn": struct.pack(">I", 14) + b'["ready",true]',
     "unknown function": struct.pack(">I", 18) + b'["call","x",[],{}]',
     "deep": """b'["call","read",[' + b'[' * 50_000 + b']' * 50_000 + b'],{}]'""",
+    "much in little": """b'["done",[' + b'[],' * 1_500_000 + b'[]],"",null,false,[]]'""",
     "more output": """b'["out","' + b'x' * 3_000_000 + b'"]'""",
 }
 """Bytes for the pipe; or how code makes the body of a large frame."""

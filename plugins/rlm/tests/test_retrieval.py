@@ -198,6 +198,9 @@ async def test_rlm_t12_a_spent_budget_refuses_before_the_call() -> None:
     desk = Desk([[code("llm_query('more')"), usage], [code("1"), usage]], max_cost=200)
     found = await desk.retrieval.answer("x")
     assert found.answer is None and "used up" in found.ended and len(desk.asked) == 1
+    nested = Desk([[code("llm_query('a', context={})"), usage], code("1")], max_cost=200)
+    found = await nested.retrieval.answer("x")
+    assert "used up" in found.ended and found.iterations == 1 and len(nested.asked) == 1
     asking = code("try:\n    while True: llm_query('again')\nexcept RuntimeError as e:\n    FINAL(str(e))")
     counted = Desk(lambda request: asking if len(request.messages) > 1 else "yes", max_calls=4)
     assert "4 model calls" in (await counted.retrieval.answer("x")).answer and len(counted.asked) == 4

@@ -261,3 +261,31 @@ async def test_what_is_not_allowed_is_told_at_once(code: str) -> None:
         with pytest.raises(SandboxViolation, match="line 2"):
             await session.run(f"ran = 1\n{code}")
         assert "not defined" in ((await session.run("ran")).error or "")
+
+
+async def test_what_standard_modules_load_late_is_there() -> None:
+    """Everything that code may import works, though nothing can be loaded any more."""
+    codes: dict[str, Any] = {
+        "datetime.datetime.strptime('2026-05-04', '%Y-%m-%d').day": 4,
+        "from __future__ import annotations\nimport collections.abc as abc\nissubclass(list, abc.Sequence)": True,
+        "from __future__ import annotations\n@dataclasses.dataclass\nclass P:\n    x: int\nP(3).x": 3,
+        "statistics.median([1, 5, 3]) + decimal.Decimal('0.5').as_integer_ratio()[0]": 4,
+        "random.seed(1)\nrandom.choice([7])": 7,
+        "difflib.get_close_matches('appel', ['apple'])": ["apple"],
+        "unicodedata.normalize('NFC', 'u\\u0308') + textwrap.shorten('a b c', 4, placeholder='')": "üa b",
+        "json.loads('[1]') + sorted({2}) + heapq.nsmallest(1, [3])": [1, 2, 3],
+        "'ä'.encode('latin-1').hex() + 'x'.encode('utf-16-le').hex()": "e47800",
+    }
+    async with Session() as session:
+        for code, value in codes.items():
+            ran = await session.run(code)
+            assert (code, ran.value, ran.error) == (code, value, None)
+
+
+async def test_a_large_value_is_an_error_of_the_code() -> None:
+    """A text may be as large as an object, other values are bounded lower; neither ends the session."""
+    async with Session() as session:
+        assert len((await session.run("'x' * 9_000_000")).value) == 9_000_000
+        for code in ("[0] * 1_200_000 + ['x' * 3_000_000]", "FINAL(['x' * 5_000_000])"):
+            assert "more than 4 MB" in ((await session.run(code)).error or "")
+        assert not session.is_complete and (await session.run("1")).value == 1

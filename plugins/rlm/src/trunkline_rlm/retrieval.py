@@ -59,6 +59,7 @@ class Retrieval:
         self._budget = budget
         self._bounds = bounds
         self._report = report
+        self._iteration = 0
 
     async def answer(self, query: str, context: Context | None = None) -> Found:
         """Let a model find the answer.
@@ -67,6 +68,13 @@ class Retrieval:
             CompletionError: the model did not answer.
             CannotConfine: no code can be run on this machine.
         """
+        try:
+            return await self._answered(query, context)
+        except Spent as spent:
+            return Found(None, self._iteration, str(spent))
+
+    async def _answered(self, query: str, context: Context | None) -> Found:
+        """``answer``; raises Spent when the budget does not reach for it."""
         bounds, given = self._bounds, await self._resolved(context)
         messages = [
             _message("system", prompt.SYSTEM),
@@ -77,10 +85,8 @@ class Retrieval:
             variables = {} if given is None else {"context": given}
             for iteration in range(1, bounds.iterations + 1):
                 self._tell(f"asking the model ({iteration} of {bounds.iterations})")
-                try:
-                    reply = await self._asked(messages)
-                except Spent as spent:
-                    return Found(None, iteration - 1, str(spent))
+                reply = await self._asked(messages)
+                self._iteration = self._iteration if self.depth else iteration
                 self._tell(f"running its code ({iteration} of {bounds.iterations})")
                 text = await _tried(session, prompt.code_in(reply), variables)
                 if session.is_complete:
@@ -97,7 +103,7 @@ class Retrieval:
             try:
                 if context is None:
                     return await self._asked([_message("user", prompt)])
-                return (await self.answer(prompt, context)).answer
+                return (await self._answered(prompt, context)).answer
             except Spent as spent:
                 raise Fault("RuntimeError", f"{spent} Call FINAL with what you have.") from spent
             except CompletionError as error:

@@ -8,6 +8,9 @@ import msgspec
 LARGEST = 12 * 1024 * 1024
 """Bytes of a frame: an object inside has 10 MB at most. More is nothing that our side of the process would send."""
 
+LARGEST_DATA = 4 * 1024 * 1024
+"""Bytes of a value that is no text: lists of next to nothing take many times as much memory here as on the way."""
+
 DEEPEST = 200
 """How deeply values that come out may be nested."""
 
@@ -38,18 +41,27 @@ class Call(msgspec.Struct, frozen=True, array_like=True, tag="call", forbid_unkn
     """The code calls a function of the host."""
 
     name: str
-    arguments: list[Any]
-    named: dict[str, Any]
+    arguments: msgspec.Raw
+    named: msgspec.Raw
+
+    def given(self) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments, by position and by name. Raises Hostile."""
+        return _plain(self.arguments, list[Any]), _plain(self.named, dict[str, Any])
 
 
 class Done(msgspec.Struct, frozen=True, array_like=True, tag="done", forbid_unknown_fields=True):
     """The code has ended. ``names`` are its variables with their types."""
 
-    value: Any
+    raw: msgspec.Raw
     shown: str
     error: str | None
     violation: bool
     names: list[str]
+
+    @property
+    def value(self) -> Any:
+        """The value of the last expression. Raises Hostile."""
+        return _plain(self.raw, Any)
 
 
 Frame = Ready | Refused | Out | Call | Done
@@ -58,14 +70,11 @@ _decoder: msgspec.json.Decoder[Frame] = msgspec.json.Decoder(Frame)
 
 
 def decoded(body: bytes) -> Frame:
-    """The frame of these bytes. Raises Hostile."""
+    """The frame of these bytes, with what code made still unread. Raises Hostile."""
     try:
-        frame = _decoder.decode(body)
+        return _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Hostile(f"a frame that is none: {str(error)[:200]}") from error
-    if isinstance(frame, Done | Call):
-        _check_depth(frame.value if isinstance(frame, Done) else [frame.arguments, frame.named])
-    return frame
 
 
 def length(head: bytes) -> int:
@@ -83,6 +92,18 @@ def encoded(kind: str, *fields: Any) -> bytes:
     if len(body) > LARGEST:
         raise ValueError(f"that is too much to hand on: {len(body)} bytes")
     return len(body).to_bytes(4, "big") + body
+
+
+def _plain(raw: msgspec.Raw, kind: Any) -> Any:
+    body = bytes(raw)
+    if len(body) > LARGEST_DATA and not body.startswith(b'"'):
+        raise Hostile(f"a value of {len(body)} bytes")
+    try:
+        value = msgspec.json.decode(body, type=kind)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise Hostile(f"a value that is none: {str(error)[:200]}") from error
+    _check_depth(value)
+    return value
 
 
 def _check_depth(value: Any) -> None:

@@ -158,6 +158,7 @@ class Session:
             process = await self._started()
             await process.send("run", code, dict(variables or {}), self._checked)
             done = await self._served(process)
+            value = done.value
         except (Ended, Hostile) as error:
             await self.aclose()
             if isinstance(error, Hostile):
@@ -171,7 +172,7 @@ class Session:
         if done.violation:
             raise SandboxViolation(done.error)
         self.names = tuple(done.names)
-        return Ran(done.value, done.shown, done.error, self._output.since(before))
+        return Ran(value, done.shown, done.error, self._output.since(before))
 
     async def _started(self) -> Confined:
         if self._process is None:
@@ -213,8 +214,9 @@ class Session:
         function = self._functions.get(call.name)
         if function is None:
             raise Hostile(f"a call of {call.name[:50]!r}")
+        positional, named = call.given()
         try:
-            bound = inspect.signature(function).bind(*call.arguments, **call.named)
+            bound = inspect.signature(function).bind(*positional, **named)
         except TypeError as error:
             raise Fault("TypeError", f"{call.name}(): {error}") from error
         return await function(*bound.args, **bound.kwargs)

@@ -3,8 +3,9 @@
 import ast
 
 MODULES = (
-    "collections", "datetime", "decimal", "fractions", "functools", "itertools", "json", "math", "random", "re",
-    "statistics", "string", "textwrap", "unicodedata",
+    "bisect", "collections", "copy", "dataclasses", "datetime", "decimal", "difflib", "enum", "fractions", "functools",
+    "heapq", "itertools", "json", "math", "operator", "random", "re", "statistics", "string", "textwrap", "time",
+    "typing", "unicodedata",
 )  # fmt: skip
 """What code may import; it is loaded before the process is shut in."""
 
@@ -53,7 +54,7 @@ def _told(node: ast.AST) -> str:
 
 
 def _module(name: str) -> str:
-    allowed = name.split(".")[0] in MODULES
+    allowed = name == "__future__" or name.split(".")[0] in MODULES
     return "" if allowed else f"the module {name} cannot be imported; there are {', '.join(MODULES)}"
 
 

@@ -2,8 +2,7 @@
 
 import ast
 import builtins
-import collections.abc
-import datetime
+import codecs
 import importlib
 import io
 import sys
@@ -15,8 +14,15 @@ from trunkline_rlm.repl.inside import pipes
 from trunkline_rlm.repl.inside.check import MODULES, NAMES, Violation, check
 
 NAME = "<code>"
+MODULE = "session"
 SHOWN = 20_000
 """Characters of a value's ``repr`` that are told."""
+
+BESIDES = ("__future__", "_strptime", "collections.abc")
+"""Modules that code does not name, or that others load for it only when they are used."""
+
+ENCODINGS = ("ascii", "latin-1", "cp1252", "utf-16", "utf-16-le", "utf-16-be")
+"""Loaded before the process is shut in; UTF-8 is there anyway."""
 
 PIECE = 60_000
 """Characters of output that travel together."""
@@ -71,7 +77,9 @@ class Interpreter:
 
     def __init__(self, functions: list[str], most_output: int) -> None:
         self._modules = {name: importlib.import_module(name) for name in MODULES}
-        self._modules["collections.abc"] = collections.abc
+        self._modules |= {name: importlib.import_module(name) for name in BESIDES}
+        for encoding in ENCODINGS:
+            codecs.lookup(encoding)
         self._output = Output(most_output)
         sys.stdout = sys.stderr = self._output
         self._space = self._beginning(functions)
@@ -124,9 +132,10 @@ class Interpreter:
         }
         self._builtins["__import__"] = self._imported
         fake = types.SimpleNamespace(stderr=self._output, stdout=self._output)
-        space: dict[str, Any] = {"__name__": "code", "__builtins__": self._builtins, "sys": fake}
-        space.update({name: module for name, module in self._modules.items() if "." not in name})
-        space["datetime"] = datetime
+        module = sys.modules[MODULE] = types.ModuleType(MODULE)  # where classes of the code say they are from
+        space: dict[str, Any] = vars(module)
+        space |= {"__builtins__": self._builtins, "sys": fake}
+        space.update({name: self._modules[name] for name in MODULES})
         space.update({name: _bridged(name) for name in functions})
         return space
 

@@ -110,13 +110,16 @@ def _bound_objects(libc: ctypes.CDLL) -> None:
 
 def _apart(libc: ctypes.CDLL) -> bool:
     """Into namespaces without network and without files; False when ordinary users may not here."""
-    empty = tempfile.mkdtemp(prefix="trunkline-repl-")
-    os.chdir(empty)
-    os.rmdir(empty)  # noqa: PTH106  a folder that is no more: nothing can ever be made in it
+    try:
+        empty = tempfile.mkdtemp(prefix="trunkline-repl-")
+        os.chdir(empty)
+        os.rmdir(empty)  # noqa: PTH106  a folder that is no more: nothing can ever be made in it
+    except OSError:  # there is nowhere to make one
+        empty = ""
     wanted = CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS
     if libc.unshare(wanted) != 0:
         return False
-    return bool(libc.chroot(b".") == 0)
+    return bool(empty and libc.chroot(b".") == 0)
 
 
 def _used() -> int:

@@ -6,12 +6,16 @@ from typing import Any
 
 IN, OUT = 0, 1
 
+LARGEST_DATA = 4 * 1024 * 1024 - 4096
+"""Bytes of a value that is no text, with room for the frame around it (``frames.py`` has the host's bound)."""
+
 
 def send(kind: str, *fields: Any) -> None:
     """Write a frame. Raises TypeError or ValueError for what JSON has no form for, MemoryError for too much of it."""
-    body = json.dumps([kind, *fields], ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode(
-        errors="replace"
-    )
+    text = json.dumps([kind, *fields], ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    body = text.encode(errors="replace")
+    if len(body) > LARGEST_DATA and not (kind == "done" and isinstance(fields[0], str)):
+        raise MemoryError("more than 4 MB to hand over at once")
     _write(len(body).to_bytes(4, "big"))
     _write(body)
 
