@@ -1,6 +1,8 @@
 """Learning in a whole platform: switched on, it learns from the turns that end, and tells the next ones of it."""
 
 import json
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -14,7 +16,7 @@ import trunkline
 from trunkline.messages.chunks import Chunk, FindLinked, ListChunks
 from trunkline.messages.memory import MemoryHistory
 from trunkline.subjects import FACT_STREAM, LEARNER, MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED, TURN_FACT
-from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.platform import Answer, Platform, clean_environ, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus.operating import consumer_state
 
@@ -182,3 +184,38 @@ async def test_a_failure_teaches_a_strategy_that_the_next_such_task_is_given(tmp
 def context_of(model: ScriptedModel) -> str:
     """What stood before the model besides the last message."""
     return "\n".join(message.content for message in model.requests[-1].messages[:-1])
+
+
+async def cli(running: Platform, *words: str) -> tuple[int, str]:
+    """What a command prints, run as a person runs it against this platform."""
+    program = [sys.executable, "-m", "trunkline.cli.main", *words]
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(running.home.path)}
+    done = await anyio.run_process(program, env=environ, check=False, stderr=subprocess.STDOUT)
+    return done.returncode, done.stdout.decode()
+
+
+async def test_people_see_all_that_was_learned_and_take_out_what_should_not_stay(tmp_path: Path) -> None:
+    """status, facts, episodes, playbook, profile and forget, also as JSON."""
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        await said(running, "I live in Lisbon.")
+        await said(running, "I live in Porto.")
+        await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
+        status, told = await cli(running, "learning", "status")
+        assert status == 0 and "Learning is on; no model is asked." in told and "scripted" in told
+        assert "Learned from 3 turns" in told
+        facts = json.loads((await cli(running, "learning", "facts", "--json"))[1])
+        assert [fact["text"] for fact in facts] == ["I live in Porto.", "I live in Lisbon."]
+        assert facts[0]["contradicts"][0]["id"] == facts[1]["id"] and facts[0]["turn"]
+        assert "contradicts" in (await cli(running, "learning", "facts"))[1]
+        [episode] = json.loads((await cli(running, "learning", "episodes", "--json"))[1])
+        assert episode["verdict"] == "failure"
+        books = json.loads((await cli(running, "learning", "playbook", "--json"))[1])
+        [strategy] = books["scripted"]
+        assert strategy["id"] in (await cli(running, "learning", "playbook"))[1]
+        assert (await cli(running, "learning", "profile"))[0] == 0
+        for id in (strategy["id"], episode["id"], facts[0]["id"], "profile"):
+            assert await cli(running, "learning", "forget", id) == (0, "Forgot 1 thing.\n")
+        assert (await cli(running, "learning", "forget", "pit-none"))[0] == 1
+        assert len(await facts_of(running)) == 1 and not texts(running, "models/*/playbook/*")
+        assert (await cli(running, "learning", "forget", "--all", "--yes"))[0] == 0
+        assert not await facts_of(running) and not texts(running, "models/*/metrics.json")

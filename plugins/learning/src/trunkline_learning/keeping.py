@@ -12,8 +12,16 @@ import anyio
 import msgspec
 
 from trunkline import Bus, RemoteFault
-from trunkline.messages.chunks import Chunk, LinkChunks, ListChunks, Recall, Remember
-from trunkline.subjects import MEMORY_CHUNKS, MEMORY_LINK, MEMORY_RECALL, MEMORY_REMEMBER
+from trunkline.messages.chunks import Chunk, ForgetChunk, LinkChunks, ListChunks, Recall, Remember
+from trunkline.messages.memory import ListMemory
+from trunkline.subjects import (
+    MEMORY_CHUNKS,
+    MEMORY_FORGET,
+    MEMORY_LINK,
+    MEMORY_LIST,
+    MEMORY_RECALL,
+    MEMORY_REMEMBER,
+)
 from trunkline_learning.contradictions import conflict, contradicted, same
 from trunkline_learning.facts import FACT_TYPES, Fact, Finding
 from trunkline_learning.shelf import ACTOR, SECONDS, scope_of
@@ -27,6 +35,8 @@ LEARNED = "learned"
 
 CONTRADICTS = "contradicts"
 NEAR = 12
+PAGE = 500
+
 SAME_TURN = 0.6
 """From here on two facts of one turn are one: a turn that is learned from again may be worded otherwise."""
 
@@ -122,6 +132,39 @@ class Keeper:
             await self._bus.call(MEMORY_LINK, wish, scope=scope_of(fact.source), timeout=SECONDS)
         except RemoteFault as fault:  # it was forgotten in between, or lies where the learner may not write
             log.info("%s contradicts %s and is not linked: %s", fact.id, other, fault.message)
+
+
+async def blocks_of(bus: Bus) -> list[str]:
+    """The names of the blocks that have memory."""
+    try:
+        entries = (
+            await bus.call(MEMORY_LIST, ListMemory(path="blocks"), timeout=SECONDS, repeatable=True)
+        ).entries
+    except RemoteFault as fault:
+        if fault.code == "not_found":
+            return []
+        raise
+    return [entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"]
+
+
+async def forget_facts(bus: Bus, ids: Sequence[str] | None, *, actor: str) -> list[str]:
+    """Take out learned facts, those with these ids or all; returns the ids of those that are gone."""
+    gone: list[str] = []
+    for block in await blocks_of(bus):
+        wish = ListChunks(actor=actor, block=block, tags=(LEARNED,), limit=PAGE)
+        while chunks := (await bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS)).chunks:
+            for chunk in chunks:
+                if ids is None or chunk.id in ids:
+                    forget = ForgetChunk(
+                        id=chunk.id, actor=actor, block=block, reason="Forget what was learned"
+                    )
+                    await bus.call(MEMORY_FORGET, forget, timeout=SECONDS)
+                    gone.append(chunk.id)
+            if len(chunks) < PAGE:
+                break
+            kept = 0 if ids is None else len(chunks)
+            wish = msgspec.structs.replace(wish, offset=wish.offset + kept)
+    return gone
 
 
 def fact_of(chunk: Chunk, block: str | None) -> Fact | None:

@@ -1,8 +1,12 @@
 """The plugin: declares its parts and nothing else."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import trunkline
+
+if TYPE_CHECKING:
+    import click
 
 
 @trunkline.hookimpl
@@ -21,3 +25,19 @@ def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
     from trunkline_learning.context import Learned
 
     return [Learned()]
+
+
+@trunkline.hookimpl
+def trunkline_commands() -> "Iterable[click.Command]":
+    """``trunkline learning``."""
+    from trunkline_learning.commands import learning
+
+    return [learning]
+
+
+@trunkline.hookimpl
+def trunkline_tools() -> Iterable[trunkline.Tool]:
+    """What an agent may look up of what was learned."""
+    from trunkline_learning import tools
+
+    return [tools.known_facts, tools.playbook_strategies]

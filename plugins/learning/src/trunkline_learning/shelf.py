@@ -4,7 +4,7 @@ Files that nobody changed are not read again. A write fails with ``Overtaken`` w
 another learner, changed one of the files meanwhile: then everything is read anew and merged again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
@@ -23,6 +23,7 @@ from trunkline.subjects import MEMORY_LIST, MEMORY_READ_MANY, MEMORY_SEARCH, MEM
 from trunkline_bus import Scope
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode
+from trunkline_learning.models import folder_of
 from trunkline_learning.playbook import Playbook, Strategy
 from trunkline_learning.turns import Source
 
@@ -92,6 +93,43 @@ class Shelf:
         """The files of a model's episodes with the day each is filed under."""
         found = await self._list(files.episodes_folder(folder), recursive=True)
         return tuple((one.path, files.day_of(one.path)) for one in found if files.is_episode(one.path))
+
+    async def latest_episodes(self, model: str | None, limit: int) -> list[Episode]:
+        """The newest episodes of a model, or of all."""
+        days: list[tuple[str, datetime]] = []
+        for folder in await self._of(model):
+            days += await self.episode_days(folder)
+        days.sort(key=lambda pair: pair[1], reverse=True)
+        end = next(
+            (at for at, (_, day) in enumerate(days) if at >= limit and day != days[limit - 1][1]), len(days)
+        )
+        found = [
+            files.read(one.content, Episode)
+            for one in (await self._files(path for path, _ in days[:end])).values()
+        ]
+        newest = sorted(
+            (one for one in found if one is not None), key=lambda one: one.created_at, reverse=True
+        )
+        return newest[:limit]
+
+    async def all_playbooks(self, model: str | None) -> dict[str, Playbook]:
+        """The strategies by the folders of the models."""
+        return {folder: (await self.playbook(folder))[0] for folder in await self._of(model)}
+
+    async def named_files(self) -> dict[str, str]:
+        """Everything that a person may forget by its name: episodes and strategies by id, ``profile``, numbers."""
+        names: dict[str, str] = {}
+        for folder in await self.folders():
+            for id in (await self.playbook(folder))[0]:
+                names.setdefault(id, files.strategy_path(folder, id))
+            names |= {path.rpartition("/")[2][:-5]: path for path, _ in await self.episode_days(folder)}
+            names[f"{folder}/metrics"] = files.metrics_path(folder)
+        names["profile"] = files.PROFILE
+        there = await self._files(names.values())
+        return {name: path for name, path in names.items() if path in there}
+
+    async def _of(self, model: str | None) -> Sequence[str]:
+        return await self.folders() if model is None else [folder_of(model)]
 
     async def commit(self, draft: "Draft", source: Source, reason: str) -> None:
         """Write a draft in one commit. Raises Overtaken; nothing is written then."""

@@ -1,0 +1,29 @@
+"""``trunkline learning``: see what was learned, and take out what should not stay. One module a verb."""
+
+import click
+
+from trunkline.cli.command import LazyGroup
+
+EXAMPLES = """
+trunkline learning status
+trunkline learning facts --since 2026-05-01
+trunkline learning playbook --model openai/gpt-5
+trunkline learning forget pit-1a2b3c4d
+"""
+
+VERBS: dict[str, str] = {
+    "status": "Show whether learning is on, and how much was learned.",
+    "facts": "Show what people said of themselves, with what contradicts it.",
+    "episodes": "Show the tasks that are remembered, newest first.",
+    "playbook": "Show the strategies, by model and section.",
+    "profile": "Show the profile, and what a model is told of it.",
+    "forget": "Take out a fact, an episode, a strategy or the profile.",
+}
+
+
+@click.group("learning", cls=LazyGroup, package=__name__, table=VERBS, examples=EXAMPLES)
+def learning() -> None:
+    """See what was learned from finished turns, and take out what should not stay.
+
+    Learning is off until preferences.toml has a table [learning] with "on = true".
+    """

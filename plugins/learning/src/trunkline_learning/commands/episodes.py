@@ -1,0 +1,41 @@
+"""``trunkline learning episodes``: which tasks are remembered, and how they went."""
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import with_memory
+
+
+@click.command(
+    cls=Command,
+    examples="trunkline learning episodes\ntrunkline learning episodes --model openai/gpt-5 --json",
+)
+@click.option("--model", help="Only those of this model.")
+@click.option(
+    "--limit", default=20, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(model: str | None, limit: int, as_json: bool) -> int:
+    """Show the tasks that are remembered, newest first. Leaves with 1 when there is none."""
+    from trunkline.cli.output import json_out, table
+    from trunkline_learning.shelf import Shelf
+    from trunkline_learning.words import cut
+
+    found = with_memory(lambda bus: Shelf(bus).latest_episodes(model, limit))
+    if as_json:
+        json_out(found)
+    elif not found:
+        click.echo("No task is remembered.", err=True)
+    elif found:
+        rows = [
+            (
+                f"{one.created_at:%Y-%m-%d %H:%M}",
+                one.id,
+                one.verdict,
+                ", ".join(one.tools) or "-",
+                cut(one.task, 70),
+            )
+            for one in found
+        ]
+        table(rows, header=("TIME (UTC)", "ID", "WENT", "TOOLS", "TASK"))
+    return 0 if found else 1

@@ -1,0 +1,156 @@
+"""``trunkline learning facts``: what was said, by whom and when, and what contradicts it (CC-F19)."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import OWNER, with_memory
+
+if TYPE_CHECKING:
+    from trunkline import Bus
+    from trunkline.messages.chunks import Chunk
+    from trunkline_learning.facts import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which facts to show."""
+
+    query: str
+    tags: tuple[str, ...]
+    conversation: str | None
+    since: datetime | None
+    before: datetime | None
+    limit: int
+
+    def covers(self, at: datetime) -> bool:
+        """Whether a time is within the bounds."""
+        return (self.since is None or at >= self.since) and (self.before is None or at < self.before)
+
+
+EXAMPLES = """
+trunkline learning facts
+trunkline learning facts "where do I live" --role user
+trunkline learning facts --conversation conv_01J… --since 2026-05-01 --json
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("query", default="")
+@click.option("--block", help="Only those of this block.")
+@click.option("--conversation", help="Only those of this conversation.")
+@click.option(
+    "--role", type=click.Choice(["user", "assistant"]), help="Only what a person or the agent said."
+)
+@click.option("--since", type=click.DateTime(), help="Only from this time on (UTC).")
+@click.option("--until", "before", type=click.DateTime(), help="Only before this time (UTC).")
+@click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    query: str,
+    block: str | None,
+    conversation: str | None,
+    role: str | None,
+    since: datetime | None,
+    before: datetime | None,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """Show what people said of themselves, newest first, or with QUERY the nearest first.
+
+    Two facts that cannot both hold are both shown, each with the other. Leaves with 1 when there is none.
+    """
+    from trunkline.cli.output import json_out
+
+    tags = ("learned", f"said-by-{role}") if role else ("learned",)
+    since, before = (time and time.replace(tzinfo=UTC) for time in (since, before))
+    wanted = Wanted(query, tags, conversation, since, before, limit)
+    found = with_memory(lambda bus: _find(bus, block, wanted))
+    if as_json:
+        json_out(found)
+    elif not found:
+        click.echo("Nothing was learned that fits.", err=True)
+    for one in () if as_json else found:
+        click.echo(f"{one['said_at']:%Y-%m-%d %H:%M}  {one['type']:<10}  {one['text']}")
+        click.echo(f"{'':18}{one['id']} · {one['block']} · {one['conversation']} · {one['role']}")
+        for other in one["contradicts"]:
+            click.echo(f"{'':18}contradicts {other['id']}: {other['text']}")
+    return 0 if found else 1
+
+
+async def _find(bus: "Bus", block: str | None, wanted: Wanted) -> list[dict[str, Any]]:
+    from trunkline_learning.keeping import blocks_of, fact_of
+
+    told: list[dict[str, Any]] = []
+    for name in [block] if block else await blocks_of(bus):
+        for chunk in await _chunks(bus, name, wanted):
+            fact = fact_of(chunk, name)
+            if fact is not None:
+                told.append(_told(fact, await _against(bus, name, chunk.id)))
+    return (told if wanted.query else sorted(told, key=_when, reverse=True))[: wanted.limit]
+
+
+def _when(told: dict[str, Any]) -> datetime:
+    when: datetime = told["said_at"]
+    return when
+
+
+def _told(fact: "Fact", contradicts: list[dict[str, str]]) -> dict[str, Any]:
+    return {
+        "id": fact.id,
+        "text": fact.text,
+        "type": fact.type,
+        "role": fact.role,
+        "said_at": fact.said_at,
+        "block": fact.source.block,
+        "conversation": fact.source.conversation,
+        "turn": fact.source.turn,
+        "message": fact.source.message,
+        "confidence": fact.confidence,
+        "found_by": fact.by,
+        "contradicts": contradicts,
+    }
+
+
+async def _chunks(bus: "Bus", block: str, wanted: Wanted) -> "list[Chunk]":
+    from trunkline.messages.chunks import ListChunks, Recall
+    from trunkline.subjects import MEMORY_CHUNKS, MEMORY_RECALL
+
+    if not wanted.query:
+        wish = ListChunks(
+            actor=OWNER,
+            block=block,
+            tags=wanted.tags,
+            conversation_id=wanted.conversation,
+            created_after=wanted.since,
+            created_before=wanted.before,
+            limit=wanted.limit,
+        )
+        return list((await bus.call(MEMORY_CHUNKS, wish, timeout=60.0)).chunks)
+    question = Recall(
+        query=wanted.query,
+        actor=OWNER,
+        block=block,
+        tags=wanted.tags,
+        conversation_id=wanted.conversation,
+        max_results=wanted.limit,
+        min_confidence=0.0,
+    )
+    found = (await bus.call(MEMORY_RECALL, question, timeout=60.0)).chunks
+    return [one.chunk for one in found if wanted.covers(one.chunk.metadata.created_at)]
+
+
+async def _against(bus: "Bus", block: str, id: str) -> list[dict[str, str]]:
+    from trunkline.messages.chunks import FindLinked
+    from trunkline.subjects import MEMORY_LINKED
+    from trunkline_learning.keeping import CONTRADICTS
+
+    wish = FindLinked(id=id, actor=OWNER, block=block, link_type=CONTRADICTS)
+    links = (await bus.call(MEMORY_LINKED, wish, timeout=60.0)).links
+    others = {link.chunk.id: link.chunk.content for link in links}
+    return [{"id": other, "text": text} for other, text in others.items()]

@@ -1,0 +1,66 @@
+"""``trunkline learning forget``: take out one thing, or all that was learned."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import OWNER, with_memory
+
+if TYPE_CHECKING:
+    from trunkline import Bus
+
+EXAMPLES = """
+trunkline learning forget pit-1a2b3c4d
+trunkline learning forget chunk-2026-05-01-9f8e7d6c
+trunkline learning forget profile
+trunkline learning forget --all --yes
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("ids", nargs=-1, metavar="[ID|profile]...")
+@click.option(
+    "--all", "everything", is_flag=True, help="All facts, episodes, strategies, numbers and the profile."
+)
+@click.option("--yes", is_flag=True, help="Do not ask, for --all.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) -> int:
+    """Take out facts, episodes, strategies or the profile, by their ids.
+
+    History keeps them: `trunkline memory revert` brings them back, `trunkline memory purge` removes them for good.
+    Leaves with 1 when something is not there.
+    """
+    from trunkline.cli.output import json_out
+
+    if bool(ids) == everything:
+        raise click.UsageError("Say what to forget: ids, profile, or --all.")
+    if everything and not yes:
+        click.confirm("Forget everything that was learned?", abort=True)
+    gone, missing = with_memory(lambda bus: _forget(bus, ids))
+    if as_json:
+        json_out({"forgotten": gone, "missing": missing})
+    else:
+        click.echo(f"Forgot {len(gone)} {'thing' if len(gone) == 1 else 'things'}.")
+        for id in missing:
+            click.echo(f"There is no {id} among what was learned.", err=True)
+    return 1 if missing else 0
+
+
+async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """Everything when there are no ids. Returns what is gone and what was not there."""
+    from trunkline.messages.memory import WriteManyMemory
+    from trunkline.subjects import MEMORY_WRITE_MANY
+    from trunkline_learning.keeping import forget_facts
+    from trunkline_learning.shelf import Shelf
+
+    paths = await Shelf(bus).named_files()
+    facts = await forget_facts(bus, ids or None, actor=OWNER)
+    chosen = [id for id in ids or paths if id in paths]
+    if chosen:
+        wish = WriteManyMemory(
+            files={}, gone=tuple(paths[id] for id in chosen), actor=OWNER, reason="Forget what was learned"
+        )
+        await bus.call(MEMORY_WRITE_MANY, wish, timeout=60.0)
+    gone = [*facts, *chosen]
+    return gone, [id for id in ids if id not in gone]
