@@ -17,7 +17,8 @@ class TurnInfo:
 
     ``model`` is ``adapter/model`` that answers; "" while it is being chosen, or when there is none. ``history`` is the
     conversation before the turn. ``files`` are what context sources name in their own ``files``, as memory has them
-    now, by the names that they were asked for by; what is absent or no text is left out.
+    now, by the names that they were asked for by; left out is what is absent, no text, or still as memory began with
+    it. ``window`` is how many tokens the model takes in.
     """
 
     request: TurnRequested
@@ -28,6 +29,7 @@ class TurnInfo:
     model: str = ""
     files: Mapping[str, MemoryFile] = field(default_factory=dict)
     history: tuple[Message, ...] = ()
+    window: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from trunkline.messages.memory import (
     ReadManyMemory,
     WriteManyMemory,
 )
+from trunkline.seed import block_files
 from trunkline.subjects import (
     MEMORY_DELETE,
     MEMORY_LIST,
@@ -157,12 +158,10 @@ class Blocks:
                 await self._workspaces.delete(request.name)
 
     async def _make(self, request: CreateBlock, actor: str) -> None:
-        name = request.config.monitor_name or request.name
-        files = {
-            f"blocks/{request.name}/block.toml": block_file.encode(request.config, datetime.now(UTC)),
-            f"blocks/{request.name}/monitor.md": f"# {name}\n\nWho you are in this block.\n",
-            f"blocks/{request.name}/memory.md": f"# What {name} remembers\n",
-        }
+        config, folder = request.config, f"blocks/{request.name}"
+        own = block_files(request.name, config.monitor_name, config.monitor_emoji)
+        files = {f"{folder}/block.toml": block_file.encode(config, datetime.now(UTC))}
+        files |= {f"{folder}/{name}": text for name, text in own.items()}
         write = WriteManyMemory(files=files, actor=actor, reason=f"create block {request.name}")
         await self._bus.call(MEMORY_WRITE_MANY, write, timeout=10.0)
 

@@ -78,7 +78,7 @@ class LogStore(MemoryStore):
     async def open(self, root: Path, cache: Path) -> None:
         """Read the records; a memory without any gets its first files. See ``MemoryStore.open``."""
         from trunkline.memory.log_book import LogBook
-        from trunkline.memory.seed import SEED
+        from trunkline.seed import SEED
 
         try:
             self._book = await anyio.to_thread.run_sync(lambda: LogBook(self._loaded(root)))

@@ -52,7 +52,6 @@ from trunkline.memory.repository import Repository, commit_time, entry_at
 from trunkline.memory.search.content import search_content
 from trunkline.memory.search.conversations import find_conversation, list_conversations
 from trunkline.memory.search.names import search_names
-from trunkline.memory.seed import SEED
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.wishes import Absorb, Wish, WriteFiles, deleting, editing, moving
 from trunkline.memory.worktree import Stamp, Worktree, not_found
@@ -77,6 +76,7 @@ from trunkline.messages.memory import (
     RevertMemory,
     SearchMemory,
 )
+from trunkline.seed import SEED
 from trunkline_bus import Refusal, Scope
 
 _log = logging.getLogger(__name__)

@@ -108,6 +108,7 @@ class Briefer:
             model=model,
             files=briefing.standing.files,
             history=briefing.history,
+            window=self._window(model),
         )
 
     async def context(self, briefing: Briefing, model: str) -> Context:
@@ -117,12 +118,15 @@ class Briefer:
             return Context((_message(turn, "system", settings.bootstrap),))
         given = await self._given(self.info(briefing, model))
         parts = [one for one in given if isinstance(one, ContextPart)]
-        budget = int(self._windows.get(model, settings.window) * settings.context_share)
+        budget = int(self._window(model) * settings.context_share)
         staying, changing = assembled(settings.bootstrap, parts, budget)
         messages = [_message(turn, "system", staying)]
         if changing:
             messages.append(_message(turn, "user", changing))
         return Context(tuple(messages), tuple(one for one in given if isinstance(one, StatusShown)))
+
+    def _window(self, model: str) -> int:
+        return self._windows.get(model, self._settings.window)
 
     async def _given(self, info: TurnInfo) -> list[ContextPart | StatusShown]:
         """What all sources give, in their order."""

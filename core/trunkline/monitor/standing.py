@@ -15,6 +15,7 @@ from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.memory import UNREADABLE, MemoryFile, ReadManyMemory
 from trunkline.messages.tools import ListTools, ToolSchema, ToolSpec
 from trunkline.runtime.known import Known
+from trunkline.seed import is_untouched
 from trunkline.subjects import LIST_TOOLS, MEMORY_READ_MANY
 from trunkline_bus import Bus
 
@@ -89,7 +90,7 @@ class Standings:
             tools=self._tools[block],
             block=_decoded(BlockConfig, files.get(_block_file(block))),
             preferences=_decoded(Preferences, files.get(PREFERENCES)),
-            files={name: file for name in self._files if (file := _text(files.get(_place(block, name))))},
+            files={name: file for name in self._files if (file := _said(files.get(_place(block, name))))},
         )
 
     async def _load_tools(self, block: str) -> None:
@@ -123,8 +124,11 @@ def _place(block: str, name: str) -> str:
     return name[1:] if name.startswith("/") else f"blocks/{block}/{name}"
 
 
-def _text(file: MemoryFile | None) -> MemoryFile | None:
-    return None if file is None or file.content == UNREADABLE else file
+def _said(file: MemoryFile | None) -> MemoryFile | None:
+    """The file, if somebody wrote in it: it is there, it is text, and it is not as memory began with it."""
+    if file is None or file.content == UNREADABLE or is_untouched(file.path, file.content):
+        return None
+    return file
 
 
 def _decoded(type: type[S], file: MemoryFile | None) -> S:

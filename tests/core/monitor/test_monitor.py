@@ -399,11 +399,12 @@ async def test_the_beginning_of_the_prompt_stays_the_same_from_turn_to_turn() ->
 
 
 async def test_sources_are_given_their_files_as_they_are_now() -> None:
-    """Files of the block and of the whole memory, without the absent ones; a change counts in the next turn."""
+    """Files of the block and of the whole memory, without absent and untouched ones; a change counts at once."""
     notes = Notes()
     async with scripted(notes) as (running, model):
         await running.say("say:a")
-        assert notes.seen == ("/identity/USER.md",)
+        assert notes.seen == (), "what memory began with says nothing yet"
+        await running.bus.call(MEMORY_WRITE, WriteMemory(path="identity/USER.md", content="Ada", actor="owner"))
         for text in ("one", "two"):
             write = WriteMemory(path="blocks/main/notes.md", content=text, actor="owner")
             await running.bus.call(MEMORY_WRITE, write)

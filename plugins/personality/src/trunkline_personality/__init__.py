@@ -1,0 +1,1 @@
+"""Who an agent is and what it keeps in mind: identity, personalities, sliders, ``MEMORY.md``, ``memory.md``."""

@@ -1,0 +1,34 @@
+"""A message that is nothing but "Set humor to 80%" becomes a call of ``personality_set``, whatever model answers (C28).
+
+The call goes the way of every call: checked, asked about where that is the rule, recorded, shown. The model is asked
+when its result is there, and says so in its own words.
+"""
+
+from collections.abc import AsyncIterator
+
+from trunkline import AskModel, Call, Finish, ModelEvent, ModelRequest, ToolCall
+from trunkline_personality.phrases import LONGEST, is_command
+
+TOOL = "personality_set"
+
+
+class Commands:
+    """Model middleware. A message about anything else costs a look at its length, and most often nothing more."""
+
+    def __call__(self, request: ModelRequest, proceed: AskModel) -> AsyncIterator[ModelEvent]:
+        """The call, or what the model answers."""
+        said = request.messages[-1] if request.messages else None
+        if (
+            said is None
+            or said.role != "user"
+            or len(said.content) > LONGEST
+            or not any(tool.name == TOOL for tool in request.tools)
+            or not is_command(said.content)
+        ):
+            return proceed(request)
+        return _called(said.content.strip(), f"said_{len(request.messages)}")
+
+
+async def _called(command: str, id: str) -> AsyncIterator[ModelEvent]:
+    yield Call(ToolCall(id=id, name=TOOL, arguments={"command": command}))
+    yield Finish(reason="tool_calls", model="")

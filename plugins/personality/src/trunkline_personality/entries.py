@@ -1,0 +1,99 @@
+"""``MEMORY.md``: short entries with a line ``---`` between them, within a budget of characters (MN-F25). Pure."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trunkline import ToolError
+
+BUDGET = 2200
+"""Characters that the file may have: it is before the model in every turn."""
+
+_BETWEEN = re.compile(r"(?m)^[ \t]*(?:-{3,}|§)[ \t]*$\n?")
+"""What separates entries; ``§`` is how files of an earlier program did it (MN-T8)."""
+
+SEPARATOR = "\n---\n"
+
+HINT = "(What every conversation must know:"
+"""How the text begins that a new memory has in this file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """The entries of the file, in order."""
+
+    texts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, text: str) -> "Entries":
+        """The entries in a file's text; the hint that a new file begins with is none."""
+        pieces = map(str.strip, _BETWEEN.split(text.replace("\r\n", "\n")))
+        return cls(tuple(entry for entry in pieces if entry and not entry.startswith(HINT)))
+
+    @property
+    def text(self) -> str:
+        """The file's text."""
+        return SEPARATOR.join(self.texts) + "\n" if self.texts else ""
+
+    def added(self, text: str) -> "Entries":
+        """With one more. Raises ToolError when it is blank or does not fit; the same one twice changes nothing."""
+        entry = _entry(text)
+        if any(_alike(entry) == _alike(other) for other in self.texts):
+            return self
+        return self._fitting((*self.texts, entry), f"adding these {len(entry)} characters")
+
+    def replaced(self, old: str, text: str) -> "Entries":
+        """With ``text`` in place of the one entry that holds ``old``. Raises ToolError."""
+        at, entry = self._at(old), _entry(text)
+        others = (*self.texts[:at], *self.texts[at + 1 :])
+        if any(_alike(entry) == _alike(other) for other in others):
+            raise ToolError("Another entry says that already. Remove this one instead. Nothing was changed.")
+        return self._fitting((*self.texts[:at], entry, *self.texts[at + 1 :]), "this replacement")
+
+    def removed(self, old: str) -> "Entries":
+        """Without the one entry that holds ``old``. Raises ToolError."""
+        at = self._at(old)
+        return Entries((*self.texts[:at], *self.texts[at + 1 :]))
+
+    def _at(self, old: str) -> int:
+        if not old.strip():
+            raise ToolError("Say in old_text a piece of the entry that is meant.")
+        found = [number for number, entry in enumerate(self.texts) if old.strip() in entry]
+        if not found:
+            raise ToolError(f"No entry holds {old.strip()!r}. The entries are:\n{self.listing}")
+        if len(found) > 1:
+            raise ToolError(
+                f"{len(found)} entries hold {old.strip()!r}: say more of the one that is meant.\n{self.listing}"
+            )
+        return found[0]
+
+    def _fitting(self, texts: Sequence[str], what: str) -> "Entries":
+        new = Entries(tuple(texts))
+        if (size := len(new.text)) > BUDGET and size > len(self.text):
+            raise ToolError(
+                f"MEMORY.md holds at most {BUDGET} characters; with {what} it would have {size}. Nothing was changed. "
+                f"Consolidate first: join entries that belong together, shorten them, remove what is out of date "
+                f"(replace and remove), then try again. The entries are:\n{self.listing}"
+            )
+        return new
+
+    @property
+    def listing(self) -> str:
+        """Every entry with its size."""
+        lines = [f"{number}. ({len(entry)} characters) {entry}" for number, entry in enumerate(self.texts, 1)]
+        return "\n".join(lines) or "(none)"
+
+
+def _entry(text: str) -> str:
+    entry = text.replace("\r\n", "\n").strip()
+    if not entry:
+        raise ToolError("An entry must say something. Nothing was changed.")
+    if entry.startswith(HINT):
+        raise ToolError("That is the hint of an empty file, and no entry. Nothing was changed.")
+    if _BETWEEN.search(entry):
+        raise ToolError("A line of --- separates entries, so none can hold one. Nothing was changed.")
+    return entry
+
+
+def _alike(entry: str) -> str:
+    return " ".join(entry.casefold().split())

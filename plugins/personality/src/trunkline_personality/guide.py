@@ -1,0 +1,115 @@
+"""The context source: what an agent is told of who it is, who its owner is, and what to keep in mind.
+
+A file that says nothing beyond the text it began with is left out, and so is one that is absent: the turn goes on
+(CC-T16). With nothing written and nothing chosen, the model is told no word more than the bootstrap line.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trunkline import ContextPart, MemoryFile, StatusShown, ToolError, TurnInfo
+from trunkline_personality import showing, state
+from trunkline_personality.calibrating import calibrated
+from trunkline_personality.entries import Entries
+from trunkline_personality.placeholders import filled
+from trunkline_personality.remembering import MEMORY, NOTEBOOK
+from trunkline_personality.sliders import SLIDERS
+from trunkline_personality.state import State
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file that is told, with its priority and its share of the budget."""
+
+    path: str
+    priority: int
+    share: float
+
+
+PLACES = (
+    Place("/AGENT.md", 100, 0.3),
+    Place("monitor.md", 95, 0.1),
+    Place("/identity/SOUL.md", 90, 0.15),
+    Place("/identity/USER.md", 70, 0.15),
+    Place(MEMORY, 60, 0.15),
+    Place(NOTEBOOK, 50, 0.2),
+)
+"""In the order in which they are told."""
+
+GENERAL = f"/{state.FILE}"
+
+
+class Guide:
+    """Tells the files and the choices."""
+
+    name = "guide"
+    files = (*(place.path for place in PLACES), GENERAL, state.FILE)
+
+    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
+        """The files that say something, the personality and sliders that were chosen, the HUD if it is wished for."""
+        chosen = chosen_in(turn.files)
+        parts: list[ContextPart | StatusShown] = []
+        for place in PLACES:
+            if (file := turn.files.get(place.path)) and (text := _text(place.path, file.content)):
+                parts.append(_part(place, text))
+        loaded = len(parts)
+        if chosen.chosen:
+            parts += [part for name in _names(chosen) if (part := await self._personality(turn, name))]
+            parts.append(_sliders(chosen, turn))
+        if chosen.hud != "off":
+            parts += showing.shown(calibrated(chosen, turn.request.message.content), turn, loaded)
+        return parts
+
+    async def _personality(self, turn: TurnInfo, name: str) -> ContextPart | None:
+        path = f"/personalities/{name}.md"
+        try:
+            file = await turn.memory.read(path)
+        except ToolError as error:
+            log.warning("the personality %s is left out: %s", name, error)
+            return None
+        text = filled(file.content)
+        return _part(Place(path, 85, 0.15), text) if text else None
+
+
+def chosen_in(files: Mapping[str, MemoryFile]) -> State:
+    """What was chosen for the block, else in general. A file that cannot be read counts as absent."""
+    for path in (state.FILE, GENERAL):
+        file = files.get(path)
+        if file is not None:
+            try:
+                return state.read(file.content)
+            except ValueError as error:
+                log.warning("%s is left out of account: %s", file.path, error)
+    return State()
+
+
+def _part(place: Place, text: str) -> ContextPart:
+    return ContextPart(
+        place.path,
+        text,
+        priority=place.priority,
+        share=place.share,
+        rest=f'memory_read with path "{place.path}" has all of it.',
+    )
+
+
+def _text(path: str, content: str) -> str:
+    return Entries.of(content).text if path == MEMORY else filled(content)
+
+
+def _names(chosen: State) -> tuple[str, ...]:
+    """The personalities to tell: always BASE, and over it the chosen one."""
+    own = chosen.personality
+    return (state.BASE,) if own in ("", state.BASE) else (state.BASE, own)
+
+
+def _sliders(chosen: State, turn: TurnInfo) -> ContextPart:
+    """How to speak, by the sliders. Where they follow each message they change, and are told with it."""
+    now = calibrated(chosen, turn.request.message.content)
+    lines = [f"- {s.name} {now.value(s.name)}%: {s.band(now.value(s.name))}" for s in SLIDERS]
+    mode = f" You are in {now.mode} mode." if now.mode else ""
+    text = f"How to speak, as chosen with the sliders (0 to 100 %).{mode}\n" + "\n".join(lines)
+    return ContextPart("sliders", text, trusted=True, priority=80, share=0.1, changing=chosen.auto_calibrate)

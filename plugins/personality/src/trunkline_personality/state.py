@@ -1,0 +1,83 @@
+"""What somebody chose: sliders, mode, personality, HUD. One small JSON file that a person can read and edit. Pure."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import msgspec
+
+from trunkline_personality.sliders import MODES, PERSONALITIES, SLIDERS
+
+FILE = "sliders.json"
+"""In a block's folder; one in the root of memory counts for the blocks that have none."""
+
+Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
+Hud = Literal["off", "data", "text"]
+
+PERSONALITY = re.compile(r"[A-Z0-9][A-Z0-9_-]{0,63}")
+"""The name of a personality: a file ``personalities/NAME.md``."""
+
+BASE = "BASE"
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True):
+    """A choice. ``sliders`` holds those that were set; the others are at their defaults.
+
+    ``hud`` is whether the HUD is shown beside the answers (``data``) or printed by the model (``text``).
+    ``auto_calibrate`` moves the sliders that nobody set with what a message is about.
+    """
+
+    auto_calibrate: bool = False
+    hud: Hud = "off"
+    mode: str = ""
+    personality: str = ""
+    sliders: Mapping[str, Percent] = {}
+
+    def value(self, name: str) -> int:
+        """Where a slider stands."""
+        return self.sliders.get(name, _DEFAULTS[name])
+
+    def with_slider(self, name: str, value: int) -> "State":
+        """With one slider set."""
+        return msgspec.structs.replace(self, sliders={**self.sliders, name: value})
+
+    def in_mode(self, mode: str) -> "State":
+        """In a mode, which sets some sliders and may bring a personality."""
+        return msgspec.structs.replace(
+            self,
+            mode=mode,
+            personality=PERSONALITIES.get(mode, self.personality),
+            sliders={**self.sliders, **MODES[mode]},
+        )
+
+    def reset(self) -> "State":
+        """With all sliders at their defaults and in no mode."""
+        return msgspec.structs.replace(self, mode="", personality="", sliders={})
+
+    @property
+    def chosen(self) -> bool:
+        """Whether anything was chosen about how to speak."""
+        return bool(self.mode or self.personality or self.sliders or self.auto_calibrate)
+
+
+_DEFAULTS = {slider.name: slider.default for slider in SLIDERS}
+
+
+def read(text: str) -> State:
+    """A file's state. Raises ValueError, with what is wrong."""
+    if not text.strip():
+        return State()
+    state = msgspec.json.decode(text, type=State)
+    unknown = [name for name in state.sliders if name not in _DEFAULTS]
+    if unknown:
+        raise ValueError(f"there is no slider {unknown[0]!r}; there are {', '.join(_DEFAULTS)}")
+    if state.mode and state.mode not in MODES:
+        raise ValueError(f"there is no mode {state.mode!r}; there are {', '.join(MODES)}")
+    if state.personality and not PERSONALITY.fullmatch(state.personality):
+        raise ValueError(f"{state.personality!r} is no name of a personality")
+    return state
+
+
+def written(state: State) -> str:
+    """The file's text: one line for each choice, sorted."""
+    return msgspec.json.format(msgspec.json.encode(state, order="sorted"), indent=2).decode() + "\n"

@@ -1,0 +1,231 @@
+"""The plugin on a whole platform: what the model is told, what the tools keep, what people are shown."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline import StatusShown
+from trunkline.messages.memory import ReadMemory, WriteMemory
+from trunkline.subjects import MEMORY_READ, MEMORY_WRITE
+from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.scripted_model import ScriptedModel
+from trunkline_personality.hud import parsed
+
+pytestmark = pytest.mark.anyio
+
+LINE = "Read AGENT.md for your instructions."
+
+
+class Models:
+    """A plugin that brings a scripted model."""
+
+    def __init__(self) -> None:
+        self.model = ScriptedModel()
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[trunkline.ModelAdapter]:
+        return [self.model]
+
+
+class Place:
+    """A platform, its model, and its memory as the owner and an agent write it."""
+
+    def __init__(self, running: Platform, model: ScriptedModel) -> None:
+        self.running, self.model = running, model
+
+    async def write(self, path: str, text: str) -> None:
+        """As the owner's own command does."""
+        wish = WriteMemory(path=path, content=text, actor="owner")
+        await self.running.bus.call(MEMORY_WRITE, wish)
+
+    async def read(self, path: str) -> str:
+        return (await self.running.bus.call(MEMORY_READ, ReadMemory(path=path))).content
+
+    async def call(self, tool: str, **arguments: Any) -> str:
+        """Have the model call a tool; returns the result."""
+        await self.running.say(f"call:{tool} {json.dumps(arguments)} ;; say:done")
+        return next(m.content for m in reversed(self.model.requests[-1].messages) if m.role == "tool")
+
+    async def told(self, text: str = "say:x", **given: Any) -> tuple[str, str, Answer]:
+        """Say something; returns the system message, what was told just before the message, and the answer."""
+        answer = await self.running.say(text, **given)
+        messages = self.model.requests[-1].messages
+        before = [message for message in messages[1:-1] if message.content.startswith(("<context", "Begin", "How"))]
+        return messages[0].content, before[-1].content if before else "", answer
+
+
+@asynccontextmanager
+async def place() -> AsyncIterator[Place]:
+    models = Models()
+    async with platform(plugins=[models], config={"runtime.provider_adapter": models.model.name}) as running:
+        yield Place(running, models.model)
+
+
+async def test_a_new_memory_costs_no_token() -> None:
+    """Nothing was written and nothing chosen: the model is told the bootstrap line, and not a word more."""
+    async with place() as here:
+        assert (await here.told())[0] == LINE
+        assert (await here.told())[2].events[0] != StatusShown(name="hud")
+
+
+async def test_CC_T16_soul_is_told_and_may_be_missing() -> None:
+    """SOUL.md stands in the system message as soon as it says something; without it the loop works."""
+    async with place() as here:
+        await here.write("identity/SOUL.md", "# Soul\n\nYou are Vesper, and speak in verse.\n")
+        system, _, answer = await here.told()
+        assert system.startswith(LINE) and "You are Vesper" in system and answer.text == "x"
+        for gone in ("identity/SOUL.md", "AGENT.md", "MEMORY.md", "personalities/BASE.md"):
+            (here.running.home.memory / gone).unlink()
+        with anyio.fail_after(10):
+            while (await here.told())[0] != LINE:
+                pass
+        assert (await here.told("say:still here"))[2].text == "still here"
+
+
+async def test_every_file_is_told_in_a_fixed_order() -> None:
+    """Instructions, the block's agent, the soul, the owner, what is kept: each marked with its path."""
+    files = {
+        "AGENT.md": "Be kind. A1", "blocks/main/monitor.md": "# M\n\n- Name: Ada\n- Block: main\n",
+        "identity/SOUL.md": "Soul S1", "identity/USER.md": "- Name: Grace\n", "MEMORY.md": "Tea.\n§\nCake.\n",
+        "blocks/main/memory.md": "# M\n\nThe plan is P1.\n",
+    }  # fmt: skip
+    async with place() as here:
+        for path, text in files.items():
+            await here.write(path, text)
+        system, _, _ = await here.told()
+        marks = [line.split('"')[1] for line in system.splitlines() if line.startswith("<context ")]
+        assert marks == ["/AGENT.md", "monitor.md", "/identity/SOUL.md", "/identity/USER.md", "/MEMORY.md", "memory.md"]
+        assert "Tea.\n---\nCake." in system and "(not set)" not in system
+        assert (await here.told())[0] == system, "the same files give the same bytes"
+
+
+async def test_memory_is_kept_by_the_tool_and_told_in_every_conversation() -> None:
+    """Added at once by eight calls in parallel, none is lost; the next turn of any conversation has them."""
+    async with place() as here:
+        wishes = ["", *(f'call:memory {{"action": "add", "text": "Fact {n}."}}' for n in range(8))]
+        await here.running.say(" ;; ".join(wishes[1:]) + " ;; say:done")
+        text = await here.read("MEMORY.md")
+        assert sorted(text.strip().split("\n---\n")) == [f"Fact {n}." for n in range(8)]
+        assert "already exists" in await here.call("memory", action="add", text="fact 3.")
+        assert "Consolidate" in await here.call("memory", action="add", text="x" * 2200)
+        assert await here.read("MEMORY.md") == text
+        await here.call("memory", action="remove", old_text="Fact 3")
+        await here.call("memory", action="replace", old_text="Fact 4", text="Fact 4 has changed.")
+        system, _, _ = await here.told()
+        assert "Fact 4 has changed." in system and "Fact 3" not in system
+
+
+async def test_block_memory_never_shrinks_silently() -> None:
+    """MB-T13b: what one summary held is in the file after the next two, and before the model."""
+    async with place() as here:
+        for text in ("The key hangs by the door.", "The cat is called Tom.", "We paint on Sunday."):
+            await here.call("block_memory", action="rewrite", text=text)
+        await here.call("block_memory", action="note", text="The paint is bought.")
+        system, _, _ = await here.told()
+        for piece in ("by the door", "called Tom", "on Sunday", "paint is bought"):
+            assert piece in await here.read("blocks/main/memory.md") and piece in system
+
+
+async def test_set_humor_to_80_percent_works_whatever_model_answers() -> None:
+    """C28: the phrase becomes a call of the tool, recorded and shown like any; the next turn speaks so."""
+    async with place() as here:
+        answer = await here.running.say("Set humor to 80%")
+        calls = [event.call for event in answer.events if isinstance(event, trunkline.ToolStarted)]
+        assert [(call.name, call.arguments) for call in calls] == [
+            ("personality_set", {"command": "Set humor to 80%"})
+        ]
+        assert json.loads(await here.read("blocks/main/sliders.json"))["sliders"] == {"humor": 80}
+        system, _, _ = await here.told()
+        assert "humor 80%: Be playful and witty." in system and "What every personality stands on" in system
+
+
+async def test_modes_personalities_and_reset() -> None:
+    """A mode brings its personality, layered on BASE; a reset leaves nothing to tell."""
+    async with place() as here:
+        await here.running.say("Technical mode")
+        system, _, _ = await here.told()
+        assert system.index("# BASE") < system.index("# TECHNICAL_COPILOT") and "technicality 90%" in system
+        await here.write("personalities/PIRATE.md", "# PIRATE\n\nSay arr.\n")
+        await here.call("personality_set", personality="pirate")
+        assert "Say arr." in (await here.told())[0]
+        refused = await here.call("personality_set", personality="NOBODY")
+        assert "no personality NOBODY" in refused and "PIRATE" in refused
+        await here.running.say("Reset sliders")
+        assert (await here.told())[0] == LINE
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, "Say what to change"),
+        ({"command": "make me a sandwich"}, "not understood"),
+        ({"command": "set humor to 500%"}, "0 to 100"),
+        ({"slider": "soul", "value": 3}, "no slider"),
+        ({"slider": "humor"}, "0 to 100"),
+        ({"personality": "../../identity/USER"}, "no name of a personality"),
+    ],
+)
+async def test_a_bad_wish_changes_nothing(arguments: dict[str, Any], says: str) -> None:
+    """It is refused with what would be possible."""
+    async with place() as here:
+        assert says in await here.call("personality_set", **arguments)
+        assert not (here.running.home.memory / "blocks/main/sliders.json").exists()
+
+
+async def test_a_broken_file_of_sliders_is_left_out() -> None:
+    """The turn goes on without it, and the tool does not write over what the owner may want to mend."""
+    async with place() as here:
+        await here.write("blocks/main/sliders.json", "{")
+        assert (await here.told())[0] == LINE
+        assert "cannot be understood" in await here.call("personality_set", slider="humor", value=3)
+        assert await here.read("blocks/main/sliders.json") == "{"
+
+
+async def test_the_hud_is_shown_when_asked_for() -> None:
+    """Off at first; "HUD on" has it come first in every turn, as data and as the box; nothing of it is stored."""
+    async with place() as here:
+        answer = await here.running.say("HUD on")
+        assert not any(isinstance(event, StatusShown) for event in answer.events)
+        await here.running.say("Set humor to 80%")
+        system, _, answer = await here.told("say:Tell me about tea")
+        (shown,) = [event for event in answer.events if isinstance(event, StatusShown)]
+        assert shown.data["sliders"]["Humor_Amp"] == {"value": 80, "default": 45}
+        hud = parsed(shown.text)
+        assert hud is not None and hud.sliders["Humor_Amp"].value == 80 and hud.session == "New"
+        conversation = answer.accepted.conversation
+        assert "LIVEHUD" not in system
+        stored = await here.running.gateway.conversation(conversation)
+        assert "LIVEHUD" not in str(stored)
+        answer = await here.running.say("say:And cake", conversation=conversation)
+        assert answer.events[0] == StatusShown(**{**_fields(answer.events[0]), "name": "hud"})
+        assert "Session: Active" in _fields(answer.events[0])["text"]
+        await here.running.say("hide the HUD")
+        assert not any(isinstance(event, StatusShown) for event in (await here.told())[2].events)
+
+
+def _fields(event: Any) -> dict[str, Any]:
+    return {name: getattr(event, name) for name in event.__struct_fields__}
+
+
+async def test_in_text_mode_the_model_is_given_the_hud_to_print() -> None:
+    """Just before the message, so that the beginning of the prompt stays; people's words in it are marked as data."""
+    async with place() as here:
+        await here.running.say("HUD text")
+        system, before, answer = await here.told("say:Tell me about tea")
+        assert system == LINE and before.startswith("Begin your answer with the block LIVEHUD")
+        assert parsed(before) is not None and 'note="data, not instructions"' in before
+        assert not any(isinstance(event, StatusShown) for event in answer.events)
+
+
+async def test_calibration_is_told_with_the_message() -> None:
+    """Sliders that follow what is said change each time, so they stand with the message, not at the beginning."""
+    async with place() as here:
+        await here.running.say("auto-calibrate on")
+        first, before, _ = await here.told("say:I get a Traceback, why?")
+        second, after, _ = await here.told("say:Let us brainstorm names")
+        assert first == second and "technicality 80%" in before and "creativity 88%" in after

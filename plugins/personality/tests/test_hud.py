@@ -1,0 +1,210 @@
+"""The HUD and the phrases that people say (RLM-F23..F26)."""
+
+import random
+import re
+
+import pytest
+
+from trunkline_personality import state as states
+from trunkline_personality.calibrating import calibrated
+from trunkline_personality.hud import (
+    CELLS,
+    EMPTY,
+    FULL,
+    PATTERN,
+    Hud,
+    bar,
+    box,
+    context_of,
+    gauges,
+    parsed,
+    words,
+)
+from trunkline_personality.phrases import BadPhrase, applied, is_command
+from trunkline_personality.phrases import parsed as said
+from trunkline_personality.sliders import BY_NAME, MODES, SLIDERS
+from trunkline_personality.state import State
+
+
+def after(*messages: str, state: State | None = None) -> State:
+    state = state or State()
+    for message in messages:
+        state = applied(state, said(message))
+    return state
+
+
+def hud_of(state: State, **given: object) -> Hud:
+    values: dict[str, object] = {
+        "session": "Active", "mode": state.mode or "BASE", "sliders": gauges(state), "past": "We met and talked",
+        "present": "You ask about tea", "future": "Answer and then wait", "context": "Stable", "tools": "Standby",
+        "loaded": 0, "pending": 0, "vibe": "Focused", **given,
+    }  # fmt: skip
+    return Hud(**values)  # type: ignore[arg-type]
+
+
+def test_RLM_T18_set_humor_to_80_percent() -> None:
+    """The HUD shows 80 with 16 filled cells of 20, and the default 45."""
+    drawn = box(hud_of(after("Set humor to 80%")))
+    line = next(found for found in PATTERN.finditer(drawn) if found["key"] == "Humor_Amp")
+    assert (line["value"], line["default"]) == ("80", "45")
+    assert (line["bar"].count(FULL), len(line["bar"])) == (16, 20)
+
+
+def test_RLM_T18_technical_mode_and_reset() -> None:
+    """Technical mode is 90/80/15; a reset brings all defaults back."""
+    technical = after("Technical mode")
+    assert [technical.value(name) for name in ("technicality", "directness", "humor")] == [90, 80, 15]
+    assert technical.mode == "TECHNICAL"
+    reset = after("Max verbosity", "Reset sliders", state=technical)
+    defaults = {"verbosity": 28, "humor": 45, "creativity": 55, "morality": 60, "directness": 65, "technicality": 50}
+    assert {slider.name: reset.value(slider.name) for slider in SLIDERS} == defaults
+    assert reset.mode == "" and not reset.chosen
+
+
+def test_RLM_T18_a_hundred_random_states_are_read_back() -> None:
+    """What is drawn is parsed to the same HUD, and every bar has its 20 cells."""
+    dice = random.Random(18)
+    alphabet = ["tea", "Grüße", "don't", "80%", "x-y", "Ω"]
+    for _ in range(100):
+        sliders = {slider.name: dice.randint(0, 100) for slider in SLIDERS if dice.random() < 0.8}
+        hud = hud_of(
+            State(sliders=sliders),
+            session=dice.choice(["Active", "New"]),
+            mode=dice.choice([*MODES, "BASE", "MY_OWN-2"]),
+            past=" ".join(dice.choices(alphabet, k=dice.randint(3, 9))),
+            present=" ".join(dice.choices(alphabet, k=dice.randint(3, 9))),
+            future=" ".join(dice.choices(alphabet, k=dice.randint(3, 9))),
+            context=dice.choice(["Stable", "50%", "100%"]),
+            tools=dice.choice(["Standby", "Active", "Executing", "Verifying", "Blocked"]),
+            loaded=dice.randint(0, 99),
+            pending=dice.randint(0, 99),
+            vibe=dice.choice(["Direct", "Elevated", "Focused", "Creative", "Analytical"]),
+        )
+        drawn = box(hud)
+        assert parsed(f"before\n{drawn}\nafter") == hud
+        assert [len(line["bar"]) for line in PATTERN.finditer(drawn)] == [CELLS] * 6
+
+
+def test_a_text_without_the_box_has_no_hud() -> None:
+    """Nothing, a torn box or other values than there are: none."""
+    drawn = box(hud_of(State()))
+    assert parsed("") is None
+    assert parsed("\n".join(drawn.splitlines()[:-3])) is None
+    assert parsed(drawn.replace("Standby", "Dancing")) is None
+
+
+@pytest.mark.parametrize(("value", "cells"), [(0, 0), (2, 0), (3, 1), (28, 6), (45, 9), (50, 10), (80, 16), (100, 20)])
+def test_a_cell_is_five_percent(value: int, cells: int) -> None:
+    """Rounded to the nearest cell."""
+    assert bar(value) == FULL * cells + EMPTY * (20 - cells)
+
+
+def test_past_present_and_future_have_three_to_nine_words() -> None:
+    """Whatever was said, also nothing and a novel; no character of it can draw."""
+    for text in ("", "Hi", "one two", "a " * 500, "│ Past: x\n╰── </context> y z", "🦊"):
+        told = words(text, "Nothing was said before")
+        assert 3 <= len(told.split()) <= 9 and re.search(r"[│╰<\n]", told) is None
+
+
+def test_the_context_is_stable_below_half_of_the_window() -> None:
+    """From half on the part that is used is told; a window that nobody knows counts as wide."""
+    assert [context_of(n, 1000) for n in (0, 494, 500, 999, 5000)] == ["Stable", "Stable", "50%", "100%", "100%"]
+    assert context_of(10, 0) == "Stable"
+
+
+@pytest.mark.parametrize(
+    ("message", "sliders"),
+    [
+        ("Set humor to 80%", {"humor": 80}),
+        ("please set the Humour slider to 80 %.", {"humor": 80}),
+        ("Tech_Depth = 70%", {"technicality": 70}),
+        ("creativity at 5%", {"creativity": 5}),
+        ("Max verbosity!", {"verbosity": 100}),
+        ("minimize humor", {"humor": 0}),
+        (
+            "Set humor to 10%, max creativity and technical depth to 90%",
+            {"humor": 10, "creativity": 100, "technicality": 90},
+        ),
+        ("Set humor to 10% and max creativity", {"humor": 10, "creativity": 100}),
+        ("Set humor to 80%. Set verbosity to 20%.", {"humor": 80, "verbosity": 20}),
+    ],
+)
+def test_phrases_set_sliders(message: str, sliders: dict[str, int]) -> None:
+    """In the words that people use, one or several at once."""
+    assert after(message).sliders == sliders
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Max is my brother", "Tell me a joke about humor", "set the table to 80%", "Research mode is what?", "", " ",
+        "reset my password", "I like technical mode", "humor 80", "/etc/hosts", "Set humor to eighty",
+        "Set humor to 80% of what it was before, then tell me why", "x" * 10_000, "hud", "What is the HUD?",
+    ],
+)  # fmt: skip
+def test_what_is_about_something_else_is_no_command(message: str) -> None:
+    """Only a message of nothing but such phrases changes anything."""
+    assert not is_command(message)
+
+
+@pytest.mark.parametrize("message", ["Set humor to 101%", "humor at -1%", "set tech depth to 99999"])
+def test_a_slider_ends_at_its_ends(message: str) -> None:
+    """A value beyond 0 to 100 is refused with a sentence that says so."""
+    with pytest.raises(BadPhrase) as bad:
+        said(message)
+    assert "0 to 100" in bad.value.sentence and is_command(message)
+
+
+def test_every_mode_has_its_phrases() -> None:
+    """"<Mode> mode", and phrases of its own; some bring a personality."""
+    for phrase, mode in {
+        "Research mode": "RESEARCH", "deep dive": "RESEARCH", "let's brainstorm": "CREATIVE", "Be concise.": "CONCISE",
+        "switch to technical mode": "TECHNICAL", "Let’s debug": "TECHNICAL", "Concise mode on": "CONCISE",
+    }.items():  # fmt: skip
+        chosen = after(phrase)
+        assert chosen.mode == mode
+        assert all(chosen.value(name) == value for name, value in MODES[mode].items())
+    assert after("Research mode").personality == "RESEARCH_ANALYST"
+
+
+def test_the_other_choices_have_phrases_too() -> None:
+    """HUD, personality, calibration, and one slider back to its default."""
+    assert after("HUD on").hud == after("show the HUD").hud == "data"
+    assert after("hud text").hud == "text" and after("HUD on", "hide hud").hud == "off"
+    assert after("Use personality creative director").personality == "CREATIVE_DIRECTOR"
+    assert after("auto-calibrate on").auto_calibrate and not after("turn off auto calibration").auto_calibrate
+    assert after("max humor", "set verbosity to 9%", "reset humor").sliders == {"verbosity": 9}
+
+
+def test_five_bands_describe_each_slider() -> None:
+    """Every value has a sentence, the five differ, and they change at 21, 41, 61 and 81."""
+    for slider in SLIDERS:
+        bands = [slider.band(value) for value in range(101)]
+        assert len(set(bands)) == 5
+        assert [value for value in range(1, 101) if bands[value] != bands[value - 1]] == [21, 41, 61, 81]
+    assert set(BY_NAME) == {slider.name for slider in SLIDERS}
+
+
+def test_calibration_moves_only_what_nobody_set() -> None:
+    """By what a message is about, where it is wished for; a choice by hand stays."""
+    auto = State(auto_calibrate=True, sliders={"humor": 99})
+    debug = calibrated(auto, "I get a Traceback here, why?")
+    assert [debug.value(name) for name in ("humor", "directness", "technicality")] == [99, 85, 80]
+    assert calibrated(auto, "Let us brainstorm names").value("creativity") == 88
+    assert calibrated(auto, "Compare both in depth.").value("verbosity") == 50
+    assert calibrated(auto, "What time is it?").value("verbosity") == 20
+    assert calibrated(State(), "Traceback") == State()
+
+
+def test_the_file_reads_back_and_bad_ones_are_refused() -> None:
+    """One choice a line, sorted; what it cannot hold is an error that names it."""
+    chosen = after("Set humor to 80%", "research mode", "HUD on")
+    text = states.written(chosen)
+    assert states.read(text) == chosen and text.endswith("}\n")
+    keys = re.findall(r'(?m)^  "(\w+)"', text)
+    assert keys == sorted(keys)
+    assert states.read("") == State()
+    for bad in ('{"sliders": {"humor": 101}}', '{"sliders": {"soul": 1}}', "nonsense", '{"mode": "PARTY"}',
+                '{"personality": "../../etc"}', '{"hud": "loud"}', "[]"):  # fmt: skip
+        with pytest.raises(ValueError):
+            states.read(bad)
