@@ -14,6 +14,7 @@ from trunkline.messages.turn import (
     FeedEvent,
     MessageSteered,
     ReasoningDelta,
+    StatusShown,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -59,6 +60,15 @@ async def test_a_reset_voids_the_step() -> None:
     """After a reset the text of the step comes anew."""
     screen, _, _ = await shown([text("False"), TextReset(step=0), text("True"), END])
     assert screen.text == "True"
+
+
+async def test_a_status_is_shown_as_it_reads() -> None:
+    """A HUD's box stands on lines of its own before the answer; a status without words is for programs only."""
+    box = StatusShown(name="hud", data={"humor": 80}, text="╭─ LIVEHUD\n╰─")
+    screen, _, _ = await shown([box, StatusShown(name="cost", data={"usd": 1}), text("Tea."), END])
+    assert [item for item in screen.shown if item[0] in ("note", "answer")][:2] == [
+        ("note", "╭─ LIVEHUD\n╰─"), ("answer", "Tea."),
+    ]  # fmt: skip
 
 
 async def test_steps_and_tools_come_in_order() -> None:

@@ -11,11 +11,12 @@ from trunkline.gateway.http.schemas import (
     ConversationList,
     DoneData,
     Error,
+    StatusData,
     ToolCallData,
     ToolOutputData,
 )
 from trunkline.messages.conversation import Message, ToolCall
-from trunkline.messages.turn import TextReset, ToolEnded, ToolStarted
+from trunkline.messages.turn import StatusShown, TextReset, ToolEnded, ToolStarted
 
 from .conftest import House, until
 from .fake_monitor import Desk
@@ -156,6 +157,21 @@ async def test_a_message_that_is_sent_again_is_the_same_turn(house: House) -> No
     third, _ = await converse(house.http, path, {"content": "more"}, **{"idempotency-key": "c-2"})
     assert second.headers["x-turn-id"] == third.headers["x-turn-id"] != first.headers["x-turn-id"]
     assert len(house.monitor.requests) == 2
+
+
+async def test_a_status_is_an_event_of_its_own(house: House) -> None:
+    """What a plugin shows of the agent's standing reaches HTTP clients as ``status``, and is no part of the text."""
+
+    async def script(desk: Desk) -> None:
+        await desk.show(StatusShown(name="hud", data={"humor": 80}, text="[80]"))
+        await desk.say("Tea.")
+        await desk.end("Tea.")
+
+    house.monitor.script = script
+    _, events = await converse(house.http, NEW, {"content": "x"})
+    assert [event.name for event in events] == ["status", "text-delta", "done"]
+    assert events[0].data == StatusData(name="hud", data={"humor": 80}, text="[80]")
+    assert text_of(events) == "Tea."
 
 
 async def test_a_dropped_answer_is_taken_back(house: House) -> None:

@@ -120,7 +120,7 @@ def test_export_writes_an_archive_once(memory: Run, tmp_path: Path) -> None:
 def test_listing_shows_names(memory: Run) -> None:
     """Files with size, folders with a slash."""
     assert [line.split()[-1] for line in memory("list").stdout.splitlines()[1:]] == [
-        "AGENT.md", "identity/", "preferences.toml",
+        "AGENT.md", "MEMORY.md", "identity/", "personalities/", "preferences.toml",
     ]  # fmt: skip
 
 

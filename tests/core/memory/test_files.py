@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from trunkline.abc.memory import Change
 from trunkline.memory.paths import checked
 from trunkline.memory.store import GitMemoryStore
+from trunkline.seed import SEED
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio
@@ -52,7 +53,7 @@ async def test_a_file_is_plain_on_disk(write: Write, root: Path) -> None:
     """A person finds the text under the same name, and nothing else lies around (ARCH-1)."""
     await write("notes/a.md", "hello")
     assert (root / "notes/a.md").read_text() == "hello"
-    assert names_in(root) - {".git"} == {"AGENT.md", "identity", "notes", "preferences.toml"}
+    assert names_in(root) - {".git"} == {"notes", *(path.split("/")[0] for path in SEED)}
 
 
 @pytest.mark.parametrize("path", HOSTILE, ids=lambda path: ascii(path)[:24])
@@ -357,7 +358,7 @@ async def test_the_store_does_what_a_dict_would(
     await store.open(base / "memory", base / "cache")
     model = {
         path: (base / "memory" / path).read_bytes()
-        for path in ("AGENT.md", "preferences.toml", "identity/USER.md")
+        for path in SEED
     }
     try:
         for step in steps:

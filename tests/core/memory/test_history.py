@@ -10,6 +10,7 @@ import pytest
 from trunkline.abc.memory import Change
 from trunkline.memory.store import GitMemoryStore
 from trunkline.messages.memory import MemoryChanged
+from trunkline.seed import SEED
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio
@@ -181,7 +182,7 @@ async def test_what_is_ignored_stays_out(opened: Opened, root: Path, git: Git) -
         (root / "inner/x.md").write_text("x")
     async with opened():
         pass
-    assert git("ls-files").split() == ["AGENT.md", "identity/USER.md", "preferences.toml"]
+    assert git("ls-files").split() == sorted(SEED)
 
 
 async def test_packing_keeps_everything(store: GitMemoryStore, write: Write, git: Git, root: Path) -> None:

@@ -38,6 +38,7 @@ from trunkline.messages.memory import (
 )
 from trunkline.plugins import Plugins
 from trunkline.runtime.memory_client import BlockMemory
+from trunkline.seed import SEED
 from trunkline.subjects import (
     EXPORTS,
     MEMORY_APPEND_CONVERSATION,
@@ -210,7 +211,7 @@ async def test_an_export_lies_in_the_bucket(bus: Bus) -> None:
     done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)
     data = await bus.objects(EXPORTS).get(done.object)
     assert data is not None
-    assert (len(data), done.files) == (done.size, 4)
+    assert (len(data), done.files) == (done.size, len(SEED) + 1)
 
 
 class Rules:
@@ -286,8 +287,8 @@ async def test_a_plugin_ranks_hits(tmp_path: Path) -> None:
     """The order that a plugin decides is the order that the caller gets."""
     async with platform(tmp_path / "home", plugins=[Ranked()], workers=("memory",)) as running:
         for path in ("b.md", "a.md", "c.md"):
-            await write(running.bus, path, "word")
-        hits = (await running.bus.call(MEMORY_SEARCH, SearchMemory(query="word"))).hits
+            await write(running.bus, path, "zither")
+        hits = (await running.bus.call(MEMORY_SEARCH, SearchMemory(query="zither"))).hits
         assert [hit.path for hit in hits] == ["c.md", "b.md", "a.md"]
 
 
@@ -306,7 +307,7 @@ class Elsewhere:
 async def test_a_plugins_store_is_used_when_it_is_named(tmp_path: Path) -> None:
     """Only ``[memory] store`` puts another store in the place of the built-in one; an unknown name stops the start."""
     async with platform(tmp_path / "one", plugins=[Elsewhere()], workers=("memory",)) as running:
-        assert (await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)).files == 3
+        assert (await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)).files == len(SEED)
         offered = Plugins.load(running.config, extra=[Elsewhere()]).memory_stores()
     named = {"memory.store": next(owned.owner for owned in offered if "Elsewhere" in owned.owner)}
     async with platform(

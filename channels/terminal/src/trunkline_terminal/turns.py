@@ -18,6 +18,7 @@ from trunkline import (
     MessageSteered,
     ReasoningDelta,
     RemoteFault,
+    StatusShown,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -133,6 +134,8 @@ class TurnView:
                 self._approval(event, tasks)
             case ApprovalSettled():
                 self._settled(event)
+            case StatusShown(text=text) if text:
+                self._screen.note(text, "plain")
             case MessageSteered():
                 self.steered.add(event.message.id)
                 self._screen.settle()

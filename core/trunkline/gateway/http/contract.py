@@ -15,6 +15,7 @@ from trunkline.gateway.http.replies import reply
 EVENTS: dict[str, tuple[type, ...]] = {
     "text-delta": (own.TextDeltaData,),
     "text-reset": (own.TextResetData,),
+    "status": (own.StatusData,),
     "tool-call": (own.ToolCallData,),
     "tool-result": (own.ToolOutputData, own.ToolFailureData),
     "approval-request": (own.ApprovalRequestData,),

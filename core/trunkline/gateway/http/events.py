@@ -9,6 +9,7 @@ from trunkline.gateway.http.replies import code_for, error_body
 from trunkline.gateway.http.schemas import (
     ApprovalRequestData,
     DoneData,
+    StatusData,
     TextDeltaData,
     TextResetData,
     ToolCallData,
@@ -21,6 +22,7 @@ from trunkline.messages.conversation import Usage
 from trunkline.messages.turn import (
     ApprovalRequested,
     FeedEvent,
+    StatusShown,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -51,6 +53,9 @@ def encoded_event(event: FeedEvent, watch: FeedReader) -> bytes:
             return _encode("text-delta", TextDeltaData(content=text), watch)
         case TextReset():
             return _encode("text-reset", TextResetData(content=watch.text), watch)
+        case StatusShown():
+            status = StatusData(name=event.name, data=event.data, text=event.text)
+            return _encode("status", status, watch)
         case ToolStarted(call=call):
             data = ToolCallData(id=call.id, name=call.name, arguments=call.arguments)
             return _encode("tool-call", data, watch)

@@ -194,6 +194,15 @@ class TextResetData(Out, frozen=True, kw_only=True):
     content: str
 
 
+class StatusData(Out, frozen=True, kw_only=True):
+    """``status`` (an extension): how the agent stands, such as its ``hud``, where a plugin shows that; ``data`` for
+    programs, ``text`` for people."""
+
+    name: str
+    data: dict[str, Any] = {}
+    text: str = ""
+
+
 class ToolCallData(Out, frozen=True, kw_only=True):
     """``tool-call``: the model calls a tool."""
 
