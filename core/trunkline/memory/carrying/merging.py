@@ -16,10 +16,10 @@ from trunkline.memory.carrying.talks import join
 from trunkline.memory.conversations import conversation_places, names_of
 from trunkline.memory.paths import plain
 from trunkline.memory.repository import Entry, Repository, differences, entry_at, id_at, walk_back
-from trunkline.memory.seed import SEED
 from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Content
 from trunkline.messages.memory import ImportConflict
+from trunkline.seed import SEED
 
 BEGINNERS = frozenset({"trunkline", "gateway"})
 """Who writes the first files of a memory. What only they wrote is nobody's yet."""

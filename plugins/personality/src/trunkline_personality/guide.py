@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from trunkline import ContextPart, MemoryFile, StatusShown, ToolError, TurnInfo
 from trunkline_personality import showing, state
+from trunkline_personality.authors import Authors
 from trunkline_personality.calibrating import calibrated
 from trunkline_personality.entries import Entries
 from trunkline_personality.placeholders import filled
@@ -48,13 +49,16 @@ class Guide:
     name = "guide"
     files = (*(place.path for place in PLACES), GENERAL, state.FILE)
 
+    def __init__(self) -> None:
+        self._authors = Authors()
+
     async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
         """The files that say something, the personality and sliders that were chosen, the HUD if it is wished for."""
         chosen = chosen_in(turn.files)
         parts: list[ContextPart | StatusShown] = []
         for place in PLACES:
             if (file := turn.files.get(place.path)) and (text := _text(place.path, file.content)):
-                parts.append(_part(place, text))
+                parts.append(await self._part(turn, place, file, text))
         loaded = len(parts)
         if chosen.chosen:
             parts += [part for name in _names(chosen) if (part := await self._personality(turn, name))]
@@ -62,6 +66,16 @@ class Guide:
         if chosen.hud != "off":
             parts += showing.shown(calibrated(chosen, turn.request.message.content), turn, loaded)
         return parts
+
+    async def _part(self, turn: TurnInfo, place: Place, file: MemoryFile, text: str) -> ContextPart:
+        return ContextPart(
+            place.path,
+            text,
+            by_owner=await self._authors.are_owner(turn.memory, place.path, file),
+            priority=place.priority,
+            share=place.share,
+            rest=f'memory_read with path "{place.path}" has all of it.',
+        )
 
     async def _personality(self, turn: TurnInfo, name: str) -> ContextPart | None:
         path = f"/personalities/{name}.md"
@@ -71,7 +85,7 @@ class Guide:
             log.warning("the personality %s is left out: %s", name, error)
             return None
         text = filled(file.content)
-        return _part(Place(path, 85, 0.15), text) if text else None
+        return await self._part(turn, Place(path, 85, 0.15), file, text) if text else None
 
 
 def chosen_in(files: Mapping[str, MemoryFile]) -> State:
@@ -84,16 +98,6 @@ def chosen_in(files: Mapping[str, MemoryFile]) -> State:
             except ValueError as error:
                 log.warning("%s is left out of account: %s", file.path, error)
     return State()
-
-
-def _part(place: Place, text: str) -> ContextPart:
-    return ContextPart(
-        place.path,
-        text,
-        priority=place.priority,
-        share=place.share,
-        rest=f'memory_read with path "{place.path}" has all of it.',
-    )
 
 
 def _text(path: str, content: str) -> str:

@@ -1,0 +1,45 @@
+"""Who wrote a file: whether every line of it is the owner's, by what history says of each (blame).
+
+Only such a file is told to the model as the owner's words. A line that was written in a turn is an agent's, whoever
+had asked for it: what a page or a message talked an agent into writing must not come back as an instruction. What
+cannot be told for sure is not the owner's.
+"""
+
+from trunkline import Memory, MemoryFile, ToolError
+
+OWNERS = frozenset({"owner", "trunkline", "gateway"})
+"""Who writes for the owner: the owner's own editor and commands, and what a memory and a block begin with."""
+
+MOST = 1000
+"""How many answers are kept."""
+
+
+class Authors:
+    """Answers for each content of a file once."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], bool] = {}
+
+    async def are_owner(self, memory: Memory, path: str, file: MemoryFile) -> bool:
+        """Whether every line of the file as it is given here is the owner's."""
+        key = (file.path, file.hash)
+        if key not in self._known:
+            answer = await _asked(memory, path, file)
+            if answer is None:
+                return False
+            if len(self._known) >= MOST:
+                self._known.clear()
+            self._known[key] = answer
+        return self._known[key]
+
+
+async def _asked(memory: Memory, path: str, file: MemoryFile) -> bool | None:
+    """None when history does not know this content yet, or cannot be asked."""
+    try:
+        blamed = await memory.blame(path)
+    except ToolError:
+        return None
+    lines = [line for span in blamed.spans for line in span.lines]
+    if "\n".join(lines).rstrip("\n") != "\n".join(file.content.split("\n")).rstrip("\n"):
+        return None
+    return all(span.turn is None and span.author in OWNERS for span in blamed.spans)
