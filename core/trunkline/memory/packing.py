@@ -4,17 +4,22 @@ Works beside the writer: objects never change, and each step leaves every object
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pygit2
+from pygit2.enums import SortMode
+from pygit2.errors import check_error
+from pygit2.ffi import C, ffi
 
 from trunkline.memory.durable import Syncer
 from trunkline.memory.repository import Repository
+from trunkline.memory.trees import Trees
 
 LOOSE_LIMIT = 4_000
-PACK_LIMIT = 20
 _SAMPLE = 8
+_MAGIC = b"\377tOc\0\0\0\2"
+_COUNT_AT = 8 + 255 * 4
 
 
 class Packer:
@@ -32,14 +37,20 @@ class Packer:
         found = sum(1 for first in range(_SAMPLE) for _ in self._loose_in(f"{first * 32 + 7:02x}"))
         return found * (256 / _SAMPLE) > LOOSE_LIMIT
 
-    def crowded(self) -> bool:
-        """Whether there are many packs."""
-        return len(self.packs()) > PACK_LIMIT
+    def crowd(self) -> list[Path]:
+        """The packs that should be one: the small ones, as far as the next larger is less than twice their sum.
 
-    def packs(self) -> list[Path]:
-        """The packs that are not marked to be kept."""
-        found = sorted(self._packs.glob("pack-*.pack"))
-        return [pack for pack in found if not pack.with_suffix(".keep").exists()]
+        So there are few packs, however many writes there were, and an object is packed again only as often as the
+        history doubles. Packs that are marked to be kept are left alone.
+        """
+        found = [pack for pack in self._packs.glob("pack-*.pack") if not pack.with_suffix(".keep").exists()]
+        sized = sorted((pack.stat().st_size, pack) for pack in found)
+        total = together = 0
+        for number, (size, _) in enumerate(sized):
+            if number and size < 2 * total:
+                together = number + 1
+            total += size
+        return [pack for _, pack in sized[:together]]
 
     def pack_loose(self) -> int:
         """Move loose objects into a pack; returns how many."""
@@ -50,15 +61,10 @@ class Packer:
                 (self._objects / name[:2] / name[2:]).unlink(missing_ok=True)
         return len(loose)
 
-    def join_packs(self) -> list[Path]:
-        """Write one pack of everything; returns the older packs, which ``remove`` may take away."""
-        older = self.packs()
-        repository = Repository(self._root)
-        try:
-            written = self._write(list(repository.git.odb))
-        finally:
-            repository.close()
-        return [pack for pack in older if pack.name not in written]
+    def join(self, packs: list[Path]) -> list[Path]:
+        """Write one pack of what is in some; returns those that ``remove`` may take away then."""
+        written = self._write(oid for pack in packs for oid in objects_of(pack))
+        return [pack for pack in packs if pack.name not in written]
 
     def take_in(self, folder: Path, names: list[str]) -> None:
         """Put packs that lie in a folder in place, safely on disk."""
@@ -73,7 +79,7 @@ class Packer:
             for part in sorted(self._packs.glob(pack.stem + ".*")):  # .idx before .pack
                 part.unlink(missing_ok=True)
 
-    def _write(self, oids: Iterator[pygit2.Oid] | list[pygit2.Oid]) -> set[str]:
+    def _write(self, oids: Iterable[pygit2.Oid]) -> set[str]:
         """Write a pack and put it in place, safely on disk; returns its file names."""
         names = write_pack(self._root, self._scratch, oids)
         self.take_in(self._scratch, names)
@@ -87,16 +93,74 @@ class Packer:
                     yield first + entry.name
 
 
-def write_pack(root: Path, folder: Path, oids: Iterator[pygit2.Oid] | list[pygit2.Oid]) -> list[str]:
+def objects_of(pack: Path) -> list[pygit2.Oid]:
+    """What lies in a pack, from its index (git's format, version 2).
+
+    Raises:
+        ValueError: the index is not of that form.
+    """
+    data = pack.with_suffix(".idx").read_bytes()
+    count = int.from_bytes(data[_COUNT_AT : _COUNT_AT + 4], "big")
+    end = _COUNT_AT + 4 + count * 20
+    if data[:8] != _MAGIC or len(data) < end:
+        raise ValueError(f"{pack.with_suffix('.idx')} is no index of a pack")
+    return [pygit2.Oid(raw=data[at : at + 20]) for at in range(_COUNT_AT + 4, end, 20)]
+
+
+def write_pack(root: Path, folder: Path, oids: Iterable[pygit2.Oid]) -> list[str]:
     """Write a pack of these objects and its index into a folder; returns the file names."""
     folder.mkdir(parents=True, exist_ok=True)
     repository = Repository(root)
     try:
-        builder = pygit2.PackBuilder(repository.git)
+        builder = _NamedBuilder(repository.git)
         builder.set_threads(1)
-        for oid in oids:
-            builder.add(oid)
+        for oid, name in _named(repository, list(oids)):
+            builder.add_named(oid, name)
         builder.write(str(folder))
     finally:
         repository.close()
     return [path.name for path in folder.glob("pack-*")]
+
+
+class _NamedBuilder(pygit2.PackBuilder):
+    """Is told the path of each object, as git's own packer is: versions of one folder or file lie side by side then,
+    and are kept as differences. Without it a history of small writes takes more than twice the room.
+
+    pygit2's own ``add`` gives no path, so its door to libgit2 is used.
+    """
+
+    def add_named(self, oid: pygit2.Oid, name: bytes) -> None:
+        """Add an object."""
+        raw = ffi.new("git_oid *")
+        ffi.buffer(raw)[:] = oid.raw
+        check_error(C.git_packbuilder_insert(self._packbuilder, raw, name))
+
+
+def _named(repository: Repository, oids: list[pygit2.Oid]) -> Iterator[tuple[pygit2.Oid, bytes]]:
+    """The objects with the paths they had, the newest first, so that neighbours differ little.
+
+    Paths are known as far as the commits that brought them are among the objects; the others come last, without one.
+    """
+    left, trees = dict.fromkeys(oids), Trees(repository.git)
+    for commit in _commits(repository, set(oids)):
+        before = commit.parents[0].tree_id if commit.parents else None
+        for name, raw in trees.named(before, commit.tree_id):
+            oid = pygit2.Oid(raw=raw)
+            if oid in left:
+                del left[oid]
+                yield oid, name
+    for oid in left:
+        yield oid, b""
+
+
+def _commits(repository: Repository, wanted: set[pygit2.Oid]) -> Iterator[pygit2.Commit]:
+    """Those of the branch that are wanted, newest first; stops looking when many others were passed since."""
+    head, passed, met = repository.head(), 0, False
+    for commit in repository.git.walk(head, SortMode.NONE) if head is not None else ():
+        if commit.id in wanted:
+            met, passed = True, 0
+            yield commit
+        else:
+            passed += 1
+            if met and passed > len(wanted):
+                return

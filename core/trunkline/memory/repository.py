@@ -10,9 +10,10 @@ from pathlib import Path
 
 import msgspec
 import pygit2
-from pygit2.enums import DeltaStatus, FileMode, RepositoryOpenFlag, SortMode
+from pygit2.enums import FileMode, RepositoryOpenFlag, SortMode
 
 from trunkline.errors import StorageError
+from trunkline.memory.trees import Trees
 
 FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 
@@ -278,17 +279,12 @@ def files_in(tree: pygit2.Tree | None, prefix: str = "") -> Iterator[tuple[str, 
             yield path, Entry(item.id, item.filemode == FileMode.BLOB_EXECUTABLE)
 
 
-def differences(old: pygit2.Tree | None, new: pygit2.Tree) -> Iterator[tuple[str, Entry | None]]:
-    """The paths that hold another file in ``new`` than in ``old``; None for those that are gone."""
-    if old is None:
-        yield from files_in(new)
-        return
-    for delta in old.diff_to_tree(new).deltas:
-        after, before = delta.new_file, delta.old_file
-        if delta.status != DeltaStatus.DELETED and after.mode in FILE_MODES:
-            yield after.path, Entry(after.id, after.mode == FileMode.BLOB_EXECUTABLE)
-        elif before.mode in FILE_MODES:
-            yield before.path, None
+def differences(
+    git: pygit2.Repository, old: pygit2.Oid | None, new: pygit2.Oid
+) -> Iterator[tuple[str, Entry | None]]:
+    """The paths that hold another file in the tree ``new`` than in ``old``; None for those that are gone."""
+    for path, file in Trees(git).changed(old, new):
+        yield path, None if file is None else Entry(pygit2.Oid(raw=file.blob), file.executable)
 
 
 def commit_time(commit: pygit2.Commit) -> datetime:

@@ -489,8 +489,9 @@ class GitMemoryStore(MemoryStore):
             if now or await anyio.to_thread.run_sync(self._packer.due):
                 await anyio.to_thread.run_sync(self._packer.pack_loose)
                 heap.give_back()
-            if await anyio.to_thread.run_sync(self._packer.crowded):
-                older = await anyio.to_thread.run_sync(self._packer.join_packs)
+            crowd = await anyio.to_thread.run_sync(self._packer.crowd)
+            if crowd:
+                older = await anyio.to_thread.run_sync(self._packer.join, crowd)
                 await self._thread(self._writing, self._repository.reopen)
                 await self._thread(self._indexing, self._index.repository.reopen)
                 await self._thread(self._looking_back, self._trail.repository.reopen)

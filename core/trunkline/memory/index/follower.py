@@ -56,12 +56,12 @@ class Index:
     ) -> Iterator[tuple[str, Entry | None]]:
         """What the index must take in; everything when it does not know where it stands."""
         before = self.repository.version(known) if known else None
-        tree = self.repository.commit(head).tree
+        tree = self.repository.commit(head).tree_id
         if before is not None:
-            return differences(before.tree, tree)
+            return differences(self.repository.git, before.tree_id, tree)
         with connection:
             forget_all(connection)
-        return differences(None, tree)
+        return differences(self.repository.git, None, tree)
 
     def _update(self, connection: apsw.Connection, path: str, entry: Entry | None) -> None:
         row = connection.execute(

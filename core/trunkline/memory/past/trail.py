@@ -16,7 +16,8 @@ from pygit2.enums import SortMode
 
 from trunkline.memory.index.database import Database
 from trunkline.memory.paths import parents
-from trunkline.memory.repository import Repository, files_in
+from trunkline.memory.repository import Repository
+from trunkline.memory.trees import Trees
 
 T = TypeVar("T")
 
@@ -126,7 +127,7 @@ class Trail:
         walk = self.repository.git.walk(head, SortMode.TOPOLOGICAL | SortMode.REVERSE)
         if known is not None:
             walk.hide(known)
-        writer = _Writer(connection)
+        writer = _Writer(connection, self.repository.git)
         while batch := [commit for _, commit in zip(range(BATCH), walk, strict=False)]:
             with connection:
                 for commit in batch:
@@ -157,8 +158,9 @@ class Trail:
 class _Writer:
     """Adds commits; parents before children. What is there already stays as it is."""
 
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, git: pygit2.Repository) -> None:
         self._connection = connection
+        self._trees = Trees(git)
         self._paths: dict[str, int] = {}
 
     def add(self, commit: pygit2.Commit) -> None:
@@ -169,7 +171,7 @@ class _Writer:
         segment = self._segment(commit)
         self._connection.execute("INSERT INTO commits(id, segment) VALUES(?, ?)", (commit.id.raw, segment))
         number = self._connection.last_insert_rowid()
-        rows = [(self._path(path), number) for path in with_folders(touched(commit))]
+        rows = [(self._path(path), number) for path in with_folders(touched(self._trees, commit))]
         self._connection.executemany("INSERT INTO steps VALUES(?, ?)", rows)
 
     def _segment(self, commit: pygit2.Commit) -> int:
@@ -195,18 +197,12 @@ class _Writer:
         return self._paths[path]
 
 
-def touched(commit: pygit2.Commit) -> set[str]:
+def touched(trees: Trees, commit: pygit2.Commit) -> set[str]:
     """The files whose state in a commit is that of none of its parents."""
-    if not commit.parent_ids:
-        return {path for path, _ in files_in(commit.tree)}
-    changes = [_changed(parent.tree, commit.tree) for parent in commit.parents]
-    return set.intersection(*changes)
-
-
-def _changed(old: pygit2.Tree, new: pygit2.Tree) -> set[str]:
-    if old.id == new.id:
-        return set()
-    return {delta.new_file.path for delta in old.diff_to_tree(new).deltas}
+    before: list[pygit2.Oid | None] = [parent.tree_id for parent in commit.parents]
+    return set.intersection(
+        *({path for path, _ in trees.changed(tree, commit.tree_id)} for tree in before or [None])
+    )
 
 
 def with_folders(paths: Iterable[str]) -> Iterator[str]:

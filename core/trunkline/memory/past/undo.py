@@ -47,9 +47,10 @@ def undoing(steps: Steps, path: str, name: str | None) -> Undoing:
     commit = (
         last_change(steps, path, version(repository, None)) if name is None else version(repository, name)
     )
-    old = Snapshot(commit.parents[0].tree if commit.parents else None)
+    before = commit.parents[0].tree_id if commit.parents else None
+    old = Snapshot(None if before is None else commit.parents[0].tree)
     new = Snapshot(commit.tree)
-    changed = [file for file, _ in differences(old.folder(""), commit.tree) if under(file, path)]
+    changed = [file for file, _ in differences(repository.git, before, commit.tree_id) if under(file, path)]
     if not changed:
         raise Refusal("not_found", f"Version {str(commit.id)[:10]} did nothing at {path!r}.")
     subject = reason_of(commit.message).partition("\n")[0]
