@@ -103,7 +103,9 @@ class _Merge:
 
     def differing(self) -> Iterator[tuple[str, Entry | None, Entry | None]]:
         """The paths at which the memories differ, with both states."""
-        found = dict(differences(self._repository.tree(self._view.head), self._theirs.tree))
+        ours_now = self._repository.tree(self._view.head)
+        before = None if ours_now is None else ours_now.id
+        found = dict(differences(self._repository.git, before, self._theirs.tree_id))
         for path in self._view.pending:
             found.setdefault(path, entry_at(self._theirs.tree, path))
         for path, theirs in sorted(found.items()):
