@@ -3,97 +3,21 @@
 import json
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 
-import trunkline
-from trunkline.messages.chunks import Chunk, FindLinked, ListChunks
+from trunkline.messages.chunks import FindLinked, ListChunks
 from trunkline.messages.memory import MemoryHistory
-from trunkline.subjects import FACT_STREAM, LEARNER, MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED, TURN_FACT
-from trunkline.testing.platform import Answer, Platform, clean_environ, platform
+from trunkline.subjects import MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED
+from trunkline.testing.platform import Platform, clean_environ
 from trunkline.testing.scripted_model import ScriptedModel
-from trunkline_bus.operating import consumer_state
+
+from .stage import WORDS_ALONE, facts_of, learned, learning, passed_over, said, texts, until
 
 pytestmark = pytest.mark.anyio
-
-ON = "[learning]\non = true\n"
-WORDS_ALONE = ON + 'model = "none"\n'
-
-
-class Shop:
-    """A model, and a tool that fails on demand."""
-
-    def __init__(self, model: ScriptedModel) -> None:
-        self.model = model
-
-    @trunkline.hookimpl
-    def trunkline_models(self) -> Sequence[Any]:
-        return [self.model]
-
-    @trunkline.hookimpl
-    def trunkline_tools(self) -> Sequence[Any]:
-        @trunkline.tool(effect="read")
-        def open_shelf(name: str) -> str:
-            """Open a shelf of the shop."""
-            if name == "missing":
-                raise trunkline.ToolError("No such file or folder: missing")
-            return f"shelf {name} is open"
-
-        return [open_shelf]
-
-
-@asynccontextmanager
-async def learning(
-    home: Path, preferences: str, model: ScriptedModel | None = None
-) -> AsyncIterator[Platform]:
-    found = model or ScriptedModel()
-    config = {"runtime.provider_adapter": found.name}
-    async with platform(home, plugins=[Shop(found)], config=config) as running:
-        (running.home.memory / "preferences.toml").write_text(preferences)
-        yield running
-
-
-async def until(done: Callable[[], Awaitable[Any] | Any], seconds: float = 30.0) -> Any:
-    with anyio.fail_after(seconds):
-        while True:
-            found = done()
-            found = await found if isinstance(found, Awaitable) else found
-            if found:
-                return found
-            await anyio.sleep(0.05)
-
-
-def learned(running: Platform) -> int:
-    """From how many turns was learned."""
-    try:
-        return json.loads((running.home.memory / "learning/position.json").read_text())["count"]
-    except FileNotFoundError:
-        return 0
-
-
-def texts(running: Platform, pattern: str) -> list[dict[str, Any]]:
-    return [json.loads(path.read_text()) for path in sorted(running.home.memory.glob(pattern))]
-
-
-async def passed_over(running: Platform, turns: int) -> bool:
-    """Whether the learner is done with so many turns, whatever it did with them."""
-    told = [fact async for fact in running.bus.history(TURN_FACT, fact="finished")]
-    state = await consumer_state(running.bus, FACT_STREAM, LEARNER.name)
-    return len(told) == turns and state.waiting == state.held == 0
-
-
-async def said(running: Platform, text: str, **given: Any) -> Answer:
-    """Say something and wait until it is learned from."""
-    before = learned(running)
-    answer = await running.say(text, **given)
-    await until(lambda: learned(running) > before)
-    return answer
 
 
 async def test_nothing_is_learned_until_it_is_switched_on_and_then_from_the_next_turn(tmp_path: Path) -> None:
@@ -120,11 +44,6 @@ async def test_an_episode_says_what_was_asked_used_and_came_of_it_and_where(tmp_
         assert (episode["verdict"], episode["judged_by"]) == ("success", "next message")
         changes = (await running.bus.call(MEMORY_HISTORY, MemoryHistory(path="models"))).changes
         assert {change.author for change in changes} == {"learner"} and len(changes) == 2
-
-
-async def facts_of(running: Platform, **given: Any) -> list[Chunk]:
-    wish = ListChunks(actor="owner", block="main", tags=("learned",), **given)
-    return list((await running.bus.call(MEMORY_CHUNKS, wish)).chunks)
 
 
 async def test_facts_are_kept_as_chunks_with_their_source_and_found_by_session_time_and_role(

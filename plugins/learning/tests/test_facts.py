@@ -1,0 +1,108 @@
+"""Facts by words, and when two of them cannot both hold."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from trunkline.messages.conversation import Message
+from trunkline_learning.contradictions import conflict, same
+from trunkline_learning.facts import found_by_words, type_of
+from trunkline_learning.turns import FinishedTurn, Source
+
+AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("said", "type"),
+    [
+        ("I prefer dark mode", "preference"),
+        ("User prefers dark mode", "preference"),
+        ("We decided to use Postgres", "decision"),
+        ("He usually deploys on Friday", "pattern"),
+        ("Anna works at X", "fact"),
+        ("My name is Ada Lovelace", "fact"),
+        ("I'm a nurse from Porto", "fact"),
+        ("I live in Lisbon now", "fact"),
+        ("Our production server is hetzner-3", "fact"),
+    ],
+)
+def test_statements_are_typed_by_their_words(said: str, type: str) -> None:
+    """RLM-F7: families of words, the first one that hits."""
+    assert type_of(said) == type
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I would like a summary of this file",
+        "I'd like you to write a poem",
+        "I want to fix the build",
+        "Can you tell me where Anna works at night",
+        "This is a test",
+        "If I live in Lisbon then pay there",
+        "Fix the login test please",
+        "Do you like tabs",
+    ],
+)
+def test_requests_and_questions_state_nothing(said: str) -> None:
+    """A wish for work is a task and no preference; a condition is no fact."""
+    assert type_of(said) is None
+
+
+def test_only_what_a_person_says_in_plain_sentences_is_looked_at() -> None:
+    """No code, no quotation, no question; nothing of a schedule or a webhook."""
+    text = "Hello.\n> I live in Rome, he says.\n```\nI like = 'tabs'\n```\nDo I live in Paris?\nI live in Lisbon."
+    said = (Message(id="m1", role="user", content=text, created_at=AT),)
+    turn = FinishedTurn(
+        source=Source(block="b", conversation="c", turn="t"),
+        model="",
+        said=said,
+        answer="I live in the cloud.",
+        at=AT,
+    )
+    [fact] = found_by_words(turn)
+    assert fact.text == "I live in Lisbon." and fact.source.message == "m1"
+    from msgspec.structs import replace
+
+    assert found_by_words(replace(turn, by_person=False)) == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "kind"),
+    [
+        ("I like tabs", "I do not like tabs", "preference"),
+        ("likes tabs", "does not like tabs", "preference"),
+        ("I hate tabs", "I love tabs", "preference"),
+        ("I live in Lisbon", "I live in Porto now", "value"),
+        ("I work at ACME", "I work for Initech", "value"),
+        ("My favourite editor is vim", "My favourite editor is emacs", "value"),
+        ("The server is in Berlin", "The server is not in Berlin", "negation"),
+    ],
+)
+def test_contradictions_are_found_both_ways(one: str, other: str, kind: str) -> None:
+    """RLM-F11: a denial, an opposite taste, another value for the same thing."""
+    assert conflict(one, other) == conflict(other, one) == kind
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("I like tabs", "I like spaces"),
+        ("I do not hate tabs", "I like tabs"),
+        ("My dog is Rex", "My cat is Tom"),
+        ("I live in Lisbon", "I live in Lisbon now"),
+        ("Anna lives in Rome", "Ben lives in Oslo"),
+        ("I like tabs", "We decided to use Postgres"),
+    ],
+)
+def test_what_can_both_hold_is_no_contradiction(one: str, other: str) -> None:
+    """Different things may have different values."""
+    assert conflict(one, other) is None
+
+
+def test_the_same_in_other_small_words_is_the_same() -> None:
+    """Case, stops and filler words make no new fact; a denial does."""
+    assert same("I live in Lisbon", "i really live in Lisbon.") and not same(
+        "I like tabs", "I do not like tabs"
+    )
+    assert not same("I live in Lisbon", "I live in Porto")

@@ -1,0 +1,200 @@
+"""The playbook as in the ACE paper: ids, counters, deltas merged by code, de-duplication, grow and refine."""
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from trunkline_learning import choosing, playbook, reflecting
+from trunkline_learning.playbook import Add, Mark, Merge, Operation, Remove, Strategy, Update, merged, refined
+from trunkline_learning.turns import FinishedTurn, Source, ToolUse
+
+AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
+SOURCE = Source(block="main", conversation="c", turn="t")
+READ_FIRST = "Read the file before you replace text in it."
+
+
+def after(book: dict[str, Strategy], *delta: Operation) -> dict[str, Strategy]:
+    changes = merged(book, delta, SOURCE, AT)
+    return {id: one for id, one in {**book, **changes}.items() if one is not None}
+
+
+def test_a_new_strategy_gets_an_id_that_is_the_same_everywhere_and_says_where_it_was_learned() -> None:
+    """The id is of the section and the words, so two machines that learn the same agree."""
+    [one] = after({}, Add(section="pitfalls", strategy=READ_FIRST)).values()
+    [again] = after({}, Add(section="pitfalls", strategy=f"  {READ_FIRST.upper()} ")).values()
+    assert one.id == again.id and one.id.startswith("pit-")
+    assert one.sources == (SOURCE,) and (one.helpful, one.harmful) == (0, 0)
+
+
+def test_the_same_advice_again_confirms_and_does_not_pile_up() -> None:
+    """F23: confidence grows by .1 up to 1, also for other words that say the same."""
+    book = after({}, Add(section="pitfalls", strategy=READ_FIRST))
+    book = after(
+        book, *[Add(section="pitfalls", strategy="Read the file before you replace any text in it")] * 5
+    )
+    [one] = book.values()
+    assert one.confidence == 1.0 and one.last_seen == AT
+    assert len(after(book, Add(section="checks", strategy=READ_FIRST))) == 2, (
+        "another section is another strategy"
+    )
+
+
+def test_marks_count_and_what_does_more_harm_than_good_goes() -> None:
+    """Helpful and harmful are counted apart; three more harmful than helpful marks take a strategy out."""
+    book = after({}, Add(section="pitfalls", strategy=READ_FIRST))
+    [id] = book
+    book = after(book, Mark(id=id, tag="helpful"), Mark(id=id, tag="harmful"), Mark(id=id, tag="neutral"))
+    assert (book[id].helpful, book[id].harmful, book[id].neutral) == (1, 1, 1)
+    assert after(book, *[Mark(id=id, tag="harmful")] * 3) == {}
+
+
+def test_updates_keep_the_id_and_the_counters() -> None:
+    """Better words for the same item."""
+    book = after({}, Add(section="pitfalls", strategy=READ_FIRST))
+    [id] = book
+    book = after(book, Mark(id=id, tag="helpful"), Update(id=id, strategy="Read it first."))
+    assert (book[id].strategy, book[id].helpful) == ("Read it first.", 1)
+
+
+def test_merging_adds_the_counters_up_and_loses_no_source() -> None:
+    """The first keeps its id; sections are never mixed."""
+    book = after(
+        {}, Add(section="checks", strategy="Run the tests"), Add(section="checks", strategy="Look at types")
+    )
+    first, second = book
+    book = after(book, Mark(id=first, tag="helpful"), Mark(id=second, tag="helpful"))
+    [one] = after(book, Merge(ids=(first, second), strategy="Run tests and types")).values()
+    assert (one.id, one.helpful, one.strategy) == (first, 2, "Run tests and types")
+    mixed = after(book, Add(section="terms", strategy="A turn is a message and its answer"))
+    assert after(mixed, Merge(ids=tuple(mixed))) == mixed
+
+
+def test_no_single_word_takes_out_what_helped() -> None:
+    """Remove is refused for a strategy that was more helpful than harmful; unknown ids change nothing."""
+    book = after({}, Add(section="pitfalls", strategy=READ_FIRST))
+    [id] = book
+    helped = after(book, Mark(id=id, tag="helpful"))
+    assert after(helped, Remove(id=id)) == helped and after(book, Remove(id=id)) == {}
+    assert (
+        merged(book, [Mark(id="pit-nothere", tag="helpful"), Update(id="x", strategy="y")], SOURCE, AT) == {}
+    )
+
+
+def test_a_full_playbook_is_refined_and_a_small_one_is_left_alone() -> None:
+    """F23: above 500 what is alike becomes one with all its marks, then the least worth go."""
+
+    def one(n: int, words: str) -> Strategy:
+        return Strategy(
+            id=f"chk-{n:08}", section="checks", strategy=words, helpful=1, timestamp=AT + timedelta(n)
+        )
+
+    alike = [one(n, "Run all the tests before you answer") for n in range(3)]
+    others = [one(10 + n, f"Look at item{n} of list{n} in room{n}") for n in range(499)]
+    assert refined({s.id: s for s in alike}, SOURCE, AT) == {}
+    book = {s.id: s for s in [*alike, *others]}
+    changes = refined(book, SOURCE, AT)
+    left = {id: s for id, s in {**book, **changes}.items() if s is not None}
+    assert len(left) == playbook.MOST and left["chk-00000000"].helpful == 3
+    assert "chk-00000001" not in left
+
+
+operations = st.one_of(
+    st.builds(
+        Add,
+        section=st.sampled_from(["pitfalls", "checks"]),
+        strategy=st.sampled_from(["read first", "run tests", "run the tests", "ask the person", " "]),
+    ),
+    st.builds(
+        Mark,
+        id=st.sampled_from(["pit-a", "chk-a", playbook.strategy_id("checks", "run tests")]),
+        tag=st.sampled_from(["helpful", "harmful", "neutral"]),
+    ),
+    st.builds(Remove, id=st.just(playbook.strategy_id("checks", "run tests"))),
+    st.builds(
+        Merge,
+        ids=st.permutations([playbook.strategy_id("checks", w) for w in ("run tests", "ask the person")]).map(
+            tuple
+        ),
+    ),
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(operations, max_size=12), st.integers(0, 12))
+def test_deltas_merge_the_same_in_one_go_or_in_two(delta: list[Operation], cut: int) -> None:
+    """Merging is deterministic: the same operations give the same playbook, however they are handed in."""
+    assert after({}, *delta) == after(after({}, *delta[:cut]), *delta[cut:])
+
+
+def turn(*tools: ToolUse, strategies: tuple[str, ...] = ()) -> FinishedTurn:
+    from trunkline.messages.conversation import Message
+
+    said = (Message(id="m", role="user", content="Replace the title", created_at=AT),)
+    return FinishedTurn(
+        source=SOURCE, model="a/m", said=said, answer="Done.", tools=tools, strategies=strategies, at=AT
+    )
+
+
+def test_each_kind_of_failure_teaches_its_own_lesson() -> None:
+    """F23: eight kinds of failure, found by the words of errors."""
+    outputs = {
+        "string_not_found": "the text is not in notes.md",
+        "file_not_found": "No such file or directory: a.md",
+        "permission_denied": "Permission denied: /etc/shadow",
+        "syntax_error": "SyntaxError: invalid syntax",
+        "timeout": "the call timed out after 60 s",
+        "api_error": "HTTP 503 error from the service",
+        "command_failed": "exited with code 2",
+        "json_error": "JSONDecodeError: Expecting value",
+    }
+    for kind, output in outputs.items():
+        failed = turn(ToolUse(name="some_tool", failed=True, output=output))
+        assert reflecting.failure_kinds(failed) == (kind,)
+        [add] = reflecting.lessons(failed)
+        assert isinstance(add, Add) and add.confidence == 0.9 and add.outcome == "failure"
+    assert reflecting.lessons(turn(ToolUse(name="x", failed=False, output="SyntaxError"))) == ()
+
+
+def test_a_success_marks_what_was_used_helpful_and_a_failure_harmful() -> None:
+    """The ids that stood in the context are those that are marked; what worked is noted for edits and programs."""
+    good = reflecting.consequences(
+        turn(ToolUse(name="replace_in_file", failed=False), strategies=("pit-1",)), "success"
+    )
+    assert good[0] == Mark(id="pit-1", tag="helpful")
+    assert isinstance(good[1], Add) and good[1].tools == ("replace_in_file",) and good[1].confidence == 0.8
+    assert reflecting.consequences(turn(strategies=("pit-1",)), "failure") == (
+        Mark(id="pit-1", tag="harmful"),
+    )
+
+
+def test_a_task_is_given_what_has_to_do_with_it_ten_at_most_and_five_of_a_kind() -> None:
+    """F23: five from failures and five from successes; other models' strategies come after one's own."""
+
+    def one(n: int, outcome: str) -> Strategy:
+        return Strategy(
+            id=f"pit-{n:08}",
+            section="pitfalls",
+            strategy=f"Replace text number {n} with care",
+            outcome=outcome,  # type: ignore[arg-type]
+            confidence=0.9,
+            timestamp=AT,
+        )
+
+    many = [("a_m", one(n, "failure" if n % 2 else "success")) for n in range(30)]
+    chosen = choosing.chosen("replace text in the title", many, model="a/m", now=AT)
+    assert len(chosen) == 10 and sum(s.outcome == "failure" for s in chosen) == 5
+    assert choosing.chosen("bake bread", many, model="a/m", now=AT) == ()
+    mine, theirs = ("a_m", one(1, "success")), ("b_n", one(2, "success"))
+    assert choosing.chosen("replace text", [theirs, mine], model="a/m", now=AT)[0] == mine[1]
+
+
+def test_what_a_model_reads_carries_the_ids_that_marks_need() -> None:
+    """The ids are read back from the very text that was told, also out of a marked block."""
+    strategy = Strategy(
+        id="pit-1a2b3c4d", section="pitfalls", strategy="Read\nit first", helpful=3, timestamp=AT
+    )
+    text = choosing.rendered([strategy, replace(strategy, id="chk-0000aaaa", section="checks")])
+    assert "[pit-1a2b3c4d] helpful=3 harmful=0 :: Read it first" in text
+    assert choosing.ids_in(f"<context>\n{text}\n</context>") == ("pit-1a2b3c4d", "chk-0000aaaa")

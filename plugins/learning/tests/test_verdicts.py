@@ -1,0 +1,153 @@
+"""Whether a turn went well (MN-T13), and what is worth remembering of it (MN-F22)."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from trunkline.messages.conversation import Message
+from trunkline_learning import episodes, files
+from trunkline_learning.episodes import Episode
+from trunkline_learning.preferences import learning_in
+from trunkline_learning.turns import FinishedTurn, Source, ToolUse
+from trunkline_learning.verdicts import judged, judged_by
+from trunkline_learning.words import similarity
+
+AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def turn(
+    task: str = "Fix the login test", answer: str = "Done.", *tools: ToolUse, name: str = "t1"
+) -> FinishedTurn:
+    said = (Message(id=f"m-{name}", role="user", content=task, created_at=AT),)
+    source = Source(block="main", conversation=f"c-{name}", turn=name)
+    return FinishedTurn(source=source, model="a/m", said=said, answer=answer, tools=tools, at=AT)
+
+
+def ok(name: str) -> ToolUse:
+    return ToolUse(name=name, failed=False, output="fine")
+
+
+def bad(name: str, output: str = "boom") -> ToolUse:
+    return ToolUse(name=name, failed=True, output=output)
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict"),
+    [
+        ("thanks that worked", "success"),
+        ("Perfect!", "success"),
+        ("that's wrong, fix it", "failure"),
+        ("no", "failure"),
+        ("thanks, but that is wrong", "failure"),
+        ("it did not work", "failure"),
+        ("That’s not good", "failure"),
+        ("no problem, thank you", "success"),
+        ("Now write the notes about goodness and errors", "unknown"),
+        ("Fixing the nose is another matter", "unknown"),
+        ("", "unknown"),
+    ],
+)
+def test_mn_t13_the_next_message_tells_whether_it_went_well(said: str, verdict: str) -> None:
+    """MN-T13: markers are whole words; a correction counts before thanks, and "no problem" corrects nothing."""
+    assert judged_by(said) == verdict
+
+
+def test_mn_t13_errors_in_the_answer_or_of_tools_are_a_failure() -> None:
+    """MN-T13: "Error: file not found" is a failure; a tool's error that a later call made good is none."""
+    assert judged(turn("x", "Error: file not found")) == "failure"
+    assert judged(turn("x", "Done.", bad("read_file"))) == "failure"
+    assert judged(turn("x", "Done.", bad("read_file"), ok("read_file"))) == "unknown"
+    assert judged(turn("x", "Done.", ok("read_file"))) == "unknown"
+
+
+def test_mn_t13_markers_that_are_booleans_or_numbers_are_words() -> None:
+    """MN-T13: what a person writes as a bare yes or no may come as a boolean, and nothing crashes."""
+    markers = learning_in(
+        '[learning]\non = true\n[learning.markers]\nsuccess = [true, "prima"]\ncorrection = [false, 7]\n'
+    ).markers
+    assert judged_by("yes", markers) == "success" and judged_by("prima!", markers) == "success"
+    assert judged_by("no", markers) == judged_by("7", markers) == "failure"
+
+
+def test_preferences_that_cannot_be_read_switch_nothing_on() -> None:
+    """A gap is reported and nothing is learned; a wrong type does not count as yes."""
+    for text in (None, "", "[learning]\n", "learning = true", "[learning]\non = 'yes'", "[[["):
+        assert not learning_in(text).on
+    assert learning_in('[learning]\non = true\nmodel = "none"').asks is False
+
+
+def test_mn_t13_small_talk_is_no_episode() -> None:
+    """Skipped without tools when the answer has fewer than 300 letters."""
+    assert not episodes.worth(turn("hi", "Hello!"))
+    assert not episodes.worth(turn("hi", "x" * 299)) and episodes.worth(turn("hi", "x" * 300))
+    assert episodes.worth(turn("hi", "", ok("read_file")))
+
+
+def test_mn_t13_a_near_duplicate_is_recognised() -> None:
+    """MN-T13: from .95 on it is the same episode; other tools or another outcome make another one."""
+    first = episodes.episode_of(turn("Fix the failing login test", "ok", ok("edit")), "unknown")
+    again = episodes.episode_of(
+        turn("Please fix the failing login tests", "ok", ok("edit"), name="t2"), "unknown"
+    )
+    assert similarity(first.task, again.task) >= 0.95 and episodes.duplicate(again, [first]) == first
+    other = episodes.episode_of(turn("Fix the failing login test", "ok", ok("shell"), name="t3"), "unknown")
+    assert episodes.duplicate(other, [first]) is None
+    assert episodes.duplicate(first, [first]) is None, "an episode is no duplicate of itself"
+
+
+def some(tasks: Sequence[str], *, model: str = "a/m") -> list[Episode]:
+    turns = [turn(task, "ok", ok("edit"), name=f"t{n}") for n, task in enumerate(tasks)]
+    from msgspec.structs import replace
+
+    return [episodes.episode_of(replace(one, model=model), "success") for one in turns]
+
+
+def test_mn_t13_only_near_episodes_are_told_five_at_most() -> None:
+    """MN-T13: from .7 on, the five nearest, none twice, and none of the conversation itself."""
+    kept = some(
+        [
+            f"Fix the failing login test in {place}"
+            for place in ("alpha", "beta", "gamma", "delta", "eta", "zeta")
+        ]
+        + ["Write a poem about the sea"]
+    )
+    told = episodes.scored("fix the failing login test", kept, model="a/m", conversation="c-else")
+    assert len(told) == 5 and all(score >= 0.7 for score, _ in told)
+    assert [score for score, _ in told] == sorted((score for score, _ in told), reverse=True)
+    own = episodes.scored("Fix the failing login test in alpha", kept, model="a/m", conversation="c-t0")
+    assert "t0" not in {one.source.turn for _, one in own}
+    assert not episodes.scored("bake bread", kept, model="a/m", conversation="x")
+
+
+def test_another_models_episodes_count_less() -> None:
+    """C25: they are read, with a lower weight."""
+    mine, theirs = some(["Fix the failing login test"]), some(["Fix the failing login test"], model="b/n")
+    [(near, _)] = episodes.scored("fix the failing login test", mine, model="a/m", conversation="x")
+    [(far, _)] = episodes.scored("fix the failing login test", theirs, model="a/m", conversation="x")
+    assert near == 1.0 and far == pytest.approx(0.8)
+
+
+def test_an_episode_has_400_tokens_at_most() -> None:
+    """However long task and answer were."""
+    text = episodes.episode_of(
+        turn("x " * 9000, "y " * 9000, *(ok(f"tool{n}") for n in range(99))), "unknown"
+    ).text
+    assert len(text) <= 1600 and text.startswith("Task: ")
+
+
+def test_old_and_surplus_episodes_are_let_go() -> None:
+    """90 days, and 1000 a model."""
+    new = [(f"p{n:04}", AT - timedelta(days=n % 80)) for n in range(1005)]
+    gone = episodes.outdated([*new, ("old", AT - timedelta(days=91))], AT)
+    assert "old" in gone and len(gone) == 6
+
+
+def test_paths_of_memory_say_what_a_file_is() -> None:
+    """Strategies and episodes are told apart by their places; a hand-made folder is no day."""
+    assert files.is_episode("/models/m/episodes/2026-05-01/ep-1.json")
+    assert not files.is_strategy("models/m/episodes/2026-05-01/ep-1.json")
+    assert files.is_strategy("models/m/playbook/pit-1.json") and not files.is_strategy(
+        "models/m/metrics.json"
+    )
+    assert files.day_of("models/m/episodes/mine/ep.json") < AT
