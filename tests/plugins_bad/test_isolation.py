@@ -45,12 +45,20 @@ def environ() -> str:
     return "\\n".join(f"{k}={v}" for k, v in os.environ.items())
 
 @trunkline.tool(effect="read")
-async def remember(context: ToolContext, text: str) -> str:
+async def jot(context: ToolContext, text: str) -> str:
     """Write and read memory."""
     await context.memory.write("note.md", text)
     found = await context.memory.read("note.md")
     names = [entry.path for entry in await context.memory.list("")]
     return f"{found.content} in {names}"
+
+@trunkline.tool(effect="read")
+async def consult(context: ToolContext, purpose: str) -> str:
+    """Ask a model."""
+    try:
+        return (await context.model.complete("Who are you?", purpose=purpose)).text
+    except trunkline.CompletionError as error:
+        return f"code {error.code}"
 
 @trunkline.tool(effect="read")
 async def talk(context: ToolContext) -> str:
@@ -91,7 +99,7 @@ async def stall() -> str:
 
 @trunkline.hookimpl
 def trunkline_tools():
-    return [pid, environ, remember, talk, big, fail, die, leak, stall]
+    return [pid, environ, jot, consult, talk, big, fail, die, leak, stall]
 '''
 
 APART = {"plugins.acme-host.isolation": "process", "plugins.acme-host.isolation_memory": 700}
@@ -140,8 +148,8 @@ async def offered(found: Platform, *names: str) -> None:
 async def test_a_plugin_apart_works_as_one_inside_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its tools are in the catalogue, run in another process, reach memory of their block, fail with their own words,
-    return more than a message holds, show progress, and are cancelled. Nothing of the owner's secrets is there."""
+    """Its tools are in the catalogue, run in another process, reach memory of their block and a model, fail with their
+    own words, return more than a message holds, show progress, are cancelled, and see no secrets."""
     async with running(tmp_path, monkeypatch) as found:
         await offered(found, "pid", "good")
         there = int((await call(found, "pid")).output)
@@ -149,7 +157,9 @@ async def test_a_plugin_apart_works_as_one_inside_does(
         said = (await call(found, "environ")).output
         assert "sk-very-secret" not in said and "OPENAI_API_KEY" not in said and "GRANTED" not in said
         assert (found.instance.bus.password or "?") not in said
-        assert (await call(found, "remember", text="tulips")).output.startswith("tulips in ")
+        assert (await call(found, "jot", text="tulips")).output.startswith("tulips in ")
+        assert "without a model" in (await call(found, "consult", purpose="repl")).output
+        assert (await call(found, "consult", purpose="No Word")).output == "code invalid_request"
         assert (await call(found, "fail")).output == "Please be kind."
         assert len((await call(found, "big", size=500_000)).output) == 500_000
         wrong = await call(found, "big", size="many")
@@ -248,7 +258,8 @@ async def spoof() -> str:
 SUBJECTS = [
     "trunkline.turn.inbox.conv1", "trunkline.journal.turn.c.t", "trunkline.journal.effect.c", "trunkline.feed.turn.c.t",
     "trunkline.cmd.gateway.cli.send", "trunkline.cmd.memory.read", "trunkline.cmd.memory.write",
-    "trunkline.cmd.tools.call", "trunkline.cmd.conversation.append", "trunkline.evt.memory.files.changed",
+    "trunkline.cmd.tools.call", "trunkline.cmd.model.complete", "trunkline.cmd.conversation.append",
+    "trunkline.evt.memory.files.changed",
     "trunkline.x.other.tools.run", "trunkline.x.acme-host.tools.run", "trunkline.dead.letters",
     "$KV.workers.tools", "$KV.pulse.x", "$O.claims.C.x", "$JS.API.STREAM.LIST", "$JS.API.STREAM.DELETE.INBOX",
     "$JS.API.DIRECT.GET.JOURNAL", "$JS.API.STREAM.MSG.GET.INBOX", "$JS.ACK.INBOX.part-0.1.1.1.1.1", "_INBOX.abc.def",
@@ -267,7 +278,7 @@ async def test_its_credentials_let_it_speak_for_itself_only(
     """With its own user and password it can publish nothing and hear nothing that is not its own."""
     async with running(tmp_path, monkeypatch, SPOOF) as found:
         await offered(found, "spoof")
-        assert (await call(found, "spoof")).output == "31 of 31 denied"
+        assert (await call(found, "spoof")).output == "32 of 32 denied"
 
 
 CHANNEL = """

@@ -3,7 +3,7 @@
 So the process needs no right to ask memory for anything: it reaches the block of a call while that call runs.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,8 +12,9 @@ import anyio
 import msgspec
 
 from trunkline.errors import ToolError
+from trunkline.isolated.wishes import Wishes
 from trunkline.messages.chunks import Chunk, Layer, LinkedChunk, Recalled, Remembered
-from trunkline.messages.isolated import MemoryAnswer, MemoryVerb, MemoryWish
+from trunkline.messages.isolated import MemoryVerb, MemoryWish
 from trunkline.messages.memory import (
     MemoryBlame,
     MemoryChange,
@@ -31,12 +32,10 @@ PATIENCE = 60.0
 
 
 class DistantMemory:
-    """Sends wishes by ``send``, and is handed their answers."""
+    """Asks by ``wishes``."""
 
-    def __init__(self, send: Callable[[MemoryWish], Awaitable[None]]) -> None:
-        self._send = send
-        self._count = 0
-        self._waiting: dict[int, _Question] = {}
+    def __init__(self, wishes: Wishes) -> None:
+        self._wishes = wishes
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
@@ -180,32 +179,15 @@ class DistantMemory:
         """Take a chunk out; history keeps it. Returns the version."""
         return await self._ask("forget", str, chunk=chunk, reason=reason)
 
-    def answered(self, answer: MemoryAnswer) -> None:
-        """Hand an answer to whoever waits for it."""
-        question = self._waiting.get(answer.number)
-        if question is not None:
-            question.answer = answer
-            question.come.set()
-
     async def _ask(self, verb: MemoryVerb, result: type[T], /, **arguments: Any) -> T:
-        self._count += 1
-        number, question = self._count, _Question()
-        self._waiting[number] = question
-        try:
-            await self._send(MemoryWish(number=number, verb=verb, arguments=arguments))
-            with anyio.move_on_after(PATIENCE):
-                await question.come.wait()
-        finally:
-            del self._waiting[number]
-        answer = question.answer
+        def wish(number: int) -> MemoryWish:
+            return MemoryWish(number=number, verb=verb, arguments=arguments)
+
+        answer = None
+        with anyio.move_on_after(PATIENCE):
+            answer = await self._wishes.ask(wish)
         if answer is None:
             raise ToolError("Memory did not answer in time. Whether it did the work is unknown: look.")
         if answer.error is not None:
             raise ToolError(answer.error)
         return msgspec.json.decode(answer.result, type=result)
-
-
-class _Question:
-    def __init__(self) -> None:
-        self.come = anyio.Event()
-        self.answer: MemoryAnswer | None = None

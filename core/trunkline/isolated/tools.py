@@ -11,6 +11,8 @@ from anyio.streams.memory import MemoryObjectSendStream
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.isolated.memory import DistantMemory
+from trunkline.isolated.model import DistantModel
+from trunkline.isolated.wishes import Wishes
 from trunkline.messages.isolated import (
     Heard,
     ListOwnTools,
@@ -40,17 +42,17 @@ class OwnToolsService:
         self._plugins = plugins
         self._life = life
         self._tools = {owned.item.spec.name: owned for owned in plugins.tools()}
-        self._memories: dict[str, DistantMemory] = {}
+        self._wishes: dict[str, Wishes] = {}
 
     async def listed(self, request: Request[ListOwnTools]) -> OwnTools:
         """All tools."""
         return OwnTools(life=self._life, tools=tuple(owned.item.spec for owned in self._tools.values()))
 
     async def answered(self, request: Request[MemoryAnswer]) -> Heard:
-        """Hand memory's answer to the call that waits for it."""
-        memory = self._memories.get(request.data.call)
-        if memory is not None:
-            memory.answered(request.data)
+        """Hand the answer to a wish to the call that waits for it."""
+        wishes = self._wishes.get(request.data.call)
+        if wishes is not None:
+            wishes.answered(request.data)
         return Heard()
 
     async def run(self, request: Request[RunTool]) -> AsyncIterator[RunReply]:
@@ -63,28 +65,29 @@ class OwnToolsService:
             )
             return
         send, receive = anyio.create_memory_object_stream[RunReply](64)
-        memory = self._memories[call.call] = DistantMemory(send.send)
+        wishes = self._wishes[call.call] = Wishes(send.send)
         try:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(self._carry_out, owned.owner, owned.item, call, memory, send)
+                tasks.start_soon(self._carry_out, owned.owner, owned.item, call, wishes, send)
                 async with receive:
                     async for reply in receive:
                         yield reply
         finally:
-            del self._memories[call.call]
+            del self._wishes[call.call]
 
     async def _carry_out(
         self,
         owner: str,
         tool: Tool,
         call: RunTool,
-        memory: DistantMemory,
+        wishes: Wishes,
         send: MemoryObjectSendStream[RunReply],
     ) -> None:
         async with send:
             context = ToolContext(
                 block=call.block, conversation=call.conversation, turn=call.turn, call=call.call, actor=call.actor,
-                workspace=Path(call.workspace), memory=memory, report=_Report(call.call, send),
+                workspace=Path(call.workspace), memory=DistantMemory(wishes), model=DistantModel(wishes),
+                report=_Report(call.call, send),
             )  # fmt: skip
             with self._plugins.at_work(owner, "tool"):
                 ended, text = await _ended(tool, context, call)

@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from trunkline.messages.completion import Complete
 from trunkline.messages.tools import ToolProgress, ToolSpec
 from trunkline_bus import Payload
 
@@ -50,6 +51,13 @@ class MemoryWish(Payload, frozen=True, kw_only=True, tag="plugin.memory-wish.v1"
     arguments: dict[str, Any]
 
 
+class ModelWish(Payload, frozen=True, kw_only=True, tag="plugin.model-wish.v1"):
+    """A question of the tool to a model, for the block, conversation and turn of its call."""
+
+    number: int
+    question: Complete
+
+
 class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
     """How the tool ended: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence."""
 
@@ -57,16 +65,17 @@ class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
     text: str = ""
 
 
-RunReply = ToolProgress | RunText | MemoryWish | RunEnded
+RunReply = ToolProgress | RunText | MemoryWish | ModelWish | RunEnded
 
 
 class MemoryAnswer(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer.v1"):
-    """The answer to a wish: ``result`` as a text of JSON, or the text of an error."""
+    """The answer to a wish: ``result`` as a text of JSON, or the text of an error, of a model's with its code."""
 
     call: str
     number: int
     result: str = ""
     error: str | None = None
+    code: str = ""
 
 
 class Heard(Payload, frozen=True, kw_only=True, tag="plugin.heard.v1"):

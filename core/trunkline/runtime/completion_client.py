@@ -41,7 +41,7 @@ class BlockModel:
     ) -> Completion:
         """The answer to a text or to messages; see ``Completer``."""
         wish = Complete(
-            messages=_messages(prompt),
+            messages=messages_of(prompt),
             purpose=purpose,
             model=model,
             max_tokens=max_tokens,
@@ -49,7 +49,10 @@ class BlockModel:
             max_cost=max_cost,
             timeout=timeout,
         )
-        _check(wish)
+        return await self.ask(checked(wish))
+
+    async def ask(self, wish: Complete) -> Completion:
+        """The answer to a question that is made already. Raises CompletionError."""
         for last in (*(False,) * (TRIES - 1), True):
             try:
                 return await self._asked(wish)
@@ -79,16 +82,17 @@ class _Elsewhere(Exception):
     """The monitor that was asked stops; another may answer."""
 
 
-def _messages(prompt: str | Sequence[Message]) -> tuple[Message, ...]:
+def messages_of(prompt: str | Sequence[Message]) -> tuple[Message, ...]:
+    """A text as the one message of a user; messages as they are."""
     if isinstance(prompt, str):
         return (Message(id=new_id("msg"), role="user", content=prompt),)
     return tuple(prompt)
 
 
-def _check(wish: Complete) -> None:
-    """Refuse here what the monitor could not read. Raises CompletionError."""
+def checked(wish: Complete) -> Complete:
+    """The question, when a monitor can read it. Raises CompletionError."""
     try:
-        msgspec.convert(msgspec.to_builtins(wish), Complete)
+        return msgspec.convert(msgspec.to_builtins(wish), Complete)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
         raise CompletionError(ErrorCode.INVALID_REQUEST, f"The model cannot be asked so: {error}.") from error
 

@@ -26,5 +26,5 @@ PLUGIN_RUN: Endpoint[RunTool, RunReply] = Endpoint(
 )  # fmt: skip
 PLUGIN_MEMORY = Endpoint(
     "plugin.memory", Subject("trunkline.x.{plugin}.tools.memory"), MemoryAnswer, Heard, traced=False,
-    doc="The answer to a running tool's wish about memory.",
+    doc="The answer to what a running tool wants of memory or of a model.",
 )  # fmt: skip

@@ -9,12 +9,13 @@ import msgspec
 
 from trunkline.abc.memory import Memory
 from trunkline.abc.tools import Tool, ToolContext
-from trunkline.errors import OutcomeUnknown, ToolError
+from trunkline.errors import CompletionError, ErrorCode, OutcomeUnknown, ToolError
 from trunkline.messages.isolated import (
     ListOwnTools,
     MemoryAnswer,
     MemoryVerb,
     MemoryWish,
+    ModelWish,
     OwnTools,
     RunEnded,
     RunText,
@@ -92,18 +93,21 @@ class IsolatedTool(Tool):
                     case ToolProgress(note=note):
                         context.report(note)
                     case MemoryWish():
-                        await self._remember(reply, context)
+                        await self._tell(await _remembered(reply, context))
+                    case ModelWish():
+                        await self._tell(await _completed(reply, context))
                     case RunEnded(status="ok"):
                         return "".join(parts)
                     case RunEnded(status=status, text=text):
                         raise ToolError(text if status == "error" else f"{text}{self._caution()}")
         raise self._lost()
 
-    async def _remember(self, wish: MemoryWish, context: ToolContext) -> None:
-        answer = await _answer(wish, context)
+    async def _tell(self, answer: MemoryAnswer) -> None:
         if len(answer.result) > LARGEST_QUESTION:
             said = "That is too large for a plugin in a process of its own."
-            answer = MemoryAnswer(call=context.call, number=wish.number, error=said)
+            answer = MemoryAnswer(
+                call=answer.call, number=answer.number, error=said, code=ErrorCode.TOO_LARGE
+            )
         await self._bus.call(PLUGIN_MEMORY, answer, plugin=self._plugin)
 
     def _caution(self) -> str:
@@ -116,7 +120,25 @@ class IsolatedTool(Tool):
         return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown. {said} {VERIFY}")
 
 
-async def _answer(wish: MemoryWish, context: ToolContext) -> MemoryAnswer:
+async def _completed(wish: ModelWish, context: ToolContext) -> MemoryAnswer:
+    """Ask a model what the tool wants to know."""
+    question = wish.question
+    try:
+        done = await context.model.complete(
+            question.messages,
+            purpose=question.purpose,
+            model=question.model,
+            max_tokens=question.max_tokens,
+            temperature=question.temperature,
+            max_cost=question.max_cost,
+            timeout=question.timeout,
+        )
+    except CompletionError as error:
+        return MemoryAnswer(call=context.call, number=wish.number, error=str(error), code=error.code)
+    return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
+
+
+async def _remembered(wish: MemoryWish, context: ToolContext) -> MemoryAnswer:
     """Do what the tool wants of memory, as if it ran here: its block, its actor, its turn."""
     memory: Memory = context.memory
     verbs: dict[str, Callable[..., Awaitable[Any]]] = {
