@@ -102,6 +102,8 @@ MEANING = {
     "memory.store": "the plugin whose store keeps memory. Nothing: the built-in one",
     "documents.seconds": "how long reading one document may take, in its process; it is skipped after that",
     "documents.memory": "how much memory that process may take, in MiB",
+    "documents.watch": "folders whose files are brought into memory as they change: tables of `folder`, `block` (all "
+    "blocks without it) and `prune` (whether what is deleted there is taken out of memory)",
     "documents.conversation_days": "how long documents of a conversation are kept when nobody looks at them",
     "channels.enabled": "the channels that are run; a channel at a terminal is run by `trunkline chat`",
     "telemetry.log_level": "how much is logged",

@@ -123,6 +123,8 @@ def anchored(section: S, home: Path) -> S:
             changes[name] = home / value.expanduser()
         elif isinstance(value, tuple) and any(isinstance(item, Path) for item in value):
             changes[name] = tuple(home / item.expanduser() for item in value)
+        elif isinstance(value, tuple) and any(isinstance(item, msgspec.Struct) for item in value):
+            changes[name] = tuple(anchored(item, home) for item in value)
     return msgspec.structs.replace(section, **changes) if changes else section
 
 

@@ -135,15 +135,26 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     redact: tuple[str, ...] = ("api_key", "token", "password", "secret", "private_key")
 
 
+class WatchedFolder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A folder whose files are brought into memory as they change: for all blocks, or for one. With ``prune`` what is
+    deleted there is taken out of memory too."""
+
+    folder: Path
+    block: BlockName | None = None
+    prune: bool = False
+
+
 class DocumentsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[documents]``: ``seconds`` and ``memory`` (in MiB) are what reading one file may cost.
 
-    ``conversation_days`` is how long the documents of a conversation are kept that nobody looks at.
+    ``conversation_days`` is how long the documents of a conversation are kept that nobody looks at. ``watch`` are the
+    folders that the tools worker watches.
     """
 
     seconds: Seconds = 120.0
     memory: Annotated[int, msgspec.Meta(ge=128)] = 1024
     conversation_days: Delay = 30.0
+    watch: tuple[WatchedFolder, ...] = ()
 
 
 class ChannelsSettings(msgspec.Struct, frozen=True, kw_only=True):

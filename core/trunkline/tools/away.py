@@ -39,6 +39,9 @@ class AwayToolsWorker(ToolsWorker):
         """None: it can ask nothing of the hub."""
         return NoModel()
 
+    async def keep_watching(self) -> None:
+        """Nothing: memory is the hub's."""
+
     def documents_of(self, call: CallTool) -> Documents:
         """None: those are the hub's."""
         return NoDocuments()

@@ -1,7 +1,9 @@
 """The tools worker: its parts put together, and what it answers on the bus. The work itself is in the parts."""
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import ClassVar, Literal
 
 import anyio
@@ -10,8 +12,10 @@ import anyio.to_thread
 from trunkline.abc.completion import Completer
 from trunkline.abc.documents import Documents
 from trunkline.abc.tools import ToolContext, ToolMiddleware
+from trunkline.documents.bringing import Outcome
 from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
+from trunkline.documents.watching import Tools, alone, keep_watched
 from trunkline.errors import ErrorCode, ToolError
 from trunkline.messages.tools import (
     Alive,
@@ -52,6 +56,11 @@ SPARE_THREADS = 4
 
 OURS = "trunkline"
 
+WATCHER = "owner"
+"""Whom history names for what a watched folder brings: it is the owner's folder."""
+
+log = logging.getLogger(__name__)
+
 
 class ToolsWorker(Worker):
     """Answers ``tools.list`` and ``tools.call``, and hears cancels."""
@@ -76,6 +85,7 @@ class ToolsWorker(Worker):
         tasks.start_soon(self._remotes.watch)
         supplies = self._supplies()
         tasks.start_soon(supplies.isolated.keep_looking)
+        tasks.start_soon(self.keep_watching)
         self._shelf = Shelf(supplies, self._remotes)
         carrier = Carrier(
             Parts(
@@ -173,17 +183,37 @@ class ToolsWorker(Worker):
             documents=self.documents_of(call),
         )
 
+    async def keep_watching(self) -> None:
+        """Bring what changes in the watched folders into memory; of several workers on a machine one does."""
+        context, bounds = self.context, self.context.config.settings.documents
+        if not bounds.watch:
+            return
+        tools = Tools(context.bus, self._readers(), bounds, WATCHER, _tell)
+        async with alone(context.home.cache / "documents.lock"):
+            await keep_watched(bounds.watch, tools)
+
+    def _readers(self) -> Readers:
+        return Readers(owned.item for owned in self.context.plugins.readers())
+
     def documents_of(self, call: CallTool) -> Documents:
         """What a tool reads and searches documents with."""
         context = self.context
-        readers = Readers(owned.item for owned in context.plugins.readers())
         workspace = context.home.workspace(call.block)
         bounds = context.config.settings.documents
-        return BlockDocuments(context.bus, call.block, call.conversation, workspace, readers, bounds)
+        return BlockDocuments(context.bus, call.block, call.conversation, workspace, self._readers(), bounds)
 
     def model_of(self, call: CallTool) -> Completer:
         """What a tool asks a model with."""
         return BlockModel(self.context.bus, call.block, conversation=call.conversation, turn=call.turn)
+
+
+def _tell(folder: Path, outcome: Outcome) -> None:
+    for one in outcome.skipped:
+        log.warning("%s is not brought into memory: %s", one.source, one.reason)
+    for path in outcome.gone:
+        log.info("%s is no longer in %s; memory keeps it", path, folder)
+    if outcome.added or outcome.removed:
+        log.info("watched %s: %d brought, %d taken out", folder, len(outcome.added), len(outcome.removed))
 
 
 def _block(name: str) -> str:

@@ -18,6 +18,7 @@ trunkline memory export everything.tar
 
 VERBS: dict[str, str] = {
     "add": "Bring files into memory, under documents/.",
+    "watch": "Bring the files of a folder as they change, until Ctrl-C.",
     "search": "Search memory, best first.",
     "list": "List the names under a folder of memory.",
     "show": "Print a file of memory.",

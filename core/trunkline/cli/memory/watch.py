@@ -1,0 +1,71 @@
+"""``trunkline memory watch``: bring files in as they change."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.add import checked_block, summary
+from trunkline.cli.memory.attached import OWNER, with_memory
+
+if TYPE_CHECKING:
+    from trunkline.documents.bringing import Outcome
+    from trunkline_bus import Bus
+
+EXAMPLES = """
+trunkline memory watch ~/notes
+trunkline memory watch ~/garden --block garden --prune
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("folders", type=click.Path(path_type=Path), metavar="FOLDER...", nargs=-1, required=True)
+@click.option("--block", help="Bring it for this block alone; else for all blocks.")
+@click.option("--prune", is_flag=True, help="Take out of memory what is deleted in a FOLDER.")
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each change.")
+def command(folders: tuple[Path, ...], block: str | None, prune: bool, as_json: bool) -> None:
+    """Bring the files of folders into memory, and then whatever changes in them, until Ctrl-C.
+
+    To have a folder watched whenever the platform runs, write it into trunkline.toml: [[documents.watch]].
+    """
+    from trunkline.errors import StorageError
+
+    checked_block(block)
+    for folder in folders:
+        if not folder.expanduser().is_dir():
+            raise StorageError(f"There is no folder {folder}.", hint="Check the spelling.")
+    with_memory(lambda bus: _watch(bus, folders, block, prune=prune, as_json=as_json))
+
+
+async def _watch(
+    bus: "Bus", folders: tuple[Path, ...], block: str | None, *, prune: bool, as_json: bool
+) -> None:
+    from trunkline.config import load_config
+    from trunkline.config.settings import WatchedFolder
+    from trunkline.documents.readers import Readers
+    from trunkline.documents.watching import Tools, keep_watched
+    from trunkline.plugins import Plugins
+
+    config = load_config()
+    readers = Readers(owned.item for owned in Plugins.load(config).readers())
+    wanted = tuple(WatchedFolder(folder=folder, block=block, prune=prune) for folder in folders)
+    tell = _tell_json if as_json else _tell
+    click.echo("Watching. Stop with Ctrl-C.", err=True)
+    await keep_watched(wanted, Tools(bus, readers, config.settings.documents, OWNER, tell))
+
+
+def _tell(folder: Path, outcome: "Outcome") -> None:
+    for one in outcome.skipped:
+        click.echo(f"Skipped {one.source}: {one.reason}", err=True)
+    for path in outcome.gone:
+        click.echo(f"In memory alone: {path}", err=True)
+    click.echo(summary(outcome))
+
+
+def _tell_json(folder: Path, outcome: "Outcome") -> None:
+    import msgspec
+
+    skipped = [{"file": str(one.source), "reason": one.reason} for one in outcome.skipped]
+    told = {"added": outcome.added, "skipped": skipped, "gone": outcome.gone, "removed": outcome.removed}
+    click.echo(msgspec.json.encode({"folder": str(folder), **told}).decode())
