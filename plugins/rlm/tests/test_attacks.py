@@ -189,14 +189,38 @@ async def test_rlm_t8_what_passes_the_check_reaches_nothing(outside: Outside) ->
             outside.check(await came_of(session, outside.fill(code)))
 
 
-async def test_a_code_that_has_broken_out_of_python_is_still_shut_in(outside: Outside) -> None:
-    """With the module ``os`` and any system call in its hands, each is denied by the kernel."""
+@pytest.mark.parametrize("walls", ["filter and namespaces", "filter alone"])
+async def test_a_code_that_has_broken_out_of_python_is_still_shut_in(
+    outside: Outside, walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the module ``os`` and any system call in its hands, each is denied by the kernel; also where the machine
+    gives no namespaces."""
+    if walls == "filter alone":
+        patch = "from trunkline_rlm.repl.inside import lockdown\nlockdown._apart = lambda libc: False\n"
+        monkeypatch.setattr(process, "PROGRAM", begun_with(tmp_path, patch))
     async with open_session() as session:
         for name, code in ESCAPED.items():
             told = await came_of(session, WAY_OUT + outside.fill(code))
             denied = any(word in told for word in ("PermissionError", "Zero division error", "Broken"))
             assert (name, denied, told) == (name, True, told)
             outside.check(told)
+
+
+async def test_namespaces_are_a_second_wall() -> None:
+    """Where the machine gives them, the process has a network and a root folder of its own, both empty."""
+    confined = await begun((), Limits())
+    try:
+        if not confined.apart:
+            pytest.skip("ordinary users may make no namespaces on this machine")
+        there, here = Path(f"/proc/{confined.pid}"), Path("/proc/self")
+        for kind in ("user", "net", "mnt", "ipc", "uts"):
+            assert (there / "ns" / kind).readlink() != (here / "ns" / kind).readlink()
+        assert "(deleted)" in str((there / "root").readlink())
+        assert (there / "net/dev").read_text().count(":") == 1  # lo, and that is down
+    except PermissionError:
+        pytest.skip("this user may not look at another process's namespaces")
+    finally:
+        await confined.end()
 
 
 async def test_the_environment_is_empty() -> None:
@@ -288,18 +312,24 @@ def _runs(pid: int) -> bool:
         return False
 
 
+def begun_with(folder: Path, patch: str) -> Path:
+    """The program of a session on another machine: ``patch`` is what differs there."""
+    path = folder / "main.py"
+    source = Path(process.PROGRAM)
+    inside = source.parents[3]
+    path.write_text(
+        f"import runpy, sys\nsys.path.insert(0, {str(inside)!r})\n{patch}"
+        f"runpy.run_path({str(source)!r}, run_name='__main__')\n"
+    )
+    return path
+
+
 async def test_where_no_process_can_be_shut_in_no_code_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It fails closed, and says why: for another processor the program refuses before it takes any code."""
-    program = Path(process.PROGRAM)
-    elsewhere = tmp_path / "main.py"
-    elsewhere.write_text(
-        "import platform, runpy, sys\n"
-        "platform.machine = lambda: 'riscv64'\n"
-        f"runpy.run_path({str(program)!r}, run_name='__main__')\n"
-    )
-    monkeypatch.setattr(process, "PROGRAM", elsewhere)
+    patch = "import platform\nplatform.machine = lambda: 'riscv64'\n"
+    monkeypatch.setattr(process, "PROGRAM", begun_with(tmp_path, patch))
     async with Session() as session:
         with pytest.raises(CannotConfine, match="no filter of system calls for Linux on riscv64"):
             await session.run("1")

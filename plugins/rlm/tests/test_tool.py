@@ -1,12 +1,12 @@
 """The tool ``retrieve`` on a whole platform: real memory, a scripted model, the monitor's prices."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
 import msgspec
+import psutil
 import pytest
 
 import trunkline
@@ -111,15 +111,10 @@ async def test_a_cancelled_turn_ends_code_and_model() -> None:
                 await anyio.sleep(0.05)
 
 
-def _processes() -> list[int]:
+def _processes() -> list[psutil.Process]:
     """Processes of sessions that this one has begun."""
-    children = Path("/proc/self/task").glob("*/children")
-    pids = [int(pid) for file in children for pid in file.read_text().split()]
-    return [pid for pid in pids if b"trunkline_rlm" in _command(pid)]
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    found = []
+    for process in psutil.Process().children():
+        with suppress(psutil.Error):
+            found += [process] if any("trunkline_rlm" in word for word in process.cmdline()) else []
+    return found

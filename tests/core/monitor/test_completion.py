@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,6 +15,7 @@ from trunkline.messages.memory import WriteMemory
 from trunkline.monitor.prices import Prices
 from trunkline.subjects import MEMORY_WRITE, SPANS
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -228,3 +230,47 @@ def test_many_small_costs_are_exact() -> None:
     assert rate.cost(Usage(input_tokens=10, output_tokens=5)) == 5  # 1.5 + 3.0, the half up
     long = (Message(id="msg_1", role="user", content="wörd " * 100),)
     assert rate.tokens_for(long, 0) == 0
+
+
+SLOW_ONCE = '''
+"""Says which process was asked first, and never answers there."""
+import os
+from pathlib import Path
+import anyio
+import trunkline
+from trunkline.testing.scripted_model import ScriptedModel
+
+def script(request):
+    mark = Path("MARK")
+    if mark.exists():
+        return "answered"
+    mark.write_text(str(os.getpid()))
+    return [anyio.sleep_forever]
+
+@trunkline.hookimpl
+def trunkline_models():
+    return [ScriptedModel(script)]
+'''
+
+
+@pytest.mark.kill
+async def test_when_its_monitor_is_killed_another_one_answers(tmp_path: Path) -> None:
+    """SIGKILL to the monitor that asks the model: the question goes to another, within seconds."""
+    mark = tmp_path / "mark"
+    plugins = {"slow": SLOW_ONCE.replace("MARK", str(mark))}
+    config = {"runtime.provider_adapter": "scripted"}
+    kinds = ("monitor", "memory", "tools")
+    async with process_platform(tmp_path / "home", config=config, plugins=plugins, workers=kinds) as running:
+        await running.start("monitor", "second")
+        answers: list[str] = []
+
+        async def ask() -> None:
+            answers.append((await trunkline.BlockModel(running.bus, "main").complete("x")).text)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask)
+            await _until(lambda: mark.exists() and bool(mark.read_text()))
+            asked = int(mark.read_text())
+            name = next(name for name, process in running.processes.items() if process.pid == asked)
+            running.kill(name)
+        assert answers == ["answered"]

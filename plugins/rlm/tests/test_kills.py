@@ -1,0 +1,73 @@
+"""A tools worker that is killed in the middle of a retrieval, as a process of its own."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from trunkline.testing.processes import process_platform
+from trunkline_rlm.repl.process import CannotConfine, Limits, begun
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+MODEL = '''
+"""Calls retrieve, whose code never ends the first time."""
+from pathlib import Path
+import trunkline
+from trunkline.testing.scripted_model import ScriptedModel
+
+def script(request):
+    if request.purpose == "repl":
+        mark = Path("MARK")
+        again = mark.exists()
+        mark.touch()
+        return "```python\\n" + ("FINAL('after all')" if again else "while True: pass") + "\\n```"
+    if request.messages[-1].role == "tool":
+        return request.messages[-1].content
+    return [trunkline.Call(trunkline.ToolCall(id="1", name="retrieve", arguments={"query": "x"}))]
+
+@trunkline.hookimpl
+def trunkline_models():
+    return [ScriptedModel(script)]
+'''
+
+
+async def test_killing_the_worker_ends_the_code_and_the_question_is_asked_again(tmp_path: Path) -> None:
+    """SIGKILL to the tools worker: no process of a session is left, and the turn ends with an answer."""
+    try:
+        await (await begun((), Limits())).end()
+    except CannotConfine as error:
+        pytest.skip(str(error))
+    plugins = {"scripted": MODEL.replace("MARK", str(tmp_path / "mark"))}
+    config = {"runtime.provider_adapter": "scripted"}
+    kinds = ("gateway", "monitor", "tools", "memory")
+    async with process_platform(tmp_path / "home", config=config, plugins=plugins, workers=kinds) as running:
+        accepted = await running.send("go")
+        with anyio.fail_after(30):
+            while not (sessions := _sessions_of(running.processes["tools"].pid)):  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        running.kill("tools")
+        with anyio.fail_after(10):
+            while any(map(_lives, sessions)):  # noqa: ASYNC110
+                await anyio.sleep(0.02)
+        await running.restart("tools")
+        assert "after all" in (await running.answer(accepted)).text
+
+
+def _sessions_of(worker: int) -> list[psutil.Process]:
+    """The processes of sessions that a worker has begun."""
+    found = []
+    for process in psutil.Process(worker).children():
+        with suppress(psutil.Error):
+            found += [process] if any("trunkline_rlm" in word for word in process.cmdline()) else []
+    return found
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether it runs; one that is dead and not yet waited for does not."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
