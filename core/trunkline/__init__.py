@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from trunkline.abc.documents import Document, Documents, DocumentText, Reader, Section
     from trunkline.abc.foreground import ForegroundChannel, Sitting
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
-    from trunkline.abc.importing import ImportedConversation, ImportedFile, Importer, Source, Unreadable
+    from trunkline.abc.importing import ImportedConversation, ImportedFile, Importer, Source
     from trunkline.abc.memory import Change, ChunkType, Installed, LinkType, Memory, MemoryRule, MemoryStore
     from trunkline.abc.models import (
         AskModel,
@@ -113,7 +113,7 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.documents": "Document DocumentText Documents Reader Section",
     "trunkline.abc.foreground": "ForegroundChannel Sitting",
     "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
-    "trunkline.abc.importing": "ImportedConversation ImportedFile Importer Source Unreadable",
+    "trunkline.abc.importing": "ImportedConversation ImportedFile Importer Source",
     "trunkline.abc.memory": "Change ChunkType Installed LinkType Memory MemoryRule MemoryStore",
     "trunkline.abc.models": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo ModelMiddleware ModelRequest "
     "Reasoning Text ToolRan",
@@ -280,7 +280,6 @@ __all__ = [
     "TurnRequested",
     "TurnView",
     "Unavailable",
-    "Unreadable",
     "UnreadableDocument",
     "Usage",
     "Watch",

@@ -29,7 +29,7 @@ EXPORTS = {
     "ToolCall", "ToolContext", "ToolEnded", "ToolError", "ToolInvocation", "ToolMiddleware", "ToolOutcome", "ToolRan",
     "ToolSchema", "ToolSpec", "ToolStarted", "ToolsSettings", "TrunklineError", "TurnEnded", "TurnInfo",
     "TurnMiddleware", "TurnRequested", "TurnView", "Unavailable", "UnreadableDocument", "Usage", "Watch", "WorkerKind",
-    "Gap", "ImportedConversation", "ImportedFile", "Importer", "Installed", "Source", "Unreadable",
+    "Gap", "ImportedConversation", "ImportedFile", "Importer", "Installed", "Source",
     "__version__", "beneath", "hookimpl", "new_id", "printable", "program", "tool",
 }  # fmt: skip
 

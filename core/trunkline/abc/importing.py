@@ -15,10 +15,6 @@ from trunkline.messages.conversation import Message
 LARGEST_TEXT = 100 * 1024 * 1024
 
 
-class Unreadable(Exception):
-    """A file of the source cannot be read as what it should be. Its text says why."""
-
-
 class ImportedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file for memory. ``source`` says where in the other system it was."""
 
@@ -44,7 +40,8 @@ Imported = ImportedFile | ImportedConversation | Gap
 
 class Source:
     """A folder to import from, or an archive that was unpacked into one. Only plain files beneath it are seen: no
-    links, nothing outside. What was read counts as dealt with; the rest is kept as it is."""
+    links, nothing outside. What was read counts as dealt with; the rest is kept as it is. Nothing raises because of
+    what is in a file: ``troubles`` tells."""
 
     def __init__(self, folder: Path, paths: Iterable[str], name: str, block: str) -> None:
         self._folder = folder
@@ -52,6 +49,7 @@ class Source:
         self.name = name
         self.block = block
         self.used: set[str] = set()
+        self.troubles: list[Gap] = []
         self._known = frozenset(self.paths)
 
     def has(self, path: str) -> bool:
@@ -64,43 +62,55 @@ class Source:
         return (path for path in self.paths if path.startswith(start) and path.endswith(suffix))
 
     def file(self, path: str) -> Path:
-        """Where a file lies, for those who must open it themselves. Raises Unreadable."""
+        """Where a file lies, for those who must open it themselves. Raises KeyError for one that is not there."""
         if path not in self._known:
-            raise Unreadable(f"there is no {path}")
+            raise KeyError(path)
         self.used.add(path)
         return self._folder / path
 
+    def trouble(self, path: str, why: str) -> None:
+        """Note that a file is not what it should be; the person is told."""
+        self.troubles.append(Gap(what=path, why=why))
+
     def data(self, path: str) -> bytes:
-        """A file's bytes. Raises Unreadable."""
+        """A file's bytes; none, and trouble, when it cannot be read or is too large."""
         file = self.file(path)
         try:
             if file.stat().st_size > LARGEST_TEXT:
-                raise Unreadable(f"{path} is larger than {LARGEST_TEXT // 1024 // 1024} MB")
+                self.trouble(path, f"it is larger than {LARGEST_TEXT // 1024 // 1024} MB")
+                return b""
             return file.read_bytes()
         except OSError as error:
-            raise Unreadable(f"{path}: {(error.strerror or 'cannot be read').lower()}") from error
+            self.trouble(path, (error.strerror or "it cannot be read").lower())
+            return b""
 
     def text(self, path: str) -> str:
-        """A file's text. Raises Unreadable."""
+        """A file's text; empty, and trouble, when it is none."""
         try:
             return self.data(path).decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise Unreadable(f"{path} is no text in UTF-8") from None
+            self.trouble(path, "it is no text in UTF-8")
+            return ""
 
     def json(self, path: str) -> Any:
-        """A file's JSON. Raises Unreadable."""
+        """A file's JSON; None, and trouble, when it is none."""
         try:
             return json.loads(self.text(path))
         except (ValueError, RecursionError):
-            raise Unreadable(f"{path} is no JSON") from None
+            self.trouble(path, "it is no JSON that can be read")
+            return None
 
     def lines(self, path: str) -> Iterator[Any]:
-        """The JSON of each line that has some; others are passed over. Raises Unreadable."""
+        """The JSON of each line that has some; others are passed over, and told together."""
+        bad = 0
         for line in self.text(path).splitlines():
             try:
-                yield json.loads(line)
+                if line.strip():
+                    yield json.loads(line)
             except (ValueError, RecursionError):
-                continue
+                bad += 1
+        if bad:
+            self.trouble(path, f"{bad} of its lines are no JSON that can be read")
 
     def changed(self, path: str) -> datetime:
         """When a file was changed last."""
@@ -122,5 +132,4 @@ class Importer(ABC):
 
     @abstractmethod
     def read(self, source: Source) -> Iterator[Imported]:
-        """What there is. Passwords and keys are never yielded; that they were left behind is a gap. May raise
-        Unreadable, which ends the reading of that part alone when it is raised by ``source``."""
+        """What there is. Passwords and keys are never yielded; that they were left behind is a gap."""

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 
 import trunkline
-from trunkline.abc.importing import Imported, ImportedConversation, ImportedFile, Importer, Source, Unreadable
+from trunkline.abc.importing import Imported, ImportedConversation, ImportedFile, Importer, Source
 from trunkline.archives.manifest import MANIFEST, MEMORY, Gap, Manifest
 from trunkline.archives.reading import read_manifest
 from trunkline.archives.writing import ArchiveWriter, archive
@@ -203,18 +203,12 @@ class _Conversion:
         self.conversations = 0
 
     def take_all(self) -> None:
-        items = self._importer.read(self._source)
-        while True:
-            try:
-                self._take(next(items))
-            except StopIteration:
-                break
-            except Unreadable as error:
-                self.gaps.append(Gap(what=f"a part of {self._source.name}", why=str(error)))
-                break
+        for item in self._importer.read(self._source):
+            self._take(item)
         for path in self._source.paths:
             if path not in self._source.used:
                 self._rest(path)
+        self.gaps += self._source.troubles
 
     def _take(self, item: Imported) -> None:
         match item:
@@ -223,8 +217,8 @@ class _Conversion:
             case ImportedConversation():
                 self._conversation(item)
             case ImportedFile(path=path, data=data, source=source):
-                if (why := secret_in(data)) is not None:
-                    self.gaps.append(_secret(source or path, why))
+                if is_secret_name(source) or is_secret_name(path):
+                    self.gaps.append(_secret(source, "its name says that it holds keys"))
                 else:
                     self._keep(path, data, source)
 
@@ -237,9 +231,6 @@ class _Conversion:
         header = {"id": stable_id(talk.id), "block": block, "title": talk.title, "created_at": made}
         lines = [msgspec.json.encode(header), *map(msgspec.json.encode, messages)]
         path = f"blocks/{block}/conversations/{header['id']}.jsonl"
-        if (why := secret_in(b"\n".join(lines))) is not None:
-            lines = [_hidden(line) for line in lines]
-            self.gaps.append(Gap(what=talk.source, why=f"{why}; it was put out of the conversation"))
         self.conversations += 1
         self._keep(path, b"".join(line + b"\n" for line in lines), talk.source)
 
@@ -249,23 +240,19 @@ class _Conversion:
         if is_secret_name(path):
             self.gaps.append(_secret(path, "its name says that it holds keys"))
             return
-        try:
-            if self._source.file(path).stat().st_size > LARGEST_REST:
-                raise Unreadable("it is large and has no place here")
-            data = self._source.data(path)
-            data.decode("utf-8")
-        except UnicodeDecodeError:
+        if self._source.file(path).stat().st_size > LARGEST_REST:
+            self.gaps.append(Gap(what=path, why="it is large, and nothing here knows its form"))
+            return
+        data = self._source.data(path)
+        if not data.strip():
+            return
+        if not _is_text(data):
             self.gaps.append(Gap(what=path, why="it is no text, and nothing here knows its form"))
-        except Unreadable as error:
-            self.gaps.append(Gap(what=path, why=str(error)))
-        else:
-            if (why := secret_in(data)) is not None:
-                self.gaps.append(_secret(path, why))
-            elif b"\0" in data or not data.strip():
-                return
-            elif self._keep(f"imported/{system}/{path}", data, path):
-                kept = f"nothing here has a place for it; it is kept as imported/{system}/{path}"
-                self.gaps.append(Gap(what=path, why=kept))
+        elif (why := secret_in(data)) is not None:
+            self.gaps.append(_secret(path, why))
+        elif self._keep(f"imported/{system}/{path}", data, path):
+            kept = f"nothing here has a place for it; it is kept as imported/{system}/{path}"
+            self.gaps.append(Gap(what=path, why=kept))
 
     def _keep(self, path: str, data: bytes, source: str) -> bool:
         names = PurePosixPath(path).parts
@@ -307,6 +294,13 @@ def _write(out: ArchiveWriter, manifest: Manifest, files: dict[str, Path]) -> No
         out.add_file(f"{MEMORY}/{path}", file)
 
 
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+
+
 def stable_id(name: str) -> str:
     """An id that memory allows, always the same for the same name."""
     return name if _NAME.fullmatch(name) else hashlib.sha256(name.encode()).hexdigest()[:32]
@@ -338,10 +332,6 @@ def secret_in(data: bytes) -> str | None:
     """Why a text may not come in, in words that do not repeat it; None when nothing in it looks like a key."""
     found = _SECRET_TEXT.search(data.decode("utf-8", "replace"))
     return None if found is None else "it holds what looks like a key or a password"
-
-
-def _hidden(line: bytes) -> bytes:
-    return _SECRET_TEXT.sub("[REDACTED]", line.decode("utf-8", "replace")).encode()
 
 
 def _secret(what: str, why: str) -> Gap:

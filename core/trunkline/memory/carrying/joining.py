@@ -9,7 +9,7 @@ import pygit2
 
 from trunkline.archives.manifest import Gap
 from trunkline.memory.carrying.deciding import Choice, choose
-from trunkline.memory.carrying.merging import Merged, Merging, is_setting
+from trunkline.memory.carrying.merging import SEEDS, Merged, Merging, is_setting
 from trunkline.memory.carrying.talks import join
 from trunkline.memory.conversations import conversation_places, names_of
 from trunkline.memory.view import GitView, View
@@ -115,6 +115,8 @@ class BringFiles(Wish):
         record.files[path] = Brought(blob=theirs, source=self.sources.get(path, ""))
         base = None if before is None else before.blob
         choice = choose(base, ours, theirs, related=before is not None)
+        if choice is Choice.BOTH and base is None and ours in SEEDS:
+            choice = Choice.THEIRS
         if choice is Choice.THEIRS:
             self._take(path, data, view, merged)
         elif choice is Choice.BOTH and entry is not None and names_of(path):

@@ -27,7 +27,10 @@ BEGINNERS = frozenset({"trunkline", "gateway"})
 YOUNG = 500
 """Commits back to which it is looked whether anybody changed what a memory began with."""
 
-_SEEDS = {str(pygit2.hash(data)) for data in SEED.values()}
+SEEDS = {str(pygit2.hash(data)) for data in SEED.values()}
+"""The blobs that a new memory begins with."""
+
+PURGE = "As it was it came along in history; to be rid of that, purge it."
 
 Rule = Callable[[str, bytes], bytes]
 """Gives what may stand in a file instead of what came. Raises Refusal."""
@@ -138,6 +141,8 @@ class _Merge:
         content = self._ruled(path, data, rule)
         if content is None or (ours is not None and str(ours.blob) == str(pygit2.hash(content))):
             return
+        if content != data:
+            merged.gaps.append(Gap(what=path, why="a rule of this memory changed it", hint=PURGE))
         merged.files[path] = theirs if content == data else content
         merged.added += ours is None
         merged.changed += ours is not None
@@ -154,9 +159,9 @@ class _Merge:
 
     def _begun(self, path: str, ours: Entry | None, theirs: Entry | None) -> Choice:
         """Of two memories that never were one, what one of them only began with gives way."""
-        if _blob(theirs) in _SEEDS:
+        if _blob(theirs) in SEEDS:
             return Choice.OURS
-        if _blob(ours) in _SEEDS or self._nobody_changed(path):
+        if _blob(ours) in SEEDS or self._nobody_changed(path):
             return Choice.THEIRS
         return Choice.BOTH
 

@@ -1,0 +1,1 @@
+"""Importers of what other systems remember."""

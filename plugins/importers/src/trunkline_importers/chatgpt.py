@@ -1,0 +1,143 @@
+"""ChatGPT's data export: ``conversations.json`` (or several, numbered), each conversation a tree of messages.
+
+A message that was edited, or an answer that was asked for again, makes a branch. The branch that was open last comes;
+the others are told.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import trunkline
+from trunkline_importers.pieces import items, mapping, message, text_of, time_of
+
+HIDDEN = ("thoughts", "reasoning_recap", "user_editable_context", "model_editable_context")
+ACCOUNT = (
+    "user.json",
+    "user_settings.json",
+    "message_feedback.json",
+    "shared_conversations.json",
+    "chat.html",
+)
+
+
+class ChatGpt(trunkline.Importer):
+    """Conversations as they stood, and the custom instructions."""
+
+    name = "chatgpt"
+    title = "ChatGPT"
+
+    def recognises(self, source: trunkline.Source) -> bool:
+        """Its conversations are trees."""
+        return any(
+            '"mapping"' in source.data(path)[:200_000].decode("utf-8", "replace") for path in _files(source)
+        )
+
+    def read(
+        self, source: trunkline.Source
+    ) -> Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.Gap]:
+        """Every conversation."""
+        instructions: dict[str, str] = {}
+        for path in _files(source):
+            for number, talk in enumerate(items(source.json(path))):
+                yield from _conversation(mapping(talk), f"{path}#{number}", instructions)
+        for key, text in instructions.items():
+            data = (text.strip() + "\n").encode()
+            yield trunkline.ImportedFile(
+                path=f"documents/chatgpt/{key}.md", data=data, source="custom instructions"
+            )
+        for path in source.paths:
+            if path.rpartition("/")[2] in ACCOUNT:
+                source.used.add(path)
+                yield trunkline.Gap(what=path, why="it is about your account there, and has no use here")
+
+
+def _files(source: trunkline.Source) -> list[str]:
+    names = [path for path in source.paths if path.rpartition("/")[2].startswith("conversations")]
+    return [path for path in names if path.endswith(".json")]
+
+
+def _conversation(
+    talk: Mapping[str, Any], where: str, instructions: dict[str, str]
+) -> Iterator[trunkline.ImportedConversation | trunkline.Gap]:
+    nodes = mapping(talk.get("mapping"))
+    id = text_of(talk.get("conversation_id") or talk.get("id"))
+    if not nodes or not id:
+        yield trunkline.Gap(what=where, why="it is no conversation")
+        return
+    began = time_of(talk.get("create_time"))
+    messages, pictures = [], 0
+    branch = _branch(nodes, text_of(talk.get("current_node")))
+    for key in branch:
+        said = mapping(mapping(nodes[key]).get("message"))
+        content = mapping(said.get("content"))
+        _note_instructions(content, instructions)
+        text, lost = _text(content)
+        pictures += lost
+        role = mapping(said.get("author")).get("role")
+        if text.strip() and role and not _is_hidden(said, content):
+            at = time_of(said.get("create_time"), messages[-1].created_at if messages else began)
+            name = text_of(mapping(said.get("author")).get("name")) or None
+            tool = {"name": name, "tool_call_id": key} if role == "tool" else {}
+            messages.append(message(key, role, text, at, **tool))
+    yield trunkline.ImportedConversation(
+        id=id, title=text_of(talk.get("title")) or None, created_at=began, messages=messages, source=where
+    )
+    left = sum(1 for key in nodes if mapping(nodes[key]).get("message") and key not in set(branch))
+    if left:
+        yield trunkline.Gap(what=where, why=f"{left} messages of other branches were left out")
+    if pictures:
+        yield trunkline.Gap(what=where, why=f"{pictures} pictures or sounds in it did not come along")
+
+
+def _branch(nodes: Mapping[str, Any], leaf: str) -> list[str]:
+    """The way from the beginning to the last message."""
+    if leaf not in nodes:
+        leaf = max(
+            nodes, key=lambda key: time_of(mapping(mapping(nodes[key]).get("message")).get("create_time"))
+        )
+    found: list[str] = []
+    seen: set[str] = set()
+    key: str | None = leaf
+    while key in nodes and key not in seen:
+        seen.add(key)
+        found.append(key)
+        above = mapping(nodes[key]).get("parent")
+        key = above if isinstance(above, str) else None
+    return found[::-1]
+
+
+def _text(content: Mapping[str, Any]) -> tuple[str, int]:
+    """The text of a message, and how much in it is no text."""
+    kind = content.get("content_type")
+    if kind in HIDDEN:
+        return "", 0
+    if kind == "code":
+        return (
+            f"```{text_of(content.get('language')).replace('unknown', '')}\n{text_of(content.get('text'))}\n```",
+            0,
+        )
+    parts, lost = [], 0
+    for part in items(content.get("parts")):
+        if isinstance(part, str):
+            parts.append(part)
+        elif mapping(part).get("text"):  # what was said aloud
+            parts.append(text_of(part["text"]))
+        else:
+            parts.append(f"[{text_of(mapping(part).get('content_type')) or 'something'} left out]")
+            lost += 1
+    if not parts:
+        parts.append(text_of(content.get("text") or content.get("result")))
+    return "\n".join(part for part in parts if part), lost
+
+
+def _is_hidden(said: Mapping[str, Any], content: Mapping[str, Any]) -> bool:
+    metadata = mapping(said.get("metadata"))
+    return bool(metadata.get("is_visually_hidden_from_conversation")) or content.get("content_type") in HIDDEN
+
+
+def _note_instructions(content: Mapping[str, Any], instructions: dict[str, str]) -> None:
+    if content.get("content_type") != "user_editable_context":
+        return
+    for key, name in (("user_profile", "about-me"), ("user_instructions", "how-to-answer")):
+        if text := text_of(content.get(key)):
+            instructions[name] = text

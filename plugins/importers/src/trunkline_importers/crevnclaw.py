@@ -1,0 +1,95 @@
+"""CrevnClaw: directives, and a database of conversations, facts and costs (CC-F1, F18, F21)."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import trunkline
+from trunkline_importers.databases import Database, database
+from trunkline_importers.pieces import chunk, chunk_id, mapping, message, text_of, time_of
+
+FILES = {"identity/SOUL.md": "identity/SOUL.md", "identity/AGENTS.md": "AGENT.md"}
+DATABASE = "memory/crevnclaw.db"
+
+
+class CrevnClaw(trunkline.Importer):
+    """Soul and instructions, what was said, the facts. Vectors are left: they are made anew."""
+
+    name = "crevnclaw"
+    title = "CrevnClaw"
+
+    def recognises(self, source: trunkline.Source) -> bool:
+        """By its database, or its two directives beside its settings."""
+        named = [path for path in source.paths if path.rpartition("/")[2] == "crevnclaw.db"]
+        return bool(named) or (source.has("identity/AGENTS.md") and source.has("config.json"))
+
+    def read(self, source: trunkline.Source) -> Iterator[Any]:
+        """All of it."""
+        for path, target in FILES.items():
+            if source.has(path):
+                yield trunkline.ImportedFile(path=target, data=source.data(path), source=path)
+        for path in source.paths:
+            if path.rpartition("/")[2] == "crevnclaw.db":
+                with database(source, path) as found:
+                    yield from _conversations(found, path)
+                    yield from _facts(found, path)
+                    yield from _ledger(found, path)
+            elif path in ("config.json", ".pairing-token"):
+                source.used.add(path)
+                yield trunkline.Gap(
+                    what=path,
+                    why="settings and keys of another system have no place here",
+                    hint="Set the model and its key in trunkline.toml.",
+                )
+
+
+def _about(value: object) -> Mapping[str, Any]:
+    try:
+        return mapping(json.loads(value)) if isinstance(value, str) else mapping(value)
+    except ValueError:
+        return {}
+
+
+def _conversations(found: Database, path: str) -> Iterator[trunkline.ImportedConversation]:
+    talks: dict[str, list[trunkline.Message]] = {}
+    for row in found.rows("conversations", order="created_at"):
+        session = text_of(row.get("session_id"))
+        talk = talks.setdefault(session, [])
+        id = text_of(row.get("id")) or str(len(talk))
+        text, about = text_of(row.get("content")), _about(row.get("metadata"))
+        tool = {"tool_call_id": text_of(about.get("tool_call_id")) or id} if row.get("role") == "tool" else {}
+        talk.append(
+            message(
+                f"crevnclaw-{session}-{id}", row.get("role"), text, time_of(row.get("created_at")), **tool
+            )
+        )
+    for session, talk in talks.items():
+        yield trunkline.ImportedConversation(
+            id=f"crevnclaw-{session}", messages=talk, source=f"{path}: session {session}"
+        )
+
+
+def _facts(found: Database, path: str) -> Iterator[trunkline.ImportedFile]:
+    for row in found.rows("vectors", order="id"):
+        content, about = text_of(row.get("content")), _about(row.get("metadata"))
+        if content.strip():
+            at = time_of(about.get("timestamp"))
+            id = chunk_id(f"crevnclaw-{row.get('id')}", at, content)
+            data = chunk(id, content, at, type="fact", confidence=about.get("confidence"), tags=["crevnclaw"])
+            source = f"{path}: vectors {row.get('id')} ({text_of(about.get('source'))[:80]})"
+            yield trunkline.ImportedFile(path=f"chunks/{id[6:16]}/{id}.json", data=data, source=source)
+
+
+def _ledger(found: Database, path: str) -> Iterator[trunkline.ImportedFile]:
+    rows = list(found.rows("ledger", order="created_at"))
+    if rows:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        data = text.getvalue().encode()
+        yield trunkline.ImportedFile(
+            path="imported/crevnclaw/ledger.csv", data=data, source=f"{path}: ledger"
+        )

@@ -1,0 +1,92 @@
+"""Hermes Agent: soul, curated memories, skills, and sessions in a database or one JSON file each."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import trunkline
+from trunkline_importers import workspaces
+from trunkline_importers.databases import database
+from trunkline_importers.nanobot import chat_message
+from trunkline_importers.pieces import items, mapping, text_of, time_of
+
+SESSION = re.compile(r"sessions/(?:session_)?([^/]+)\.(jsonl?)")
+SETTINGS = ("config.yaml", "cli-config.yaml", "gateway.json")
+
+
+class Hermes(trunkline.Importer):
+    """What it knows of you and itself, what it can do, what was said."""
+
+    name = "hermes"
+    title = "Hermes Agent"
+
+    def recognises(self, source: trunkline.Source) -> bool:
+        """Memories in a folder of that name, or its database beside its settings."""
+        if source.has("memories/MEMORY.md") or source.has("memories/USER.md"):
+            return True
+        return source.has("state.db") and (source.has("config.yaml") or source.has("SOUL.md"))
+
+    def read(self, source: trunkline.Source) -> Iterator[Any]:
+        """All of it; a session that is in the database is not read from its file again."""
+        yield from workspaces.files(source, "", self.name)
+        known: set[str] = set()
+        if source.has("state.db"):
+            for talk in _stored(source):
+                known.add(talk.id)
+                yield talk
+        for path in source.paths:
+            if (found := SESSION.fullmatch(path)) and f"hermes-{found[1]}" not in known:
+                yield _written(source, path, f"hermes-{found[1]}", found[2])
+            elif found:
+                source.used.add(path)
+            elif path in SETTINGS:
+                source.used.add(path)
+                yield trunkline.Gap(
+                    what=path,
+                    why="settings and keys of another system have no place here",
+                    hint="Set the model and its key in trunkline.toml.",
+                )
+
+
+def _stored(source: trunkline.Source) -> Iterator[trunkline.ImportedConversation]:
+    with database(source, "state.db") as found:
+        lines: dict[str, list[trunkline.Message]] = {}
+        for row in found.rows("messages", order="id"):
+            session = text_of(row.get("session_id"))
+            talk = lines.setdefault(session, [])
+            line = {**row, "tool_calls": _decoded(row.get("tool_calls")), "name": row.get("tool_name")}
+            talk.append(
+                chat_message(line, f"hermes-{session}-{row.get('id')}", time_of(row.get("timestamp")))
+            )
+        for row in found.rows("sessions", order="id"):
+            id = text_of(row.get("id"))
+            if lines.get(id):
+                yield trunkline.ImportedConversation(
+                    id=f"hermes-{id}",
+                    title=text_of(row.get("title")) or None,
+                    created_at=time_of(row.get("started_at"), lines[id][0].created_at),
+                    messages=lines[id],
+                    source=f"state.db: {id}",
+                )
+
+
+def _decoded(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+
+
+def _written(source: trunkline.Source, path: str, id: str, form: str) -> trunkline.ImportedConversation:
+    if form == "jsonl":
+        lines, head = [mapping(line) for line in source.lines(path)], {}
+    else:
+        head = mapping(source.json(path))
+        lines = [mapping(line) for line in items(head.get("messages"))]
+    began = time_of(head.get("session_start"), source.changed(path))
+    messages = [
+        chat_message(line, f"{id}-{number}", time_of(line.get("timestamp"), began))
+        for number, line in enumerate(line for line in lines if line.get("role"))
+    ]
+    return trunkline.ImportedConversation(id=id, messages=messages, created_at=began, source=path)

@@ -1,0 +1,114 @@
+"""memoryblock: a workspace of blocks, each a folder with identity, memory, chats and logs (MB-F1 to F4, F22)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import trunkline
+from trunkline_importers.pieces import block_settings, items, mapping, message, text_of, time_of
+
+BLOCK = re.compile(r"(?:ws/)?blocks/([a-z0-9][a-z0-9-]{0,31})/([^/]+(?:/[^/]+)?)")
+LINE = re.compile(
+    r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\] \[CHANNEL:([^\]]*)\] \[FROM:(user|monitor)[^\]]*\]"
+    r"(?: \[[A-Z]+:[^\]]*\])*\s?(.*)"
+)
+PASSING = (
+    ".stream",
+    ".lock",
+    "daemon.pid",
+    "daemon-debug.log",
+    "daemon-debug-error.log",
+    "costs.json",
+    "session.json",
+)
+SECRETS = ("auth.json", ".api-token")
+
+
+class MemoryBlock(trunkline.Importer):
+    """Blocks with what their monitors are and know, what was said in them, and the founder."""
+
+    name = "memoryblock"
+    title = "memoryblock"
+
+    def recognises(self, source: trunkline.Source) -> bool:
+        """Blocks have a monitor, and beside them stands the founder."""
+        monitors = any(
+            re.fullmatch(r"(?:ws/)?blocks/[^/]+/(monitor\.md|pulse\.json)", path) for path in source.paths
+        )
+        return monitors and not source.has("AGENT.md")
+
+    def read(self, source: trunkline.Source) -> Iterator[Any]:
+        """All of it."""
+        for path in source.paths:
+            found = BLOCK.fullmatch(path)
+            if found:
+                yield from _of_block(source, path, found[1], found[2])
+            elif path.rpartition("/")[2] == "founder.md":
+                yield trunkline.ImportedFile(path="identity/USER.md", data=source.data(path), source=path)
+            elif path.rpartition("/")[2] in SECRETS:
+                source.used.add(path)
+                yield trunkline.Gap(
+                    what=path, why="keys never come along", hint="Set them by reference in trunkline.toml."
+                )
+
+
+def _of_block(source: trunkline.Source, path: str, block: str, name: str) -> Iterator[Any]:
+    place = f"blocks/{block}"
+    if name in ("monitor.md", "memory.md"):
+        yield trunkline.ImportedFile(path=f"{place}/{name}", data=source.data(path), source=path)
+    elif name == "config.json":
+        yield from _settings(mapping(source.json(path)), place, path)
+    elif name == "chat.json":
+        yield _chat(source.json(path), block, path, source.changed(path))
+    elif name.startswith("logs/") and name.endswith(".txt"):
+        yield _log(source.text(path), block, name.removeprefix("logs/").removesuffix(".txt"), path)
+    elif name in PASSING:
+        source.used.add(path)
+
+
+def _settings(config: Mapping[str, Any], place: str, path: str) -> Iterator[Any]:
+    data = block_settings(
+        description=text_of(config.get("description")),
+        goals=[text_of(goal) for goal in items(config.get("goals"))],
+        monitor_name=config.get("monitorName"),
+        monitor_emoji=config.get("monitorEmoji"),
+    )
+    yield trunkline.ImportedFile(path=f"{place}/block.toml", data=data or b"# Imported.\n", source=path)
+    adapter = mapping(config.get("adapter"))
+    if adapter.get("model"):
+        model = f"{text_of(adapter.get('provider'))} {text_of(adapter.get('model'))}"
+        yield trunkline.Gap(
+            what=path,
+            why=f"it used the model {model.strip()}",
+            hint=f'Set model = "..." in {place}/block.toml.',
+        )
+    if mapping(config.get("permissions")).get("allowShell"):
+        yield trunkline.Gap(what=path, why="what the block was permitted there is not permitted here by that")
+
+
+def _chat(found: object, block: str, path: str, otherwise: datetime) -> trunkline.ImportedConversation:
+    id = f"memoryblock-{block}-web"
+    messages: list[trunkline.Message] = []
+    for number, entry in enumerate(map(mapping, items(found) or items(mapping(found).get("messages")))):
+        at = time_of(entry.get("timestamp"), messages[-1].created_at if messages else otherwise)
+        messages.append(message(f"{id}-{number}", entry.get("role"), text_of(entry.get("content")), at))
+    return trunkline.ImportedConversation(
+        id=id, block=block, title="Web chat", messages=messages, source=path
+    )
+
+
+def _log(text: str, block: str, name: str, path: str) -> trunkline.ImportedConversation:
+    """A log's lines; what follows a line without a head belongs to it."""
+    id = f"memoryblock-{block}-{name}"
+    said: list[tuple[str, datetime, list[str]]] = []
+    for line in text.splitlines():
+        if found := LINE.fullmatch(line):
+            said.append(("user" if found[3] == "user" else "assistant", time_of(found[1]), [found[4]]))
+        elif said:
+            said[-1][2].append(line)
+    messages = [
+        message(f"{id}-{number}", role, "\n".join(lines).strip(), at)
+        for number, (role, at, lines) in enumerate(said)
+    ]
+    return trunkline.ImportedConversation(id=id, block=block, title=name, messages=messages, source=path)

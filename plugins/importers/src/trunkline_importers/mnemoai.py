@@ -1,0 +1,179 @@
+"""mnemoai: curated memory, saved conversations, profile, and per model a playbook and episodes (MN-F2, F22 to F26)."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import trunkline
+from trunkline_importers.pieces import (
+    curated,
+    digest,
+    iso,
+    items,
+    json_file,
+    mapping,
+    message,
+    text_of,
+    time_of,
+    tool_call,
+)
+
+CONVERSATION = re.compile(r"(?:[^/]+/)?conversations/([^/]+)\.json")
+PROFILE = re.compile(r"(?:[^/]+/)?profiles/([^/]+)\.json")
+LEARNED = re.compile(r"(?:[^/]+/)?models/([^/]+)/(playbook|episodic_memory)/(?:.*/)?([^/]+)\.json")
+EPISODE = re.compile(r"Task:\s*(.*?)\s*Tools used:\s*(.*?)\s*Outcome:\s*(.*)", re.DOTALL | re.IGNORECASE)
+DERIVED = re.compile(r".*\.(faiss|pkl|bin)|.*(chunk_cache_|rag_store_).*|.*rag_session_id\.txt|.*\.sqlite3")
+
+
+class MnemoAi(trunkline.Importer):
+    """Everything that was learned and said."""
+
+    name = "mnemoai"
+    title = "mnemoai"
+
+    def recognises(self, source: trunkline.Source) -> bool:
+        """Per-model memory, or its settings beside its curated memory."""
+        learned = any(map(LEARNED.fullmatch, source.paths))
+        return learned or (
+            source.has("config/config.yaml") and (source.has("MEMORY.md") or source.has("mcp/mcp.json"))
+        )
+
+    def read(self, source: trunkline.Source) -> Iterator[Any]:
+        """All of it."""
+        profiles = [path for path in source.paths if PROFILE.fullmatch(path)]
+        for path in source.paths:
+            if found := LEARNED.fullmatch(path):
+                yield from _learned(source.json(path), found[1], found[2], path, source)
+            elif found := CONVERSATION.fullmatch(path):
+                yield _conversation(mapping(source.json(path)), found[1], path, source.changed(path))
+            elif path == "MEMORY.md":
+                text = curated(source.text(path))
+                yield trunkline.ImportedFile(path="MEMORY.md", data=text.encode(), source=path)
+            elif path.startswith("skills/") and path.count("/") > 1:
+                yield trunkline.ImportedFile(path=path, data=source.data(path), source=path)
+            elif path in ("config/config.yaml", "mcp/mcp.json"):
+                source.used.add(path)
+                yield trunkline.Gap(
+                    what=path,
+                    why="settings and keys of another system have no place here",
+                    hint="Set models, keys and tool servers in trunkline.toml.",
+                )
+            elif DERIVED.fullmatch(path):
+                source.used.add(path)
+        if profiles:
+            newest = max(profiles, key=lambda path: source.changed(path))
+            yield _profile(mapping(source.json(newest)), newest, source.changed(newest))
+
+
+def _conversation(
+    found: Mapping[str, Any], name: str, path: str, otherwise: datetime
+) -> trunkline.ImportedConversation:
+    id = f"mnemoai-{name}"
+    stamp = re.search(r"(\d{4})(\d\d)(\d\d)_(\d\d)(\d\d)(\d\d)", name)
+    at = time_of("{}-{}-{}T{}:{}:{}".format(*stamp.groups())) if stamp else otherwise
+    messages: list[trunkline.Message] = []
+    for number, said in enumerate(map(mapping, items(found.get("messages")))):
+        messages += _messages(said, f"{id}-{number}", at)
+    return trunkline.ImportedConversation(id=id, created_at=at, messages=messages, source=path)
+
+
+def _messages(said: Mapping[str, Any], id: str, at: datetime) -> list[trunkline.Message]:
+    content = said.get("content")
+    parts = [mapping(part) for part in items(content)] or [{"text": text_of(content)}]
+    text = "\n".join(text_of(part.get("text")) for part in parts if part.get("text"))
+    used = [mapping(part["toolUse"]) for part in parts if "toolUse" in part]
+    done = [mapping(part["toolResult"]) for part in parts if "toolResult" in part]
+    calls = [tool_call(call.get("toolUseId"), call.get("name"), call.get("input")) for call in used]
+    found = [message(id, said.get("role"), text, at, calls=calls)] if text or calls else []
+    for number, result in enumerate(done):
+        said_back = "\n".join(
+            text_of(mapping(one).get("text") or one) for one in items(result.get("content"))
+        )
+        found.append(
+            message(f"{id}-r{number}", "tool", said_back, at, tool_call_id=text_of(result.get("toolUseId")))
+        )
+    return found
+
+
+def _learned(found: object, model: str, kind: str, path: str, source: trunkline.Source) -> Iterator[Any]:
+    folder = re.sub(r"[^A-Za-z0-9._-]", "_", model)[:64]
+    otherwise = source.changed(path)
+    if kind == "playbook":
+        entries = (
+            items(found) or items(mapping(found).get("entries")) or items(mapping(found).get("strategies"))
+        )
+        for entry in map(mapping, entries):
+            if entry.get("strategy"):
+                yield _strategy(entry, folder, path, otherwise)
+        return
+    for entry in _texts(found):
+        match = EPISODE.search(entry[0])
+        if match:
+            yield _episode(match, entry[1], folder, path, otherwise)
+
+
+def _strategy(
+    entry: Mapping[str, Any], folder: str, path: str, otherwise: datetime
+) -> trunkline.ImportedFile:
+    text = text_of(entry.get("strategy"))
+    failed = entry.get("outcome") == "failure" or "fail" in text_of(entry.get("source"))
+    id = f"{'pit' if failed else 'str'}-{digest(text, text_of(entry.get('context')), length=8)}"
+    data = {
+        "id": id,
+        "section": "pitfalls" if failed else "strategies",
+        "strategy": text[:500],
+        "context": text_of(entry.get("context"))[:500],
+        "tools": [text_of(tool) for tool in items(entry.get("tools"))],
+        "outcome": "failure" if failed else "success",
+        "confidence": min(1.0, max(0.0, float(entry.get("confidence") or 0.8))),
+        "source": "heuristic",
+        "timestamp": iso(time_of(entry.get("timestamp"), otherwise)),
+    }
+    return trunkline.ImportedFile(
+        path=f"models/{folder}/playbook/{id}.json", data=json_file(data), source=path
+    )
+
+
+def _texts(found: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The texts in a store's list of entries, however it is nested, with what is said of each."""
+    if isinstance(found, list):
+        for one in found:
+            yield from _texts(one)
+    elif isinstance(found, dict):
+        text = found.get("text") or found.get("content") or found.get("page_content")
+        if isinstance(text, str):
+            yield text, {**mapping(found.get("metadata")), **found}
+        else:
+            for one in found.values():
+                yield from _texts(one)
+    elif isinstance(found, str) and EPISODE.search(found):
+        yield found, {}
+
+
+def _episode(
+    match: "re.Match[str]", about: Mapping[str, Any], folder: str, path: str, otherwise: datetime
+) -> trunkline.ImportedFile:
+    at = time_of(about.get("timestamp") or about.get("created_at"), otherwise)
+    id = f"ep-{digest(match[0], length=16)}"
+    tools = [tool.strip() for tool in match[2].split(",") if tool.strip() and tool.strip().lower() != "none"]
+    outcome = match[3].strip()
+    verdict = next((word for word in ("success", "failure") if outcome.lower().startswith(word)), "unknown")
+    data = {
+        "id": id, "task": match[1].strip(), "tools": tools, "outcome": outcome, "verdict": verdict, "judged_by": "",
+        "model": folder, "created_at": iso(at),
+        "source": {"block": "main", "conversation": "mnemoai", "turn": id},
+    }  # fmt: skip
+    target = f"models/{folder}/episodes/{at:%Y-%m-%d}/{id}.json"
+    return trunkline.ImportedFile(path=target, data=json_file(data), source=path)
+
+
+def _profile(found: Mapping[str, Any], path: str, otherwise: datetime) -> trunkline.ImportedFile:
+    data = {**found}
+    for key in ("created_at", "last_updated"):
+        data[key] = iso(time_of(found.get(key), otherwise))
+    data["top_domains"] = [
+        {**domain, "last_seen": iso(time_of(domain.get("last_seen"), otherwise))}
+        for domain in map(mapping, items(found.get("top_domains")))
+    ]
+    return trunkline.ImportedFile(path="profile.json", data=json_file(data), source=path)

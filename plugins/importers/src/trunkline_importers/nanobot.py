@@ -1,0 +1,76 @@
+"""nanobot: a workspace of Markdown, and sessions whose first line is about the session."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import trunkline
+from trunkline_importers import workspaces
+from trunkline_importers.pieces import items, mapping, message, text_of, time_of, tool_call
+
+SESSION = re.compile(r"(?:.*/)?sessions/([^/]+)\.jsonl")
+
+
+class Nanobot(trunkline.Importer):
+    """Instructions, soul, user, long-term memory and its history, skills, sessions."""
+
+    name = "nanobot"
+    title = "nanobot"
+
+    def recognises(self, source: trunkline.Source) -> bool:
+        """Its memory lies in ``memory/MEMORY.md`` beside a soul, or its sessions begin with their metadata."""
+        root = workspaces.root_of(source, "workspace")
+        if source.has(f"{root}memory/MEMORY.md") and source.has(f"{root}SOUL.md"):
+            return True
+        sessions = [path for path in source.paths if SESSION.fullmatch(path) and "/agents/" not in f"/{path}"]
+        return any(b'"_type"' in source.data(path)[:2_000] for path in sessions[:3])
+
+    def read(self, source: trunkline.Source) -> Iterator[Any]:
+        """All of it."""
+        yield from workspaces.files(source, workspaces.root_of(source, "workspace"), self.name)
+        for path in source.paths:
+            if found := SESSION.fullmatch(path):
+                yield _session(list(source.lines(path)), found[1], path)
+            elif path == "config.json":
+                source.used.add(path)
+                yield trunkline.Gap(
+                    what=path,
+                    why="settings and keys of another system have no place here",
+                    hint="Set the model and its key in trunkline.toml.",
+                )
+
+
+def _session(lines: list[Any], name: str, path: str) -> trunkline.ImportedConversation:
+    heads = [mapping(line) for line in lines if mapping(line).get("_type") == "metadata"]
+    head = heads[0] if heads else {}
+    id = f"nanobot-{name}"
+    messages: list[trunkline.Message] = []
+    began = time_of(head.get("created_at"))
+    for line in map(mapping, lines):
+        if not line.get("role"):
+            continue
+        at = time_of(line.get("timestamp"), messages[-1].created_at if messages else began)
+        messages.append(chat_message(line, f"{id}-{len(messages)}", at))
+    title = text_of(head.get("key")) or name
+    return trunkline.ImportedConversation(
+        id=id, title=title, messages=messages, created_at=began, source=path
+    )
+
+
+def chat_message(line: Any, id: str, at: Any) -> trunkline.Message:
+    """A message in the words of OpenAI's chat interface."""
+    content = line.get("content")
+    parts = [text_of(mapping(part).get("text")) for part in items(content)]
+    calls = [
+        tool_call(
+            call.get("id"),
+            mapping(call.get("function")).get("name"),
+            mapping(call.get("function")).get("arguments"),
+        )
+        for call in map(mapping, items(line.get("tool_calls")))
+    ]
+    more = {}
+    if line.get("role") == "tool":
+        more = {"tool_call_id": text_of(line.get("tool_call_id")), "name": text_of(line.get("name")) or None}
+    text = "\n".join(parts) if isinstance(content, list) else text_of(content)
+    return message(id, line.get("role"), text, at, calls=calls, **more)

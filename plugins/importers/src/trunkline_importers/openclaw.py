@@ -1,0 +1,96 @@
+"""OpenClaw (and its earlier names): a workspace of Markdown, and session logs of one JSON object a line."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import trunkline
+from trunkline_importers import workspaces
+from trunkline_importers.pieces import (
+    block_name,
+    block_settings,
+    items,
+    mapping,
+    message,
+    text_of,
+    time_of,
+    tool_call,
+)
+
+Items = Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.Gap]
+SETTINGS = ("openclaw.json", "clawdbot.json", "moltbot.json")
+SESSION = re.compile(r"(?:.*/)?agents/([^/]+)/sessions/([^/]+)\.jsonl")
+
+
+class OpenClaw(trunkline.Importer):
+    """Instructions, soul, user, memory, daily notes, skills; what every agent said."""
+
+    name = "openclaw"
+    title = "OpenClaw"
+
+    def recognises(self, source: trunkline.Source) -> bool:
+        """The state folder by its settings or sessions, the workspace by its files."""
+        if any(source.has(name) for name in SETTINGS) or any(map(SESSION.fullmatch, source.paths)):
+            return True
+        own = [source.has(name) for name in ("IDENTITY.md", "HEARTBEAT.md", "BOOTSTRAP.md", "TOOLS.md")]
+        return source.has("SOUL.md") and source.has("AGENTS.md") and any(own)
+
+    def read(self, source: trunkline.Source) -> Items:
+        """All of it."""
+        yield from workspaces.files(source, workspaces.root_of(source, "workspace"), self.name)
+        blocks: set[str] = set()
+        for path in source.paths:
+            if found := SESSION.fullmatch(path):
+                block = source.block if found[1] == "main" else block_name(found[1]) or source.block
+                blocks.add(block)
+                yield _session(list(source.lines(path)), f"openclaw-{found[1]}-{found[2]}", block, path)
+            elif path.rpartition("/")[2] in (*SETTINGS, "sessions.json"):
+                source.used.add(path)
+                if path in SETTINGS:
+                    yield trunkline.Gap(
+                        what=path,
+                        why="settings and keys of another system have no place here",
+                        hint="Set the model and its key in trunkline.toml.",
+                    )
+        for block in sorted(blocks - {source.block}):
+            data = block_settings(description=f"The agent {block} of OpenClaw")
+            yield trunkline.ImportedFile(
+                path=f"blocks/{block}/block.toml", data=data, source=f"agents/{block}"
+            )
+
+
+def _session(lines: list[Any], id: str, block: str, path: str) -> trunkline.ImportedConversation:
+    head = next((mapping(line) for line in lines if mapping(line).get("type") == "session"), {})
+    messages: list[trunkline.Message] = []
+    for number, line in enumerate(map(mapping, lines)):
+        if line.get("type") == "message":
+            messages.append(_message(line, f"{id}-{line.get('id') or number}"))
+    return trunkline.ImportedConversation(
+        id=id,
+        block=block,
+        messages=messages,
+        created_at=time_of(head.get("timestamp"), messages[0].created_at) if messages else None,
+        source=path,
+    )
+
+
+def _message(line: Mapping[str, Any], id: str) -> trunkline.Message:
+    said = mapping(line.get("message"))
+    at = time_of(line.get("timestamp") or said.get("timestamp"))
+    content = said.get("content")
+    parts = [mapping(part) for part in items(content)]
+    texts = [text_of(part.get("text")) for part in parts if part.get("type") == "text"]
+    text = content if isinstance(content, str) else "\n".join(texts)
+    calls = [
+        tool_call(part.get("id"), part.get("name"), part.get("arguments", part.get("input")))
+        for part in parts
+        if part.get("type") in ("toolCall", "tool_use")
+    ]
+    more: dict[str, Any] = {}
+    if said.get("role") == "toolResult":
+        more = {
+            "tool_call_id": text_of(said.get("toolCallId")),
+            "name": text_of(said.get("toolName")) or None,
+        }
+        more["error"] = bool(said.get("isError"))
+    return message(id, said.get("role"), text, at, calls=calls, **more)

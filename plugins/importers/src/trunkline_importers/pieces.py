@@ -1,0 +1,176 @@
+"""What all importers need: times, messages and chunks out of whatever was written. Forgiving; never raises."""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import trunkline
+
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
+MILLISECONDS = 100_000_000_000
+"""A number above this counts milliseconds, not seconds."""
+
+CHUNK_TYPES = ("fact", "preference", "pattern", "note", "decision")
+ROLES = ("system", "user", "assistant", "tool")
+
+
+def time_of(value: object, otherwise: datetime = LONG_AGO) -> datetime:
+    """A time in seconds or milliseconds since 1970, or as ISO text (taken as UTC when it does not say)."""
+    try:
+        if isinstance(value, bool) or value is None:
+            return otherwise
+        if isinstance(value, int | float) or (isinstance(value, str) and re.fullmatch(r"\d+(\.\d+)?", value)):
+            number = float(value)
+            return datetime.fromtimestamp(number / 1000 if number > MILLISECONDS else number, UTC)
+        found = datetime.fromisoformat(str(value).strip().replace("Z", "+00:00"))
+    except (ValueError, OverflowError, OSError):
+        return otherwise
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+def digest(*parts: str, length: int = 16) -> str:
+    """A name that is always the same for the same texts."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:length]
+
+
+def text_of(value: object) -> str:
+    """Text that can be stored: no half characters; what is not text as JSON."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """The object, or an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def items(value: object) -> list[Any]:
+    """The list, or an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def message(
+    id: str,
+    role: object,
+    content: str,
+    at: datetime,
+    *,
+    calls: Iterable[trunkline.ToolCall] = (),
+    **more: Any,
+) -> trunkline.Message:
+    """A message. A role that nobody knows is the assistant's."""
+    known = {
+        "human": "user",
+        "ai": "assistant",
+        "model": "assistant",
+        "toolResult": "tool",
+        "function": "tool",
+    }
+    name = known.get(str(role), str(role))
+    return trunkline.Message(
+        id=id,
+        role=name if name in ROLES else "assistant",  # type: ignore[arg-type]
+        content=text_of(content),
+        created_at=at,
+        tool_calls=tuple(calls),
+        **more,
+    )
+
+
+def tool_call(id: object, name: object, arguments: object) -> trunkline.ToolCall:
+    """A call, with arguments as an object."""
+    if isinstance(arguments, str):
+        try:
+            arguments = json.loads(arguments)
+        except ValueError:
+            arguments = {"text": arguments}
+    found = arguments if isinstance(arguments, dict) else {} if arguments is None else {"value": arguments}
+    return trunkline.ToolCall(id=text_of(id), name=text_of(name) or "unknown", arguments=found)
+
+
+def chunk_id(given: object, at: datetime, content: str) -> str:
+    """The chunk's own id when it is one, else one made of its day and its text."""
+    if isinstance(given, str) and re.fullmatch(r"chunk-\d{4}-\d{2}-\d{2}-[0-9a-f]{8}", given):
+        return given
+    return f"chunk-{at:%Y-%m-%d}-{digest(text_of(given), content, length=8)}"
+
+
+def chunk(
+    id: str,
+    content: str,
+    at: datetime,
+    *,
+    type: object = "note",
+    tags: Iterable[object] = (),
+    confidence: object = None,
+    links: Iterable[dict[str, Any]] = (),
+    **more: Any,
+) -> bytes:
+    """A chunk's file: one key a line, sorted."""
+    metadata = {"created_at": at, "modified_at": at, "confidence": _share(confidence), "source": "import"}
+    metadata.update({key: value for key, value in more.items() if value not in (None, "", {})})
+    data = {
+        "id": id,
+        "content": text_of(content),
+        "tokens": max(1, len(content) // 4),
+        "type": type if isinstance(type, str) and re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", type) else "note",
+        "tags": sorted({text_of(tag) for tag in tags if tag}),
+        "metadata": {key: _plain(value) for key, value in metadata.items()},
+        "links": list(links),
+    }
+    return json_file(data)
+
+
+def json_file(data: object) -> bytes:
+    """A JSON file as memory keeps them: one key a line, sorted, ending in a newline."""
+    text = json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False, default=str)
+    return (text + "\n").encode("utf-8", "replace")
+
+
+def iso(at: datetime) -> str:
+    """A time as text."""
+    return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def curated(text: str) -> str:
+    """A curated memory whose entries the section sign parts, with our ``---`` between them (MN-F25)."""
+    if "§" not in text:
+        return text
+    entries = [entry.strip() for entry in re.split(r"\n?\s*§\s*\n?", text) if entry.strip()]
+    return "\n---\n".join(entries) + "\n"
+
+
+def block_name(text: object) -> str | None:
+    """A name of a block, if the text can be made one."""
+    name = re.sub(r"[^a-z0-9]+", "-", text_of(text).lower()).strip("-")[:32].strip("-")
+    return name or None
+
+
+def block_settings(**choices: object) -> bytes:
+    """A block's file with these choices."""
+    lines = [f"{key} = {_toml(value)}\n" for key, value in choices.items() if value not in (None, "", [])]
+    return "".join(lines).encode("utf-8", "replace")
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return "[" + ", ".join(_toml(text_of(one)) for one in value) + "]"
+    return json.dumps(text_of(value), ensure_ascii=False)
+
+
+def _plain(value: object) -> object:
+    return iso(value) if isinstance(value, datetime) else value
+
+
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return 0.7
+    return float(min(1, max(0, value)))

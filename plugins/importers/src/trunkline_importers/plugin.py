@@ -1,0 +1,33 @@
+"""The plugin: declares its importers, those that are sure of themselves first."""
+
+from collections.abc import Iterable
+
+import trunkline
+
+
+@trunkline.hookimpl
+def trunkline_importers() -> Iterable[trunkline.Importer]:
+    """One importer a system."""
+    from trunkline_importers import (
+        chatgpt,
+        claude,
+        crevnclaw,
+        hermes,
+        memoryblock,
+        mnemoai,
+        nanobot,
+        openclaw,
+        rlm,
+    )
+
+    return [
+        chatgpt.ChatGpt(),
+        claude.Claude(),
+        memoryblock.MemoryBlock(),
+        crevnclaw.CrevnClaw(),
+        mnemoai.MnemoAi(),
+        rlm.RlmMem(),
+        hermes.Hermes(),
+        nanobot.Nanobot(),
+        openclaw.OpenClaw(),
+    ]

@@ -1,0 +1,135 @@
+"""RLM-MEM: chunks, one JSON file each, in the layout of its design or of its program; and layers, one JSON object a
+line (RLM-F1 to F4, F20). Indexes are left: they are made anew."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import trunkline
+from trunkline_importers.pieces import chunk, chunk_id, digest, iso, items, mapping, text_of, time_of
+
+CHUNK = re.compile(r"(?:.*/)?(?:(\d{4}-\d\d(?:-\d\d)?)/|(archive)/)(?:.*/)?(chunk-[\w.-]+)\.json")
+LAYER = re.compile(r"(?:.*/)?(?:agents/([^/]+)|global)/memory\.jsonl")
+INDEX = re.compile(r"(?:.*/)?(?:index\.json|(?:tags|links|index)/[^/]+\.json)")
+PERSONALITY = re.compile(r"(?:.*/)?personalit(?:y|ies)/([^/]+\.md)")
+AGENT = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}")
+
+
+class RlmMem(trunkline.Importer):
+    """Chunks with their types, tags and links; archived ones stay archived; agents' own stay their own."""
+
+    name = "rlm-mem"
+    title = "RLM-MEM"
+
+    def recognises(self, source: trunkline.Source) -> bool:
+        """Chunks in folders by day or month, or layers."""
+        if source.has("AGENT.md"):
+            return False  # ours: it has chunks too
+        return any(CHUNK.fullmatch(path) or LAYER.fullmatch(path) for path in source.paths)
+
+    def read(self, source: trunkline.Source) -> Iterator[Any]:
+        """All of it. Names are given first, so that links find their ends."""
+        found = [(path, match) for path in source.paths if (match := CHUNK.fullmatch(path))]
+        read = [(path, match, mapping(source.json(path))) for path, match in found]
+        names = {match[3]: _id(raw, match[3]) for _, match, raw in read if raw}
+        names.update({text_of(raw["id"]): _id(raw, match[3]) for _, match, raw in read if raw.get("id")})
+        for path, match, raw in read:
+            if not text_of(raw.get("content")):
+                source.trouble(path, "it is no chunk that can be read")
+                continue
+            folder = "chunks/archive" if match[2] else "chunks"
+            yield _chunk(raw, names[match[3]], names, folder, path)
+        for path in source.paths:
+            if layer := LAYER.fullmatch(path):
+                yield from _layer(source, path, layer[1])
+            elif INDEX.fullmatch(path):
+                source.used.add(path)
+            elif persona := PERSONALITY.fullmatch(path):
+                yield trunkline.ImportedFile(
+                    path=f"personalities/{persona[1]}", data=source.data(path), source=path
+                )
+
+
+def _at(raw: Mapping[str, Any], otherwise: datetime | None = None) -> datetime:
+    about = mapping(raw.get("metadata"))
+    told = about.get("created_at") or about.get("created") or raw.get("created_at")
+    return time_of(told) if otherwise is None else time_of(told, otherwise)
+
+
+def _id(raw: Mapping[str, Any], name: str) -> str:
+    return chunk_id(raw.get("id") or name, _at(raw), text_of(raw.get("content")))
+
+
+def _chunk(
+    raw: Mapping[str, Any], id: str, names: Mapping[str, str], folder: str, path: str
+) -> trunkline.ImportedFile:
+    about, at = mapping(raw.get("metadata")), _at(raw)
+    data = chunk(
+        id,
+        text_of(raw.get("content")),
+        at,
+        type=raw.get("type"),
+        tags=items(raw.get("tags")),
+        confidence=about.get("confidence"),
+        links=_links(raw.get("links"), names, at),
+        modified_at=time_of(about.get("modified_at") or about.get("modified"), at),
+        conversation_id=text_of(about.get("conversation_id")),
+    )
+    return trunkline.ImportedFile(path=f"{folder}/{id[6:16]}/{id}.json", data=data, source=path)
+
+
+def _links(links: object, names: Mapping[str, str], at: datetime) -> list[dict[str, Any]]:
+    """Links as a list of objects, or as lists of ids by type."""
+    if isinstance(links, dict):
+        links = [{"target_id": target, "type": kind} for kind, ids in links.items() for target in items(ids)]
+    found = []
+    for link in map(mapping, items(links)):
+        target = names.get(text_of(link.get("target_id")))
+        if target is not None and link.get("type") not in ("context_of", "follows", "related_to"):
+            strength = link.get("strength")
+            found.append(
+                {
+                    "target_id": target,
+                    "type": text_of(link.get("type")) or "supports",
+                    "strength": float(strength) if isinstance(strength, int | float) else 1.0,
+                    "created_at": iso(time_of(link.get("created_at"), at)),
+                }
+            )
+    return found
+
+
+def _layer(source: trunkline.Source, path: str, agent: str | None) -> Iterator[Any]:
+    bad = 0
+    for record in map(mapping, source.lines(path)):
+        content, id = text_of(record.get("content")), text_of(record.get("id"))
+        if not content or not id:
+            bad += 1
+            continue
+        at = time_of(record.get("created_at"), source.changed(path))
+        name = chunk_id(id, at, content)
+        expires = record.get("expires_at")
+        data = chunk(
+            name,
+            content,
+            at,
+            type=record.get("entry_type") or record.get("type"),
+            tags=items(record.get("tags")),
+            confidence=record.get("confidence"),
+            expires_at=time_of(expires) if expires else None,
+        )
+        place = _place(text_of(record.get("scope")), text_of(record.get("agent_id")) or agent, source.block)
+        yield trunkline.ImportedFile(
+            path=f"{place}chunks/{name[6:16]}/{name}.json", data=data, source=f"{path}: {id}"
+        )
+    if bad:
+        source.trouble(path, f"{bad} of its lines are no records that can be read")
+
+
+def _place(scope: str, agent: str | None, block: str) -> str:
+    """Where a layer lies here: a project is a block, the user is the whole memory."""
+    folder = f"blocks/{block}/" if scope.startswith("project") else ""
+    if scope.endswith("agent") and agent:
+        name = agent if AGENT.fullmatch(agent) else f"agent-{digest(agent, length=8)}"
+        folder += f"agents/{name}/"
+    return folder

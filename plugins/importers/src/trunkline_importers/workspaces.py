@@ -1,0 +1,51 @@
+"""What the workspaces of OpenClaw, nanobot and their kin have in common: files by well-known names."""
+
+import re
+from collections.abc import Iterator
+
+import trunkline
+from trunkline_importers.pieces import curated
+
+PLACES = {
+    "AGENTS.md": "AGENT.md",
+    "AGENT.md": "AGENT.md",
+    "SOUL.md": "identity/SOUL.md",
+    "USER.md": "identity/USER.md",
+    "MEMORY.md": "MEMORY.md",
+    "memory/MEMORY.md": "MEMORY.md",
+    "memories/MEMORY.md": "MEMORY.md",
+    "memories/USER.md": "identity/USER.md",
+}
+"""Where the files belong here (C23)."""
+
+
+def files(source: trunkline.Source, root: str, system: str) -> Iterator[trunkline.ImportedFile]:
+    """The files of a workspace below ``root`` ("" or a path that ends in ``/``)."""
+    for path in source.paths:
+        if not path.startswith(root):
+            continue
+        name = path.removeprefix(root)
+        target = PLACES.get(name) or _below(name, source.block, system)
+        if target is not None:
+            data = source.data(path)
+            if target == "MEMORY.md":
+                data = curated(data.decode("utf-8", "replace")).encode()
+            yield trunkline.ImportedFile(path=target, data=data, source=path)
+
+
+def _below(name: str, block: str, system: str) -> str | None:
+    if name == "IDENTITY.md":
+        return f"blocks/{block}/monitor.md"
+    if re.fullmatch(r"memory/.+\.md", name):
+        return f"documents/{system}/{name}"
+    if re.fullmatch(r"skills/[^/]+/.+", name) and not name.endswith((".pyc", ".png", ".jpg")):
+        return name
+    return None
+
+
+def root_of(source: trunkline.Source, *names: str) -> str:
+    """Where the workspace lies: in a folder of that name, or where we are."""
+    for name in names:
+        if any(source.has(f"{name}/{file}") for file in PLACES):
+            return f"{name}/"
+    return ""
