@@ -185,6 +185,14 @@ class Change:
         self.scope = scope
 
 
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """What a purge took out of history, and how many commits it wrote anew."""
+
+    paths: tuple[str, ...]
+    commits: int
+
+
 class MemoryRule(Protocol):
     """Looks at every change before it is committed: redaction, retention, limits."""
 
@@ -303,6 +311,14 @@ class MemoryStore(ABC):
 
         With ``derived`` search indexes are taken along, as far as the store has any.
         """
+
+    async def purge(self, target: str) -> Purged:
+        """Write history anew as if a path, or a chunk (by its id), had never been. What is there now stays.
+
+        Raises:
+            Refusal: ``invalid_path``, or ``not_supported``: this store cannot.
+        """
+        raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
 
     async def bring_in(
         self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]

@@ -56,14 +56,14 @@ class Packer:
         """Move loose objects into a pack; returns how many."""
         loose = [name for first in range(256) for name in self._loose_in(f"{first:02x}")]
         if loose:
-            self._write(pygit2.Oid(hex=name) for name in loose)
+            self.write(pygit2.Oid(hex=name) for name in loose)
             for name in loose:
                 (self._objects / name[:2] / name[2:]).unlink(missing_ok=True)
         return len(loose)
 
     def join(self, packs: list[Path]) -> list[Path]:
         """Write one pack of what is in some; returns those that ``remove`` may take away then."""
-        written = self._write(oid for pack in packs for oid in objects_of(pack))
+        written = self.write(oid for pack in packs for oid in objects_of(pack))
         return [pack for pack in packs if pack.name not in written]
 
     def take_in(self, folder: Path, names: list[str]) -> None:
@@ -79,7 +79,7 @@ class Packer:
             for part in sorted(self._packs.glob(pack.stem + ".*")):  # .idx before .pack
                 part.unlink(missing_ok=True)
 
-    def _write(self, oids: Iterable[pygit2.Oid]) -> set[str]:
+    def write(self, oids: Iterable[pygit2.Oid]) -> set[str]:
         """Write a pack and put it in place, safely on disk; returns its file names."""
         names = write_pack(self._root, self._scratch, oids)
         self.take_in(self._scratch, names)

@@ -168,6 +168,23 @@ class Repository:
         finally:
             pygit2.settings.enable_fsync_gitdir(False)
 
+    def move(self, moves: Mapping[str, tuple[pygit2.Oid, pygit2.Oid]]) -> None:
+        """Move references from where they are to where they shall be, the branch that is checked out last.
+
+        Raises:
+            HeadMoved: one is not where it was any more.
+        """
+        pygit2.settings.enable_fsync_gitdir(self._sync)
+        try:
+            for name in sorted(moves, key=lambda name: (name == self.branch(), name)):
+                old, new = moves[name]
+                reference = self._git.lookup_reference(name)
+                if reference.target != old:
+                    raise HeadMoved
+                reference.set_target(new)
+        finally:
+            pygit2.settings.enable_fsync_gitdir(False)
+
     def retreat(self, new: pygit2.Oid, old: pygit2.Oid | None) -> None:
         """Take back an ``advance`` whose files could not be placed; nobody was told of it. Raises as ``advance``."""
         if old is None:

@@ -20,7 +20,7 @@ import apsw
 import msgspec
 import pygit2
 
-from trunkline.abc.memory import NOWHERE, Change, MemoryStore
+from trunkline.abc.memory import NOWHERE, Change, MemoryStore, Purged
 from trunkline.archives.reading import BadArchive
 from trunkline.errors import StorageError
 from trunkline.memory import heap
@@ -48,6 +48,9 @@ from trunkline.memory.past.trail import Steps, Trail
 from trunkline.memory.past.undo import TakeBack, returning, undoing
 from trunkline.memory.paths import checked, folder, refused
 from trunkline.memory.prepare import Places, take_root
+from trunkline.memory.purging.rewriting import Rewriting
+from trunkline.memory.purging.sweeping import Sweeper
+from trunkline.memory.purging.target import Target, target_of
 from trunkline.memory.repository import Repository, commit_time, entry_at
 from trunkline.memory.search.content import search_content
 from trunkline.memory.search.conversations import find_conversation, list_conversations
@@ -137,6 +140,7 @@ class GitMemoryStore(MemoryStore):
         self._repository = Repository(places.root, sync=self._sync)
         self._held.callback(self._repository.close)
         self._packer = Packer(places.root, self._syncer)
+        self._sweeper = Sweeper(places, self._packer, self._syncer)
         self._stamps = Stamps(cache / "memory-files.msgpack")
         self._stamps.load()
         self._index_file = cache / "memory.db"
@@ -151,6 +155,8 @@ class GitMemoryStore(MemoryStore):
         try:
             self._committer.settle()
             self._worktree.clear_stage()
+            if self._sweeper.unfinished():
+                self._sweeper.sweep()
         except (OSError, pygit2.GitError) as error:
             raise StorageError(
                 f"Memory cannot start (working files): {self._places.root} could not be mended ({error}).",
@@ -497,6 +503,30 @@ class GitMemoryStore(MemoryStore):
                 await self._thread(self._looking_back, self._trail.repository.reopen)
                 await anyio.to_thread.run_sync(self._packer.remove, older)
                 heap.give_back()
+
+    async def purge(self, target: str) -> Purged:
+        """Take something out of all of history. Nobody writes or packs meanwhile."""
+        wanted = target_of(target)
+        async with self._care:
+            with anyio.CancelScope(shield=True):
+                purged = await self._thread(self._writing, lambda: self._purge(wanted))
+                await self._thread(self._indexing, self._index.drop)
+                await self._thread(self._looking_back, self._trail.drop)
+        return purged
+
+    def _purge(self, target: Target) -> Purged:
+        self._expose()
+        rewriting = Rewriting(self._repository, target)
+        moves = rewriting.run()
+        if moves:
+            if self._sync:
+                os.sync()
+            self._sweeper.announce()
+            self._repository.move(moves)
+            self._sweeper.sweep()
+            self._repository.reopen()
+            self._exposed = None
+        return Purged(tuple(sorted(rewriting.paths)), rewriting.rewritten)
 
     def _leave_tidy(self) -> None:
         """What a later start and a person's ``git status`` are glad of."""

@@ -186,7 +186,8 @@ class MemoryWorker(Worker):
         kinds = Kinds(
             (owned.item for owned in plugins.chunk_types()), (owned.item for owned in plugins.link_types())
         )
-        return ChunkAnswers(reader, Keeper(store, reader, policies, kinds, self._redaction.text))
+        self._keeper = Keeper(store, reader, policies, kinds, self._redaction.text)
+        return ChunkAnswers(reader, self._keeper)
 
     async def serve(self) -> None:
         """Look after the store and tell of its commits, until cancelled."""
@@ -194,6 +195,7 @@ class MemoryWorker(Worker):
             self._group = group
             group.start_soon(self._store.tend)
             group.start_soon(self._keep_telling)
+            group.start_soon(self._keeper.keep_pruned)
             group.start_soon(self._collections.keep_swept, self._lives, self._collection_seconds)
 
     async def _lives(self, conversation: str) -> bool:

@@ -10,6 +10,7 @@ from trunkline.messages.chunks import (
     ChunkFound,
     ChunkPage,
     ChunksLinked,
+    ChunksPruned,
     CountChunks,
     DeleteChunk,
     FindLinked,
@@ -17,6 +18,9 @@ from trunkline.messages.chunks import (
     GetChunk,
     LinkChunks,
     ListChunks,
+    MemoryPurged,
+    PruneChunks,
+    PurgeMemory,
     Recall,
     Recalled,
     Remember,
@@ -33,6 +37,8 @@ from trunkline.subjects import (
     MEMORY_FORGET,
     MEMORY_LINK,
     MEMORY_LINKED,
+    MEMORY_PRUNE,
+    MEMORY_PURGE,
     MEMORY_RECALL,
     MEMORY_REMEMBER,
     MEMORY_RESTORE_CHUNK,
@@ -68,6 +74,8 @@ class ChunkAnswers:
         await add(MEMORY_DELETE_CHUNK, telling(self._delete), limit=writers)
         await add(MEMORY_RESTORE_CHUNK, telling(self._restore), limit=writers)
         await add(MEMORY_FORGET, telling(self._forget), limit=writers)
+        await add(MEMORY_PRUNE, telling(self._prune), limit=1)
+        await add(MEMORY_PURGE, telling(self._purge), limit=1)
 
     async def _recall(self, request: Request[Recall]) -> Recalled:
         return await self._reader.recall(request.data)
@@ -101,6 +109,12 @@ class ChunkAnswers:
 
     async def _forget(self, request: Request[ForgetChunk]) -> MemoryChanged:
         return await self._keeper.forget(request.data, scope_of(request))
+
+    async def _prune(self, request: Request[PruneChunks]) -> ChunksPruned:
+        return await self._keeper.prune(request.data, scope_of(request))
+
+    async def _purge(self, request: Request[PurgeMemory]) -> MemoryPurged:
+        return await self._keeper.purge(request.data, scope_of(request))
 
 
 def scope_of(request: Request[Any]) -> Scope:

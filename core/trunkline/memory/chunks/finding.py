@@ -169,6 +169,21 @@ def places_of(connection: apsw.Connection, chunk: str) -> tuple[str, ...]:
     )
 
 
+def stale(connection: apsw.Connection, folder: str, now: datetime, days: int | None) -> list[Row]:
+    """The chunks of a block, or ("") of the owner, agents' private ones too, that have expired, or that were neither
+    made nor changed nor used for so many days."""
+    at = micros(now)
+    oldest = at - days * 86_400 * 1_000_000 if days is not None else -(2**62)
+    found = connection.execute(
+        f"SELECT {ROW} {_FROM} LEFT JOIN uses ON uses.chunk = chunks.id"
+        " WHERE (chunks.place = ? OR chunks.place GLOB ?) AND chunks.archived = 0 AND chunks.fault = ''"
+        " AND (chunks.expires BETWEEN 1 AND ? OR max(chunks.at, chunks.modified, coalesce(uses.at, 0)) < ?)"
+        " ORDER BY chunks.at, chunks.id",
+        (folder, f"{folder}/agents/*" if folder else "agents/*", at, oldest),
+    )
+    return [row_of(row) for row in found]
+
+
 def counts(connection: apsw.Connection, folders: Iterable[str] | None) -> ChunkCounts:
     """How many chunks there are in some places, or everywhere."""
     kept = None if folders is None else tuple(folders)

@@ -1,13 +1,15 @@
 """Who changes chunks, within the policy of the layer they lie in. Every change is an ordinary change of the store."""
 
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.abc.memory import Change, MemoryStore
+from trunkline.abc.memory import NOWHERE, Change, MemoryStore, Purged
 from trunkline.memory.chunks.cutting import Cutter, Piece
 from trunkline.memory.chunks.days import Days
 from trunkline.memory.chunks.finding import Row
@@ -15,13 +17,24 @@ from trunkline.memory.chunks.kinds import Kinds, detect
 from trunkline.memory.chunks.layers import Place, layer_of, writable
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader, no_chunk
-from trunkline.memory.chunks.record import ChunkFile, decode, encode, new_chunk_id
+from trunkline.memory.chunks.record import (
+    ChunkFile,
+    archived_path,
+    decode,
+    encode,
+    new_chunk_id,
+    restored_path,
+)
 from trunkline.messages.chunks import (
     ChunkLink,
     ChunkMetadata,
+    ChunksPruned,
     DeleteChunk,
     ForgetChunk,
     LinkChunks,
+    MemoryPurged,
+    PruneChunks,
+    PurgeMemory,
     Remember,
     Remembered,
     RestoreChunk,
@@ -30,12 +43,19 @@ from trunkline.messages.chunks import (
 from trunkline.messages.memory import MemoryChanged
 from trunkline_bus import Refusal, Scope
 
+_log = logging.getLogger(__name__)
+
 ATTEMPTS = 8
 """How often a change is tried anew when another one came first."""
 
 LONG = 20_000
 """Letters beyond which a text is cut in a thread."""
 
+PRUNE_SECONDS = 3_600.0
+PLATFORM = "trunkline"
+"""The actor of what nobody asked for."""
+
+NOTES = "audit/purges.jsonl"
 TAGS, TAG_LETTERS = 32, 64
 Owned = DeleteChunk | ForgetChunk | RestoreChunk | LinkChunks | UpdateChunk
 
@@ -187,23 +207,18 @@ class Keeper:
     async def delete(self, wish: DeleteChunk, scope: Scope) -> MemoryChanged:
         """Put a chunk into the archive of its place."""
         row = await self._own(wish, wish.id)
-        return await self._move(
-            row, row.path.replace("chunks/", "chunks/archive/", 1), wish, "Archive", scope
-        )
+        return await self._move(row, archived_path(row.path), wish.actor, "Archive", scope)
 
     async def restore(self, wish: RestoreChunk, scope: Scope) -> MemoryChanged:
         """Bring a chunk back from the archive."""
         row = await self._own(wish, wish.id, archived=True)
-        return await self._move(
-            row, row.path.replace("chunks/archive/", "chunks/", 1), wish, "Restore", scope
-        )
+        return await self._move(row, restored_path(row.path), wish.actor, "Restore", scope)
 
-    async def _move(
-        self, row: Row, target: str, wish: DeleteChunk | RestoreChunk, verb: str, scope: Scope
-    ) -> MemoryChanged:
-        reason = f"{verb} {row.id}"
-        version = await self._store.move(row.path, target, actor=wish.actor, reason=reason, scope=scope)
-        return MemoryChanged(paths=(row.path, target), version=version, actor=wish.actor)
+    async def _move(self, row: Row, target: str, actor: str, verb: str, scope: Scope) -> MemoryChanged:
+        version = await self._store.move(
+            row.path, target, actor=actor, reason=f"{verb} {row.id}", scope=scope
+        )
+        return MemoryChanged(paths=(row.path, target), version=version, actor=actor)
 
     async def forget(self, wish: ForgetChunk, scope: Scope) -> MemoryChanged:
         """Take a chunk out of the files, and so out of the indexes; the archive does not keep it either (C43)."""
@@ -216,6 +231,80 @@ class Keeper:
         reason = wish.reason or f"Forget {row.id}"
         version = await self._store.delete(row.path, actor=wish.actor, reason=reason, scope=scope)
         return MemoryChanged(paths=(row.path,), version=version, actor=wish.actor)
+
+    # Caring --------------------------------------------------------------------------------------------------
+
+    async def prune(self, wish: PruneChunks, scope: Scope) -> ChunksPruned:
+        """Archive what has expired, and what was neither made nor used for ``days`` (the policy's, when not given)."""
+        days = wish.days or (await self._policies.of(wish.block)).retention_days
+        found = await self._reader.stale(wish.block, days)
+        version = ""
+        for row in () if wish.dry_run else found:
+            version = (await self._move(row, archived_path(row.path), wish.actor, "Archive", scope)).version
+        return ChunksPruned(chunk_ids=tuple(row.id for row in found), version=version)
+
+    async def keep_pruned(self) -> None:
+        """Archive what has expired, and what a block's policy gives up, every hour. Runs until it is cancelled."""
+        while True:
+            await anyio.sleep(PRUNE_SECONDS)
+            try:
+                await self.prune_all()
+            except Refusal as refusal:
+                _log.warning("chunks could not be pruned: %s", refusal.message)
+
+    async def prune_all(self) -> None:
+        """Prune the owner's chunks and those of every block; one whose policy is broken is left alone."""
+        entries = await self._store.list("", recursive=False)
+        there = any(entry.path == "blocks" and entry.kind == "folder" for entry in entries)
+        folders = await self._store.list("blocks", recursive=False) if there else ()
+        for block in (None, *(entry.path.rpartition("/")[2] for entry in folders if entry.kind == "folder")):
+            try:
+                await self.prune(PruneChunks(actor=PLATFORM, block=block), NOWHERE)
+            except Refusal as refusal:
+                _log.warning("the chunks of block %s are not pruned: %s", block, refusal.message)
+
+    async def purge(self, wish: PurgeMemory, scope: Scope) -> MemoryPurged:
+        """Take a chunk or a file out of memory and of all its history, and note that in ``audit/purges.jsonl`` (C43).
+
+        Raises:
+            Refusal: ``not_confirmed``, ``not_found`` (history never had it), ``invalid_path``, ``not_supported``.
+        """
+        if wish.confirm != wish.target:
+            raise Refusal(
+                "not_confirmed", f"Repeat {wish.target!r} to confirm: what is purged cannot come back."
+            )
+        for path in await self._reader.paths(wish.target):
+            try:
+                await self._store.delete(path, actor=wish.actor, reason=f"Purge {wish.target}", scope=scope)
+            except Refusal as refusal:
+                if refusal.code != "not_found":
+                    raise
+        purged = await self._store.purge(wish.target)
+        if not purged.paths:
+            raise Refusal("not_found", f"History has never had {wish.target!r}.")
+        return MemoryPurged(
+            paths=purged.paths, commits=purged.commits, version=await self._note(wish, purged, scope)
+        )
+
+    async def _note(self, wish: PurgeMemory, purged: Purged, scope: Scope) -> str:
+        """Add a line to the notes of purges."""
+        entry = {
+            "time": self._now(),
+            "actor": wish.actor,
+            "target": wish.target,
+            "paths": purged.paths,
+            "commits": purged.commits,
+            "reason": wish.reason,
+        }
+        try:
+            held = (await self._store.read(NOTES)).content
+        except Refusal:
+            held = ""
+        text = held + msgspec.json.encode(entry).decode() + "\n"
+        reason = f"Note the purge of {wish.target}"
+        return await self._store.change(
+            Change({NOTES: text.encode()}, actor=wish.actor, reason=reason, scope=scope)
+        )
 
     async def _own(self, wish: Owned, chunk: str, *, archived: bool = False) -> Row:
         """The chunk, if the asker may change what lies in its layer. Raises Refusal ``not_found`` or ``forbidden``."""

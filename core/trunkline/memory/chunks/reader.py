@@ -6,11 +6,23 @@ from typing import Protocol, TypeVar
 
 import apsw
 
-from trunkline.memory.chunks.finding import Contents, Row, Sight, counts, find, note_use, page, shown
+from trunkline.memory.chunks.finding import (
+    Contents,
+    Row,
+    Sight,
+    counts,
+    find,
+    note_use,
+    page,
+    places_of,
+    shown,
+    stale,
+)
 from trunkline.memory.chunks.layers import LAYERS, place_of, readable
 from trunkline.memory.chunks.linking import linked
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.recalling import recall
+from trunkline.memory.chunks.record import is_chunk_id
 from trunkline.messages.chunks import (
     Chunk,
     ChunkCounts,
@@ -94,6 +106,18 @@ class Reader:
         if found is None:
             raise no_chunk(chunk)
         return found
+
+    async def stale(self, block: str | None, days: int | None) -> list[Row]:
+        """Chunks that have expired, and those that were neither made nor used for so many days."""
+        now = self._now()
+        folder = "" if block is None else place_of("project_global", block, "").folder
+        return await self._ask(lambda connection, _: stale(connection, folder, now, days))
+
+    async def paths(self, target: str) -> tuple[str, ...]:
+        """The files that a target of a purge is now: those of a chunk, else the path itself."""
+        if not is_chunk_id(target):
+            return (target,)
+        return await self._ask(lambda connection, _: places_of(connection, target))
 
     async def _sight(self, block: str | None, actor: str, *, only: str | None = None) -> Sight:
         places = readable(await self._policies.of(block), block, actor)

@@ -79,6 +79,18 @@ def path_of(place: str, chunk: str, *, archived: bool = False, crowded: bool = F
     return f"{folder}/{found[2][:2]}/{chunk}.json" if crowded else f"{folder}/{chunk}.json"
 
 
+def archived_path(path: str) -> str:
+    """Where a chunk's file goes when it is archived."""
+    place, _, rest = path.rpartition("chunks/")
+    return f"{place}chunks/archive/{rest}"
+
+
+def restored_path(path: str) -> str:
+    """Where an archived chunk's file goes when it is restored."""
+    place, _, rest = path.rpartition("chunks/archive/")
+    return f"{place}chunks/{rest}"
+
+
 def encode(chunk: ChunkFile) -> bytes:
     """The file: one key a line, so that history and blame tell which changed."""
     data = msgspec.to_builtins(chunk)

@@ -44,7 +44,7 @@ class Database:
             return job(self._open())
         except _BROKEN as error:
             _log.warning("the derived file %s is made anew: %s", self._file, error)
-            self._drop()
+            self.drop()
         try:
             return job(self._open())
         except _BROKEN as error:
@@ -69,7 +69,7 @@ class Database:
         return connection
 
     def _anew(self) -> apsw.Connection:
-        self._drop()
+        self.drop()
         return _fresh(str(self._file), self._schema)
 
     def _still_there(self) -> bool:
@@ -80,7 +80,8 @@ class Database:
         except OSError:
             return False
 
-    def _drop(self) -> None:
+    def drop(self) -> None:
+        """Remove the file; the next question begins with an empty one."""
         self.close()
         for suffix in ("", "-wal", "-shm"):
             try:

@@ -33,6 +33,11 @@ class Index:
         """Bring the index to the last commit, from wherever it stands."""
         self.database.use(self._catch_up)
 
+    def drop(self) -> None:
+        """Lose everything that is derived, because history was written anew."""
+        self.database.drop()
+        self.repository.reopen()
+
     def close(self) -> None:
         """Close the database."""
         self.database.close()

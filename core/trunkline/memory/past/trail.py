@@ -111,6 +111,11 @@ class Trail:
         """Bring the table to the last commit, from wherever it stands."""
         self._database.use(self._catch_up)
 
+    def drop(self) -> None:
+        """Lose the table, because history was written anew."""
+        self._database.drop()
+        self.repository.reopen()
+
     def close(self) -> None:
         """Close the database."""
         self._database.close()

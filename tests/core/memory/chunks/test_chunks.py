@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from tests.core.memory.chunks.conftest import Chunks, chunks_at
 
+from trunkline.abc.memory import Change
 from trunkline.memory.wishes import Absorb
-from trunkline.messages.chunks import CountChunks, Remember, UpdateChunk
+from trunkline.messages.chunks import CountChunks, PruneChunks, Remember, UpdateChunk
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio
@@ -386,3 +387,41 @@ async def test_a_crowded_day_is_spread_over_folders(chunks: Chunks, tmp_path: Pa
     assert len(list(day.rglob("*.json"))) == done.chunks_created + 1
     if done.chunks_created > 256:
         assert (tmp_path / "memory" / held.path).parent.parent == day
+
+
+async def test_what_is_old_or_has_expired_is_pruned(chunks: Chunks) -> None:
+    """RLM-F21, F22: neither made nor used for so long; a dry run only tells; what was used lately stays."""
+    old = await chunks.keep("old apples")
+    used = await chunks.keep("used pears", conversation="c2")
+    private = await chunks.keep("old plums", layer="project_agent")
+    ends = await chunks.keep("ends soon", expires_at=chunks.time + timedelta(days=1))
+    chunks.later(days=80)
+    await chunks.get(used)
+    chunks.later(days=20)
+    fresh = await chunks.keep("fresh", conversation="c3")
+    dry = await chunks.keeper.prune(PruneChunks(actor="owner", block="main", days=90, dry_run=True), Scope())
+    assert set(dry.chunk_ids) == {old, private, ends}
+    assert set(await chunks.ids()) == {old, used, private, fresh}
+    await chunks.keeper.prune(PruneChunks(actor="owner", block="main"), Scope())
+    assert set(await chunks.ids()) == {old, used, private, fresh}
+    await chunks.keeper.prune(PruneChunks(actor="owner", block="main", days=90), Scope())
+    assert set(await chunks.ids()) == {used, fresh}
+    assert set(await chunks.ids(archived=True)) >= {old, private}
+
+
+async def test_what_a_block_keeps_for_so_many_days_is_pruned_by_itself(chunks: Chunks) -> None:
+    """RLM-F21: each block by its own policy; a block whose policy is broken is left alone."""
+    for block, policy in (
+        ("main", "[memory]\nretention_days = 90\n"),
+        ("garden", ""),
+        ("shed", "[memory]\nretention_days = -1\n"),
+    ):
+        change = Change({f"blocks/{block}/block.toml": policy.encode()}, actor="owner", reason="")
+        await chunks.store.change(change)
+    main = await chunks.keep("old apples")
+    garden = await chunks.keep("old pears", block="garden")
+    chunks.later(days=100)
+    await chunks.keeper.prune_all()
+    assert await chunks.get(main) is None
+    assert await chunks.get(main, archived=True) is not None
+    assert await chunks.get(garden, block="garden") is not None

@@ -63,7 +63,9 @@ async def test_rlm_t14_a_private_layer_is_nobody_elses(running: Platform) -> Non
     assert await bob.chunk(chunk) is None
     assert (await bob.recall("zebra")).chunks == ()
     assert await bob.chunks(tags=["zoo"]) == ()
-    assert [hit.path for hit in await ada.search("zebra", path="/")] == [held.path.removeprefix("blocks/main/")]
+    assert [hit.path for hit in await ada.search("zebra", path="/")] == [
+        held.path.removeprefix("blocks/main/")
+    ]
     assert list(await bob.search("zebra", path="/")) == []
     assert not [entry.path for entry in await bob.list("/", recursive=True) if "ada" in entry.path]
     for ask in (
@@ -142,7 +144,9 @@ async def test_a_policy_counts_from_the_next_wish_on(running: Platform) -> None:
     await ada.remember("The shed is green")
     await ada.remember("Ada hides it", layer="project_agent")
     block = "blocks/main/block.toml"
-    await put(running, {block: '[memory]\nread_layers = ["project_agent"]\nwrite_layers = ["project_agent"]\n'})
+    await put(
+        running, {block: '[memory]\nread_layers = ["project_agent"]\nwrite_layers = ["project_agent"]\n'}
+    )
     assert [one.content for one in await ada.chunks()] == ["Ada hides it"]
     assert (await ada.remember("more")).success
     with pytest.raises(ToolError, match="project_global"):

@@ -1,0 +1,81 @@
+"""What a purge takes out: one path with all below it, or a chunk wherever its file ever lay. Rules on names only."""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+from trunkline.memory.chunks.record import is_chunk_id
+from trunkline.memory.paths import checked
+
+
+class Look(NamedTuple):
+    """What to do in one folder: names to take out of it, and folders to look into with what is wanted there."""
+
+    out: frozenset[str]
+    into: "dict[str, Target] | None"
+
+
+class Target(ABC):
+    """What is wanted in a folder. Hashable, so that a folder that was looked at is not looked at again."""
+
+    @abstractmethod
+    def look(self, folders: list[str]) -> Look:
+        """What to do in a folder that holds these folders."""
+
+    @abstractmethod
+    def __hash__(self) -> int: ...
+
+    @abstractmethod
+    def __eq__(self, other: object) -> bool: ...
+
+
+class PathTarget(Target):
+    """One path, seen from the folder it is relative to."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def look(self, folders: list[str]) -> Look:
+        """Out with it, or down the way to it."""
+        first, _, rest = self._path.partition("/")
+        if not rest:
+            return Look(frozenset((first,)), {})
+        return Look(frozenset(), {first: PathTarget(rest)} if first in folders else {})
+
+    def __hash__(self) -> int:
+        return hash(self._path)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PathTarget) and other._path == self._path
+
+
+class ChunkTarget(Target):
+    """A chunk's file: in every ``chunks`` folder its day, archived or not, crowded or not."""
+
+    def __init__(self, chunk: str, within: str = "") -> None:
+        self._chunk = chunk
+        self._within = within
+
+    def look(self, folders: list[str]) -> Look:
+        """Everywhere for folders of chunks, and in those only where its day is."""
+        day, digits = self._chunk[6:16], self._chunk[17:19]
+        if self._within == "day":
+            into = {digits: ChunkTarget(self._chunk, "day")} if digits in folders else {}
+            return Look(frozenset((f"{self._chunk}.json",)), dict[str, Target](into))
+        found: dict[str, Target] = {}
+        for name in folders:
+            if self._within == "chunks" and name == day:
+                found[name] = ChunkTarget(self._chunk, "day")
+            elif self._within != "chunks" or name == "archive":
+                found[name] = ChunkTarget(self._chunk, "chunks" if name in ("chunks", "archive") else "")
+        return Look(frozenset(), found)
+
+    def __hash__(self) -> int:
+        return hash((self._chunk, self._within))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ChunkTarget) and (other._chunk, other._within) == (self._chunk, self._within)
+
+
+def target_of(text: str) -> Target:
+    """What a text names: a chunk by its id, or a path. Raises Refusal ``invalid_path``."""
+    return ChunkTarget(text) if is_chunk_id(text) else PathTarget(checked(text))
