@@ -45,11 +45,11 @@ LEARNER = ConsumerSpec(
     filter="trunkline.evt.turn.*.finished",
     description="Turns that ended, for the one who learns from them in the background",
     deliver="new",
-    ack_wait=15.0,
+    ack_wait=5.0,
     max_ack_pending=1,
     batch=1,
     pinned_group="learners",
-    pin_timeout=5.0,
+    pin_timeout=3.0,
 )
 """One turn at a time, to one live worker: what is learned from a turn builds on what the one before it taught."""
 
