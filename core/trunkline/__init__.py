@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from trunkline.abc.completion import Completer
     from trunkline.abc.context import ContextPart, ContextSource, TurnInfo, TurnMiddleware
     from trunkline.abc.documents import Document, Documents, DocumentText, Reader, Section
+    from trunkline.abc.embedders import Embedder
     from trunkline.abc.foreground import ForegroundChannel, Sitting
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute, Identity
     from trunkline.abc.importing import ImportedConversation, ImportedFile, Importer, Source
@@ -82,7 +83,7 @@ if TYPE_CHECKING:
         Usage,
     )
     from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
-    from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory
+    from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory, Why
     from trunkline.messages.tools import Effect, ToolOutcome, ToolSchema, ToolSpec
     from trunkline.messages.turn import (
         ApprovalRequested,
@@ -111,6 +112,7 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.completion": "Completer",
     "trunkline.abc.context": "ContextPart ContextSource TurnInfo TurnMiddleware",
     "trunkline.abc.documents": "Document DocumentText Documents Reader Section",
+    "trunkline.abc.embedders": "Embedder",
     "trunkline.abc.foreground": "ForegroundChannel Sitting",
     "trunkline.abc.gateway": "AdmissionRule Authenticator HttpRoute Identity",
     "trunkline.abc.importing": "ImportedConversation ImportedFile Importer Source",
@@ -138,7 +140,7 @@ _PLACES: dict[str, str] = {
     "trunkline.messages.conversation": "AppendConversation ConversationPage ConversationSlice ConversationSummary "
     "ListConversations Message ToolCall Usage",
     "trunkline.messages.gateway": "ConversationView MessageAccepted SendMessage TurnView",
-    "trunkline.messages.memory": "MemoryChange MemoryEntry MemoryFile MemoryHit SearchMemory",
+    "trunkline.messages.memory": "MemoryChange MemoryEntry MemoryFile MemoryHit SearchMemory Why",
     "trunkline.messages.tools": "Effect ToolOutcome ToolSchema ToolSpec",
     "trunkline.messages.turn": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered ReasoningDelta StatusShown "
     "TextDelta TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
@@ -186,6 +188,7 @@ __all__ = [
     "DocumentText",
     "Documents",
     "Effect",
+    "Embedder",
     "ErrorCode",
     "FeedEvent",
     "Finish",
@@ -283,6 +286,7 @@ __all__ = [
     "UnreadableDocument",
     "Usage",
     "Watch",
+    "Why",
     "WorkerKind",
     "__version__",
     "beneath",

@@ -96,6 +96,7 @@ MEANING = {
     "retention.log_mb": "how large a log file in `logs/` grows, in MB, before a new one is begun",
     "retention.log_files": "how many full ones are kept of each",
     "retention.log_days": "after how many days a log file that nobody writes any more is removed",
+    "memory.embedder": "what turns texts into vectors: a plugin's embedder, or `ADAPTER/MODEL`. Nothing: words alone",
     "memory.group_window": "how long writes are gathered into one commit, at most",
     "memory.sync": "whether a commit is on disk before it is acknowledged; `false` risks the history in a power cut",
     "memory.redact": "names by which secrets go: what stands behind `api_key=` and the like is not kept in memory",

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import anyio
 
+from trunkline.abc.embedders import Embedder
 from trunkline.messages.chunks import Chunk, Layer, LinkedChunk, Recalled, Remembered
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -18,6 +19,7 @@ from trunkline.messages.conversation import (
     ConversationSummary,
     ListConversations,
 )
+from trunkline.messages.indexing import IndexProgress, IndexStats
 from trunkline.messages.memory import (
     ImportMemory,
     ImportProgress,
@@ -219,13 +221,14 @@ class MemoryStore(ABC):
     Paths are POSIX, relative to the root. All raise Refusal with one of the codes ``invalid_path``, ``not_found``,
     ``write_conflict``, ``write_failure``; nothing is left half-written.
 
-    The memory worker sets ``rules``, ``on_change`` and ``installed`` (what is here) before ``open``.
+    The memory worker sets ``rules``, ``on_change``, ``installed`` (what is here) and ``embedder`` before ``open``.
     Every change that is asked for passes through all rules in order before it is committed; ``on_change`` is called
     after each commit, edits made by hand included.
     """
 
     rules: Sequence[MemoryRule] = ()
     installed: Callable[[], Installed] = Installed
+    embedder: Embedder | None = None
     on_change: Callable[[MemoryChanged], None] = staticmethod(lambda changed: None)
 
     async def tend(self) -> None:
@@ -288,6 +291,22 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]: ...
+
+    @property
+    def vectors(self) -> float | None:
+        """The share of passages (0 to 1) that a search finds by their meaning; None when it goes by words alone."""
+        return None
+
+    async def index_stats(self) -> IndexStats:
+        """What the index holds. Raises Refusal ``not_supported`` when the store has none."""
+        raise Refusal(
+            "not_supported", "This memory has no index: its store looks through all of it at every search."
+        )
+
+    async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
+        """Make the index anew, and say now and then how far it is; with ``vectors`` those as well. Raises as
+        ``index_stats``."""
+        return await self.index_stats()
 
     @abstractmethod
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]: ...

@@ -1,11 +1,12 @@
 """A model vendor, behind one method. Adapters translate and nothing else: no retry, cache, routing or policy."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
+from trunkline.errors import ErrorCode, ModelError
 from trunkline.messages.conversation import Message, ToolCall, Usage
 from trunkline.messages.tools import ToolSchema
 
@@ -105,6 +106,19 @@ class ModelAdapter(ABC):
     async def models(self) -> tuple[ModelInfo, ...]:
         """The models that can be asked for; empty when the vendor does not say. Raises ModelError."""
         return ()
+
+    embeds: bool = False
+    """Whether it has ``embed``."""
+
+    async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
+        """Vectors for texts, in their order, by the vendor's embedding model of that name ("" = its default).
+
+        Raises:
+            ModelError: for every failure; ``provider_error`` when the vendor has no embeddings.
+        """
+        raise ModelError(
+            ErrorCode.PROVIDER_ERROR, "refused", f"the model adapter {self.name} makes no vectors"
+        )
 
     async def aclose(self) -> None:  # noqa: B027  most adapters hold nothing
         """Let go of connections. Called once, when the worker drains."""

@@ -126,12 +126,15 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     on the disk before it is acknowledged.
 
     ``store`` names the plugin (its distribution) whose store keeps memory; without it the built-in one does.
-    ``redact`` are the names by which secrets go: what stands behind ``api_key=`` and the like is not kept.
+    ``embedder`` names what turns texts into vectors, so that search finds what is meant: one of a plugin, or a model
+    adapter with its model (``openai/text-embedding-3-small``). ``redact`` are the names by which secrets go: what
+    stands behind ``api_key=`` and the like is not kept.
     """
 
     group_window: Delay = 0.004
     sync: bool = True
     store: str | None = None
+    embedder: str | None = None
     redact: tuple[str, ...] = ("api_key", "token", "password", "secret", "private_key")
 
 

@@ -27,6 +27,7 @@ from trunkline.hookspecs.gateway import (
 from trunkline.hookspecs.marks import PROJECT, hookimpl
 from trunkline.hookspecs.memory import (
     trunkline_chunk_types,
+    trunkline_embedders,
     trunkline_importers,
     trunkline_link_types,
     trunkline_memory_rules,
@@ -59,6 +60,7 @@ __all__ = [
     "trunkline_commands",
     "trunkline_config",
     "trunkline_context_sources",
+    "trunkline_embedders",
     "trunkline_health_checks",
     "trunkline_http_routes",
     "trunkline_importers",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from trunkline.hookspecs.marks import hookspec
 
 if TYPE_CHECKING:
+    from trunkline.abc.embedders import Embedder
     from trunkline.abc.importing import Importer
     from trunkline.abc.memory import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.abc.platform import PluginSettings
@@ -58,6 +59,28 @@ def trunkline_importers(settings: "PluginSettings") -> "Iterable[Importer]":
     @trunkline.hookimpl
     def trunkline_importers():
         return [Diary()]
+    ```
+    """
+
+
+@hookspec
+def trunkline_embedders(settings: "PluginSettings") -> "Iterable[Embedder]":
+    """Add something that turns texts into vectors, so that search finds what is meant. The memory worker uses the one
+    that ``[memory] embedder`` names; nobody names one, and nothing is embedded.
+
+    ```python
+    import trunkline
+
+    class Letters(trunkline.Embedder):
+        name = "letters"
+        model = "letters-1"
+
+        async def embed(self, texts):
+            return [[text.casefold().count(letter) for letter in "etaoinshrdlu"] for text in texts]
+
+    @trunkline.hookimpl
+    def trunkline_embedders():
+        return [Letters()]
     ```
     """
 

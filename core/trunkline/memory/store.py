@@ -40,6 +40,7 @@ from trunkline.memory.conversations import (
 from trunkline.memory.durable import Syncer
 from trunkline.memory.grouping import Grouping
 from trunkline.memory.index.follower import Index
+from trunkline.memory.index.stats import index_stats
 from trunkline.memory.packing import Packer
 from trunkline.memory.past.blame import blame
 from trunkline.memory.past.changes import changes
@@ -54,8 +55,11 @@ from trunkline.memory.purging.target import Target, target_of
 from trunkline.memory.repository import Repository, commit_time, entry_at
 from trunkline.memory.search.content import search_content
 from trunkline.memory.search.conversations import find_conversation, list_conversations
+from trunkline.memory.search.meaning import Meaning
 from trunkline.memory.search.names import search_names
 from trunkline.memory.stamps import Stamps
+from trunkline.memory.vectors.filling import Filling
+from trunkline.memory.vectors.space import Space
 from trunkline.memory.wishes import Absorb, Wish, WriteFiles, deleting, editing, moving
 from trunkline.memory.worktree import Stamp, Worktree, not_found
 from trunkline.messages.conversation import (
@@ -65,6 +69,7 @@ from trunkline.messages.conversation import (
     ConversationSummary,
     ListConversations,
 )
+from trunkline.messages.indexing import IndexProgress, IndexStats
 from trunkline.messages.memory import (
     ImportMemory,
     ImportProgress,
@@ -146,10 +151,16 @@ class GitMemoryStore(MemoryStore):
         self._index_file = cache / "memory.db"
         self._index = Index(places.root, self._index_file, self._conversations)
         self._held.callback(self._index.close)
+        self._filling = self._new_filling(cache / "memory-vectors.db")
         self._trail = Trail(places.root, cache / "memory-history.db")
         self._held.callback(self._trail.close)
         self._committer = Committer(places, self._repository, self._worktree, self._syncer, self._stamps)
         self._mend()
+
+    def _new_filling(self, file: Path) -> Filling | None:
+        if self.embedder is None:
+            return None
+        return Filling(self.embedder, Space(file, self.embedder.model), self._index)
 
     def _mend(self) -> None:
         try:
@@ -190,6 +201,7 @@ class GitMemoryStore(MemoryStore):
         """Keep the index abreast, take in edits made by hand, pack. Runs until it is cancelled."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._keep_indexed)
+            group.start_soon(self._keep_filled)
             group.start_soon(self._keep_exposed)
             group.start_soon(self._keep_swept)
             group.start_soon(self._keep_packed)
@@ -282,7 +294,43 @@ class GitMemoryStore(MemoryStore):
         if plain.kind == "filename":
             entries = await self.list("", recursive=True)
             return search_names((entry.path for entry in entries if entry.kind == "file"), plain)
-        return await self._ask(lambda connection: search_content(connection, self._index, plain))
+        meaning = await self._meaning(plain.query)
+        return await self._ask(lambda connection: search_content(connection, self._index, plain, meaning))
+
+    async def _meaning(self, text: str) -> Meaning | None:
+        """What is looked for, as a vector; None where words must do."""
+        if self._filling is None or not text.strip():
+            return None
+        vector = await self._filling.vector(text)
+        return None if vector is None else Meaning(self._filling.space, vector, self._filling.embedder.least)
+
+    @property
+    def vectors(self) -> float | None:
+        """How far the vectors are."""
+        return None if self._filling is None else self._filling.progress.share
+
+    async def index_stats(self) -> IndexStats:
+        """What the index holds."""
+        return await self._ask(self._stats)
+
+    async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
+        """Make the index anew. Searches wait for it."""
+
+        def rebuild() -> None:
+            total = self._index.size()
+            self._index.rebuild(lambda done: told(IndexProgress(done=done, total=total)))
+            if vectors and self._filling is not None:
+                self._index.database.use(self._filling.space.forget)
+
+        await self._thread(self._indexing, rebuild)
+        self._changed.set()
+        return await self.index_stats()
+
+    def _stats(self, connection: apsw.Connection) -> IndexStats:
+        filling = self._filling
+        return index_stats(
+            connection, (self._index_file,), None if filling is None else filling.stats(connection)
+        )
 
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder."""
@@ -457,6 +505,18 @@ class GitMemoryStore(MemoryStore):
             await self._changed.wait()
             await anyio.sleep(INDEX_SECONDS)
             self._changed = anyio.Event()
+
+    async def _keep_filled(self) -> None:
+        """The vectors that are missing, whenever something changed."""
+        while self._filling is not None:
+            changed = self._changed
+            try:
+                await self._filling.fill(self._ask)
+                await self._ask(self._filling.prune)
+            except (apsw.Error, pygit2.GitError, OSError, KeyError) as error:
+                _log.warning("the vectors are behind and will be made later: %s", error)
+            await anyio.sleep(INDEX_SECONDS)
+            await changed.wait()
 
     async def _keep_exposed(self) -> None:
         """Soon after a commit git's own index is told of it: an index that lags makes a person's ``git status`` show

@@ -27,6 +27,7 @@ from trunkline.memory.conversations import names_of
 from trunkline.memory.paths import checked
 from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
+from trunkline.memory.vectors.choosing import chosen_embedder
 from trunkline.memory.wishes import encoded
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -38,6 +39,7 @@ from trunkline.messages.conversation import (
     ListConversations,
     LoadConversation,
 )
+from trunkline.messages.indexing import AskIndex, IndexProgress, IndexStats, RebuildIndex
 from trunkline.messages.memory import (
     UNREADABLE,
     BlameMemory,
@@ -83,12 +85,14 @@ from trunkline.subjects import (
     MEMORY_FIND_CONVERSATION,
     MEMORY_HISTORY,
     MEMORY_IMPORT,
+    MEMORY_INDEX_STATS,
     MEMORY_LIST,
     MEMORY_LIST_CONVERSATIONS,
     MEMORY_LOAD_CONVERSATION,
     MEMORY_MOVE,
     MEMORY_READ,
     MEMORY_READ_MANY,
+    MEMORY_REINDEX,
     MEMORY_REVERT,
     MEMORY_SEARCH,
     MEMORY_WRITE,
@@ -118,6 +122,7 @@ class MemoryWorker(Worker):
         super().__init__(context)
         self._store = self._choose_store()
         self._store.installed = self._installed
+        self._store.embedder = chosen_embedder(context.plugins, context.config.settings.memory.embedder)
         self._redaction = Redaction(context.config.settings.memory.redact)
         rules = (owned.item for owned in context.plugins.memory_rules())
         self._store.rules = (*rules, self._redaction)
@@ -152,6 +157,8 @@ class MemoryWorker(Worker):
         home = self.context.home
         await self._store.open(home.memory, home.cache)
         self.resources.push_async_callback(self._store.aclose)
+        if self._store.embedder is not None:
+            self.resources.push_async_callback(self._store.embedder.aclose)
         add = self.context.service.add
         await add(MEMORY_READ, self._read)
         await add(MEMORY_READ_MANY, self._read_many)
@@ -168,6 +175,8 @@ class MemoryWorker(Worker):
         await add(MEMORY_DIFF, self._diff)
         await add(MEMORY_EXPORT, self._export, limit=2)
         await add(MEMORY_IMPORT, self._import, limit=1)
+        await add(MEMORY_INDEX_STATS, self._index_stats)
+        await add(MEMORY_REINDEX, self._reindex, limit=1)
         await add(MEMORY_APPEND_CONVERSATION, self._telling(self._append_conversation), limit=WRITERS)
         await add(MEMORY_LOAD_CONVERSATION, self._load_conversation)
         await add(MEMORY_LIST_CONVERSATIONS, self._list_conversations)
@@ -317,7 +326,8 @@ class MemoryWorker(Worker):
 
     async def _search(self, request: Request[SearchMemory]) -> MemoryHits:
         hits = await self._store.search(request.data)
-        return MemoryHits(hits=tuple(self.context.plugins.rank(request.data, hits)))
+        ranked = tuple(self.context.plugins.rank(request.data, hits))
+        return MemoryHits(hits=ranked, vectors=self._store.vectors)
 
     async def _list(self, request: Request[ListMemory]) -> MemoryListing:
         found = await self._store.list(request.data.path, recursive=request.data.recursive)
@@ -348,6 +358,18 @@ class MemoryWorker(Worker):
         finally:
             await file.unlink(missing_ok=True)
         return MemoryExport(object=name, size=info.size, files=files)
+
+    async def _index_stats(self, request: Request[AskIndex]) -> IndexStats:
+        return await self._store.index_stats()
+
+    async def _reindex(self, request: Request[RebuildIndex]) -> AsyncIterator[IndexProgress | IndexStats]:
+        """Say how far it is until it is done. It goes on when nobody listens any more."""
+        errand: Errand[IndexProgress, IndexStats] = Errand()
+        vectors = request.data.vectors
+        self._group.start_soon(errand.run, lambda: self._store.reindex(errand.tell, vectors=vectors))
+        async for said in errand.told():
+            yield said
+        yield errand.result()
 
     async def _import(self, request: Request[ImportMemory]) -> AsyncIterator[ImportProgress | MemoryImport]:
         """Say how far the import is until it is done. It goes on when nobody listens any more."""

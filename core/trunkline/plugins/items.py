@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from trunkline.abc.channels import Channel
 from trunkline.abc.documents import Reader
+from trunkline.abc.embedders import Embedder
 from trunkline.abc.gateway import HttpRoute
 from trunkline.abc.importing import Importer
 from trunkline.abc.memory import ChunkType, LinkType, MemoryStore
@@ -112,6 +113,12 @@ def _reader(item: Reader) -> Complaint:
     return _named(item)
 
 
+def _embedder(item: Embedder) -> Complaint:
+    if not _text(item, "model"):
+        return "has no model; a change of it is what makes all vectors anew"
+    return _named(item) if inspect.iscoroutinefunction(item.embed) else "must have `async def embed`"
+
+
 def _type_name(item: object) -> Complaint:
     known = re.fullmatch(r"[a-z][a-z0-9_]{0,63}", _text(item, "name"))
     return None if known else "has no name of lower-case letters, digits and _"
@@ -193,6 +200,7 @@ RULES: Mapping[str, Rule] = {
     "trunkline_sandboxes": Rule("Sandbox", _instance(Sandbox, _named), lambda item: str(item.name)),
     "trunkline_readers": Rule("Reader", _instance(Reader, _reader), lambda item: str(item.name)),
     "trunkline_channels": Rule("Channel", _instance(Channel, _named), lambda item: str(item.name)),
+    "trunkline_embedders": Rule("Embedder", _instance(Embedder, _embedder), lambda item: str(item.name)),
     "trunkline_memory_stores": Rule("MemoryStore", _instance(MemoryStore)),
     "trunkline_chunk_types": Rule("ChunkType", _instance(ChunkType, _type_name), lambda item: str(item.name)),
     "trunkline_link_types": Rule("LinkType", _instance(LinkType, _type_name), lambda item: str(item.name)),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from trunkline.abc.channels import Channel
     from trunkline.abc.context import ContextSource, TurnInfo, TurnMiddleware
     from trunkline.abc.documents import Reader
+    from trunkline.abc.embedders import Embedder
     from trunkline.abc.gateway import AdmissionRule, Authenticator, HttpRoute
     from trunkline.abc.importing import Importer
     from trunkline.abc.memory import ChunkType, LinkType, MemoryRule, MemoryStore
@@ -260,6 +261,10 @@ class Plugins:
     def importers(self) -> "tuple[Owned[Importer], ...]":
         """Importers of other systems' memories, in load order."""
         return self.collect("trunkline_importers")
+
+    def embedders(self) -> "tuple[Owned[Embedder], ...]":
+        """What turns texts into vectors."""
+        return self.collect("trunkline_embedders")
 
     def memory_rules(self) -> "tuple[Owned[MemoryRule], ...]":
         """Guards of every change of memory, in order."""

@@ -44,6 +44,7 @@ from trunkline.messages.documents import (
     ListCollected,
     SearchCollected,
 )
+from trunkline.messages.indexing import AskIndex, IndexProgress, IndexStats, RebuildIndex
 from trunkline.messages.memory import (
     BlameMemory,
     DeleteMemory,
@@ -106,6 +107,11 @@ MEMORY_EXPORT = _memory("export", ExportMemory, MemoryExport, "Everything, in on
 MEMORY_IMPORT: Endpoint[ImportMemory, ImportProgress | MemoryImport] = Endpoint(
     "memory.import", Subject("trunkline.cmd.memory.import"), ImportMemory, ImportProgress | MemoryImport,  # type: ignore[arg-type]
     streaming=True, doc="Bring an archive in: how far it is, then what was done.",
+)  # fmt: skip
+MEMORY_INDEX_STATS = _memory("index-stats", AskIndex, IndexStats, "What the index holds.")
+MEMORY_REINDEX: Endpoint[RebuildIndex, IndexProgress | IndexStats] = Endpoint(
+    "memory.reindex", Subject("trunkline.cmd.memory.reindex"), RebuildIndex, IndexProgress | IndexStats,  # type: ignore[arg-type]
+    streaming=True, doc="Make the index anew: how far it is, then what it holds.",
 )  # fmt: skip
 MEMORY_APPEND_CONVERSATION = _memory(
     "conversation-append", AppendConversation, ConversationAppended, "Append to a conversation."

@@ -38,6 +38,7 @@ DESIGN = {
     "channels",
     "render",
     "memory_stores",
+    "embedders",
     "importers",
     "memory_rules",
     "chunk_types",

@@ -30,6 +30,9 @@ REST_SECONDS = 0.1
 LIST_TIMEOUT = 10.0
 """Seconds within which a server must have listed its models."""
 
+DEFAULT_EMBEDDING_MODEL = "text-embedding-3-small"
+"""The model of vectors when none is named."""
+
 NO_ANSWERS = ("embed", "rerank", "whisper", "tts", "moderation")
 """Parts of the names of models that cannot hold a conversation."""
 
@@ -49,6 +52,15 @@ class _Listed(msgspec.Struct):
         return ModelInfo(id=self.id, context_window=window or 0)
 
 
+class _Embedding(msgspec.Struct):
+    index: int
+    embedding: list[float]
+
+
+class _Embeddings(msgspec.Struct):
+    data: list[_Embedding]
+
+
 class _Listing(msgspec.Struct):
     data: list[_Listed] | None = None
 
@@ -58,6 +70,7 @@ class OpenAIAdapter(ModelAdapter):
 
     name = "openai"
     vendor = "openai"
+    embeds = True
 
     def __init__(self, settings: OpenAISettings) -> None:
         self.continues = settings.continues
@@ -100,6 +113,20 @@ class OpenAIAdapter(ModelAdapter):
         except Exception as error:
             raise from_exception(error, began=False, key=key) from None
         return tuple(model.info for model in listed)
+
+    async def embed(self, texts: Sequence[str], *, model: str = "") -> Sequence[Sequence[float]]:
+        """Vectors by the server's embedding model."""
+        key = self._key()
+        client = await self._open(key)
+        body = msgspec.json.encode({"input": list(texts), "model": model or DEFAULT_EMBEDDING_MODEL})
+        try:
+            answer = await client.post("/embeddings", cast_to=object, content=body)
+            found = msgspec.convert(answer, _Embeddings).data
+        except Exception as error:
+            raise from_exception(error, began=False, key=key) from None
+        if len(found) != len(texts):
+            raise failure("bad_response", f"{len(texts)} texts were embedded as {len(found)} vectors")
+        return [one.embedding for one in sorted(found, key=lambda one: one.index)]
 
     async def aclose(self) -> None:
         """Close the connections."""

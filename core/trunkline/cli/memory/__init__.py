@@ -27,6 +27,8 @@ VERBS: dict[str, str] = {
     "blame": "Show who wrote each line of a file.",
     "revert": "Take back a change.",
     "export": "Write all of memory, history included, to a file.",
+    "stats": "Say what the search index holds.",
+    "reindex": "Make the search index anew.",
     "import": "Bring in another memory, of Trunkline or of another system.",
 }
 """The verbs in the order of the help, with the line that the help shows without importing them."""

@@ -1,33 +1,100 @@
 """``trunkline memory search``: where something is said."""
 
+from datetime import datetime
+from typing import TYPE_CHECKING
+
 import click
 
 from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import with_memory
 
+if TYPE_CHECKING:
+    from trunkline.messages.memory import MemoryHit, MemoryHits
 
-@click.command(
-    cls=Command, examples='trunkline memory search "climbing frame"\ntrunkline memory search todo --names'
-)
+KINDS = ("file", "document", "turn", "chunk", "fact")
+EXAMPLES = """
+trunkline memory search "climbing frame"
+trunkline memory search "what did we decide last Tuesday" --why
+trunkline memory search deploy --kind chunk --tag work --since 2026-05-01
+trunkline memory search todo --names
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
 @click.argument("query")
 @click.option("--path", default="", help="Only under this folder.")
+@click.option(
+    "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind; again for more."
+)
+@click.option("--tag", "tags", multiple=True, help="Only what has this tag; again for more.")
+@click.option("--speaker", default="", help="Only what this one said: a name, or user, assistant, tool.")
+@click.option("--conversation", default="", help="Only in this conversation.")
+@click.option("--since", type=click.DateTime(), help="Only what was said since then.")
+@click.option("--until", type=click.DateTime(), help="Only what was said before then.")
 @click.option(
     "--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
 )
 @click.option("--names", is_flag=True, help="Search names instead of text.")
+@click.option("--why", is_flag=True, help="Say of each hit which signals speak for it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(query: str, path: str, limit: int, names: bool, as_json: bool) -> int:
+def command(
+    query: str,
+    path: str,
+    kinds: tuple[str, ...],
+    tags: tuple[str, ...],
+    speaker: str,
+    conversation: str,
+    since: datetime | None,
+    until: datetime | None,
+    limit: int,
+    names: bool,
+    why: bool,
+    as_json: bool,
+) -> int:
     """Search memory, best first. Leaves with 1 when nothing is found."""
+    import msgspec
+
     from trunkline.cli.output import json_out
     from trunkline.messages.memory import SearchMemory
     from trunkline.subjects import MEMORY_SEARCH
 
-    wish = SearchMemory(query=query, path=path, limit=limit, kind="filename" if names else "content")
-    hits = with_memory(lambda bus: bus.call(MEMORY_SEARCH, wish, timeout=60.0)).hits
+    wish = msgspec.convert(
+        {
+            "query": query, "path": path, "limit": limit, "kind": "filename" if names else "content",
+            "kinds": kinds, "tags": tags, "speaker": speaker, "conversation": conversation,
+            "since": _local(since), "until": _local(until),
+        },
+        SearchMemory,
+    )  # fmt: skip
+    found = with_memory(lambda bus: bus.call(MEMORY_SEARCH, wish, timeout=60.0))
     if as_json:
-        json_out(hits)
-    elif not hits:
+        json_out(found.hits)
+    else:
+        _show(found, names=names, why=why)
+    return 0 if found.hits else 1
+
+
+def _local(when: datetime | None) -> datetime | None:
+    """A time that a person wrote is one of this place."""
+    return None if when is None else when.astimezone()
+
+
+def _show(found: "MemoryHits", *, names: bool, why: bool) -> None:
+    if not found.hits:
         click.echo("Nothing found.", err=True)
-    for hit in () if as_json else hits:
-        click.echo(hit.path if names else f"{hit.path}:{hit.line}: {hit.content.strip()}")
-    return 0 if hits else 1
+    for hit in found.hits:
+        click.echo(hit.path if names else f"{_place(hit)}: {hit.content.strip()}")
+        for one in hit.why if why else ():
+            click.echo(f"    {one.signal:<11}{one.weight:<8g}{one.detail}")
+    if why and not names:
+        click.echo(_meaning(found.vectors), err=True)
+
+
+def _place(hit: "MemoryHit") -> str:
+    return f"{hit.path}:{hit.line}" + (f" (page {hit.page})" if hit.page else "")
+
+
+def _meaning(vectors: float | None) -> str:
+    if vectors is None:
+        return "Words alone were searched: [memory] embedder names nothing."
+    return f"Words and meaning were searched; {vectors:.0%} of all passages have their vectors."

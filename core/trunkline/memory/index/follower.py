@@ -1,7 +1,7 @@
 """Keeping the derived index abreast of the last commit. Writes the index; it is asked in ``memory.search``."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import apsw
@@ -13,7 +13,7 @@ from trunkline.memory.index.database import Database
 from trunkline.memory.index.kinds import passages
 from trunkline.memory.index.passage import micros
 from trunkline.memory.index.rows import forget, forget_all, forget_lines, insert
-from trunkline.memory.repository import Entry, Repository, differences
+from trunkline.memory.repository import Entry, Repository, differences, files_in
 from trunkline.memory.words.stems import Stems
 from trunkline.messages.conversation import ConversationSummary
 
@@ -38,21 +38,38 @@ class Index:
         self.database.drop()
         self.repository.reopen()
 
+    def rebuild(self, told: Callable[[int], None]) -> None:
+        """Make it anew; ``told`` hears how many files are in."""
+        self.database.use(lambda connection: self._catch_up(connection, told, anew=True))
+
+    def size(self) -> int:
+        """How many files there are to take in."""
+        tree = self.repository.tree(self.repository.head())
+        return sum(1 for _ in files_in(tree))
+
     def close(self) -> None:
         """Close the database."""
         self.database.close()
         self.repository.close()
 
-    def _catch_up(self, connection: apsw.Connection) -> None:
+    def _catch_up(
+        self,
+        connection: apsw.Connection,
+        told: Callable[[int], None] = lambda done: None,
+        *,
+        anew: bool = False,
+    ) -> None:
         head = self.repository.head()
-        known = connection.execute("SELECT value FROM meta WHERE key = 'head'").get
+        known = None if anew else connection.execute("SELECT value FROM meta WHERE key = 'head'").get
         if head is None or known == str(head):
             return
-        changes = self._changes(connection, known, head)
+        changes, done = self._changes(connection, known, head), 0
         while batch := [change for _, change in zip(range(BATCH), changes, strict=False)]:
             with connection:
                 for path, entry in batch:
                     self._update(connection, path, entry)
+            done += len(batch)
+            told(done)
         with connection:
             connection.execute("REPLACE INTO meta VALUES('head', ?)", (str(head),))
 

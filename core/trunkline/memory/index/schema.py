@@ -15,13 +15,16 @@ CREATE INDEX conversations_by_update ON conversations(updated);
 _PASSAGES = """
 CREATE TABLE passages(
     id INTEGER PRIMARY KEY, file INTEGER, line INTEGER, page INTEGER, kind TEXT, name TEXT, at INTEGER,
-    speaker TEXT, confidence REAL, conversation TEXT, asks INTEGER);
+    speaker TEXT, confidence REAL, conversation TEXT, asks INTEGER,
+    vector INTEGER);
 CREATE INDEX passages_of ON passages(file, line);
 CREATE INDEX passages_named ON passages(name) WHERE name != '';
 CREATE INDEX passages_said_in ON passages(conversation) WHERE conversation != '';
 CREATE INDEX passages_said_by ON passages(speaker) WHERE speaker != '';
 CREATE INDEX passages_of_kind ON passages(kind);
 CREATE INDEX passages_at ON passages(at) WHERE at != 0;
+CREATE INDEX passages_without_vector ON passages(id) WHERE vector IS NULL;
+CREATE INDEX passages_of_vector ON passages(vector) WHERE vector > 0;
 CREATE TABLE tags(tag TEXT, passage INTEGER, PRIMARY KEY(tag, passage)) WITHOUT ROWID;
 CREATE INDEX tags_of ON tags(passage);
 CREATE TABLE links(passage INTEGER, target TEXT, type TEXT, strength REAL);

@@ -69,6 +69,10 @@ class Candidate:
         """Whether one of some signals speaks for it."""
         return any(part.signal in signals for part in self.parts)
 
+    def weight(self, signal: str) -> float:
+        """What a signal adds to it."""
+        return sum(part.weight for part in self.parts if part.signal == signal)
+
     def explain(self, signal: str, called: str, detail: str) -> None:
         """Say more of something that speaks for it."""
         self.parts = [

@@ -20,6 +20,7 @@ from trunkline.memory.search.filters import Filter
 from trunkline.memory.search.lexical import Scores, lexical
 from trunkline.memory.search.links import linked
 from trunkline.memory.search.literal import search_literally
+from trunkline.memory.search.meaning import SHARE, Meaning
 from trunkline.memory.search.shown import hit_of
 from trunkline.memory.search.terms import Term, has, terms_of
 from trunkline.memory.search.texts import Texts
@@ -46,6 +47,11 @@ class Question(msgspec.Struct, frozen=True):
     wanted: Filter
     period: Period | None
     now: datetime
+    meaning: Meaning | None
+
+    def means(self, one: Candidate) -> bool:
+        """Whether a passage is meant, whatever its words."""
+        return self.meaning is not None and one.weight("meaning") >= SHARE * self.meaning.least
 
     @property
     def pool(self) -> int:
@@ -53,9 +59,11 @@ class Question(msgspec.Struct, frozen=True):
         return max(POOL, 4 * self.query.limit)
 
 
-def search_content(connection: apsw.Connection, index: Index, query: SearchMemory) -> tuple[MemoryHit, ...]:
+def search_content(
+    connection: apsw.Connection, index: Index, query: SearchMemory, meaning: Meaning | None = None
+) -> tuple[MemoryHit, ...]:
     """The best passages: first one of each file, then further ones. Literal text when no words match."""
-    question = understood(connection, index, query)
+    question = understood(connection, index, query, meaning)
     found = _found(connection, index, question)
     if not found:
         return search_literally(index.repository, query) if not question.wanted.beyond_path else ()
@@ -63,11 +71,18 @@ def search_content(connection: apsw.Connection, index: Index, query: SearchMemor
     return tuple(islice(_hits(connection, index, question, ordered), query.limit))
 
 
-def understood(connection: apsw.Connection, index: Index, query: SearchMemory) -> Question:
+def understood(
+    connection: apsw.Connection, index: Index, query: SearchMemory, meaning: Meaning | None
+) -> Question:
     """The words of a search as the index knows them, and the time it speaks of."""
     now = query.asked_at or _end_of(connection, query.conversation)
     return Question(
-        query, terms_of(connection, index.stems, query.query), Filter(query), period_in(query.query, now), now
+        query,
+        terms_of(connection, index.stems, query.query),
+        Filter(query),
+        period_in(query.query, now),
+        now,
+        meaning,
     )
 
 
@@ -81,8 +96,10 @@ def _end_of(connection: apsw.Connection, conversation: str) -> datetime:
 
 def _found(connection: apsw.Connection, index: Index, question: Question) -> dict[int, Candidate]:
     scores = lexical(connection, question.terms, question.wanted, question.pool)
-    found = load(connection, scores)
+    near = question.meaning.nearest(connection, question.wanted, question.pool) if question.meaning else set()
+    found = load(connection, scores.keys() | near)
     _count_words(connection, question, found, scores)
+    _count_meaning(connection, question, found)
     if not found and question.period is not None:
         found = _said_then(connection, question, question.period)
     _weigh(connection, index, question, found)
@@ -98,8 +115,15 @@ def _count_words(
     total = connection.execute("SELECT max(id) FROM passages").get or 0
     rarities = ((total - term.passages + 0.5) / (term.passages + 0.5) for term in question.terms)
     most = sum(max(COMMONEST, math.log(max(rarity, COMMONEST))) for rarity in rarities)
-    for one in found.values():
-        one.add("words", scores[one.id] / most)
+    for row in scores.keys() & found.keys():
+        found[row].add("words", scores[row] / most)
+
+
+def _count_meaning(connection: apsw.Connection, question: Question, found: dict[int, Candidate]) -> None:
+    """How alike they are: a cosine, about as large as the words of a good hit."""
+    if question.meaning is not None:
+        for row, alike in question.meaning.likeness(connection, found).items():
+            found[row].add("meaning", SHARE * max(0.0, alike))
 
 
 def _said_then(connection: apsw.Connection, question: Question, period: Period) -> dict[int, Candidate]:
@@ -166,7 +190,7 @@ def _hits(
             one.explain("words", "words", ", ".join(map(str, held)))
         elif one.found_by("words"):
             near = [term for term in question.terms if has(connection, term, one.id)]
-            if len(near) < NEAR_WORDS and not one.found_by("meaning", "link"):
+            if len(near) < NEAR_WORDS and not question.means(one) and not one.found_by("link"):
                 continue
             one.explain("words", "neighbours", ", ".join(map(str, near)))
         yield hit_of(one, lines, beginnings)

@@ -1,0 +1,57 @@
+"""``trunkline memory reindex``: the search index anew."""
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import with_memory
+
+if TYPE_CHECKING:
+    from trunkline.messages.indexing import IndexProgress, IndexStats
+    from trunkline_bus import Bus
+
+IDLE_SECONDS = 600.0
+"""How long the worker may say nothing."""
+
+
+@click.command(cls=Command, examples="trunkline memory reindex\ntrunkline memory reindex --vectors")
+@click.option("--vectors", is_flag=True, help="Make the vectors anew too; an embedder may cost money.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(vectors: bool, as_json: bool) -> None:
+    """Make the search index anew from what is committed.
+
+    It keeps itself up to date and mends itself; this is for those who want to be sure. Searches wait until it is done.
+    """
+    from trunkline.cli.memory.stats import show
+    from trunkline.cli.output import json_out
+
+    stats = with_memory(lambda bus: _reindex(bus, vectors, as_json or not sys.stderr.isatty()))
+    if as_json:
+        json_out(stats)
+    else:
+        show(stats)
+
+
+async def _reindex(bus: "Bus", vectors: bool, quiet: bool) -> "IndexStats":
+    from trunkline.errors import Unavailable
+    from trunkline.messages.indexing import IndexStats, RebuildIndex
+    from trunkline.subjects import MEMORY_REINDEX
+
+    wish = RebuildIndex(vectors=vectors)
+    async with bus.call_streaming(MEMORY_REINDEX, wish, idle_timeout=IDLE_SECONDS) as replies:
+        async for said in replies:
+            if isinstance(said, IndexStats):
+                if not quiet:
+                    click.echo("\r\x1b[K", nl=False, err=True)
+                return said
+            if not quiet:
+                _show(said)
+    raise Unavailable(
+        "Memory ended before the index was done.", hint="It goes on by itself at the next start."
+    )
+
+
+def _show(progress: "IndexProgress") -> None:
+    click.echo(f"\r\x1b[KIndexed {progress.done} of {progress.total} files ", nl=False, err=True)

@@ -1,0 +1,43 @@
+"""``trunkline memory stats``: what the search index holds."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import with_memory
+
+if TYPE_CHECKING:
+    from trunkline.messages.indexing import IndexStats
+
+
+@click.command(cls=Command, examples="trunkline memory stats\ntrunkline memory stats --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(as_json: bool) -> None:
+    """Say what the search index holds, and how far the vectors are."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.indexing import AskIndex
+    from trunkline.subjects import MEMORY_INDEX_STATS
+
+    stats = with_memory(lambda bus: bus.call(MEMORY_INDEX_STATS, AskIndex(), timeout=600.0))
+    if as_json:
+        json_out(stats)
+    else:
+        show(stats)
+
+
+def show(stats: "IndexStats") -> None:
+    """Print it for people."""
+    kinds = ", ".join(f"{count} {kind}" for kind, count in stats.kinds.items())
+    click.echo(f"{stats.passages} passages of {stats.files} files can be found ({kinds or 'nothing yet'}).")
+    click.echo(f"Words     {stats.words} stems; languages: {', '.join(stats.languages) or 'none yet'}")
+    click.echo(f"Size      {stats.size / 1_048_576:.1f} MiB; it is derived, and deleting it loses nothing")
+    click.echo(f"Vectors   {_vectors(stats)}")
+
+
+def _vectors(stats: "IndexStats") -> str:
+    vectors = stats.vectors
+    if vectors is None:
+        return "none: words alone are searched, since [memory] embedder names nothing"
+    said = f"{vectors.ready} of {stats.passages} passages, by {vectors.model} ({vectors.embedder})"
+    return f"{said}; {vectors.fault}" if vectors.fault else said

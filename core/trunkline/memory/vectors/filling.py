@@ -1,0 +1,150 @@
+"""Making the vectors that are missing, in the background: a write is acknowledged long before its vector exists.
+
+Newest first. What an embedder refuses is asked for again later, and never lost: what has no vector stands in the index.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
+
+import anyio
+import apsw
+import msgspec
+
+from trunkline.abc.embedders import Embedder, Vector
+from trunkline.memory.index.follower import Index
+from trunkline.memory.search.candidates import load
+from trunkline.memory.search.texts import Texts
+from trunkline.memory.vectors.space import Space, digest_of, packed_in_bytes
+from trunkline.messages.indexing import VectorStats
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LETTERS = 2_000
+"""Of a passage that are embedded: models look at no more than some hundred words."""
+
+ASK_SECONDS = 5.0
+"""How long a search waits for the vector of what it looks for."""
+
+REST_SECONDS = (1.0, 5.0, 20.0, 60.0)
+"""The pauses after failures in a row; the last one ever after."""
+
+
+class Ask(Protocol):
+    """Runs a question on the index, one at a time."""
+
+    def __call__(self, question: Callable[[apsw.Connection], T], /) -> Awaitable[T]: ...
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far the vectors are. ``fault`` says why they get no further."""
+
+    passages: int = 0
+    missing: int = 0
+    fault: str = ""
+
+    @property
+    def share(self) -> float:
+        """From 0 to 1."""
+        return 1.0 if not self.passages else round(1 - self.missing / self.passages, 4)
+
+
+class Filling:
+    """Keeps the vectors of one embedder abreast of the index."""
+
+    def __init__(self, embedder: Embedder, space: Space, index: Index) -> None:
+        self.embedder = embedder
+        self.space = space
+        self.progress = Progress()
+        self._index = index
+
+    async def vector(self, text: str) -> bytes | None:
+        """What to look for; None when the embedder does not say, and words must do."""
+        try:
+            with anyio.fail_after(ASK_SECONDS):
+                (vector,) = await self.embedder.embed([text])
+            return packed_in_bytes(vector)
+        except Exception as error:
+            self._failed(error)
+            return None
+
+    async def fill(self, ask: Ask) -> None:
+        """Make what is missing, until nothing is."""
+        pauses = iter(REST_SECONDS)
+        while (unknown := await ask(self._unknown)) is not None:
+            try:
+                vectors = await self.embedder.embed(list(unknown.values())) if unknown else ()
+            except Exception as error:
+                self._failed(error)
+                await anyio.sleep(next(pauses, REST_SECONDS[-1]))
+                continue
+            pauses = iter(REST_SECONDS)
+            await ask(partial(self._keep, made=dict(zip(unknown, vectors, strict=True))))
+        self.progress = msgspec.structs.replace(self.progress, missing=0, fault="")
+
+    def prune(self, connection: apsw.Connection) -> None:
+        """Forget the vectors of texts that are gone, once all that are there have theirs."""
+        if self.space.ready(connection) and not self.progress.missing:
+            self.space.prune(connection)
+
+    def stats(self, connection: apsw.Connection) -> VectorStats:
+        """How far they are."""
+        self._settle(connection)
+        now = self.progress
+        return VectorStats(
+            embedder=self.embedder.name,
+            model=self.embedder.model,
+            ready=now.passages - now.missing,
+            missing=now.missing,
+            fault=now.fault,
+        )
+
+    def _unknown(self, connection: apsw.Connection) -> dict[bytes, str] | None:
+        """Texts that have no vector, by what they are known by; passages whose text has one are given it at once.
+        None when nothing is missing."""
+        ready = self._settle(connection)
+        newest = "SELECT id FROM passages WHERE vector IS NULL ORDER BY id DESC LIMIT ?"
+        rows = [row for (row,) in connection.execute(newest, (self.embedder.batch,))]
+        texts = self._texts(connection, rows)
+        by_digest = {digest_of(text): text for text in texts.values()}
+        known = self.space.known(connection, by_digest) if ready else {}
+        with connection:
+            for row in rows:
+                vector = known.get(digest_of(texts[row])) if row in texts else 0
+                if vector is not None:
+                    connection.execute("UPDATE passages SET vector = ? WHERE id = ?", (vector, row))
+        return {digest: text for digest, text in by_digest.items() if digest not in known} if rows else None
+
+    def _texts(self, connection: apsw.Connection, rows: Sequence[int]) -> dict[int, str]:
+        """What is embedded of passages; nothing of those that cannot be found."""
+        texts = Texts(self._index.repository)
+        found = load(connection, rows).values()
+        return {
+            one.id: "\n".join((*filter(None, (one.named,)), *texts.lines(one)))[:LETTERS] for one in found
+        }
+
+    def _keep(self, connection: apsw.Connection, made: Mapping[bytes, Vector]) -> None:
+        if made and not self.space.ready(connection):
+            self.space.begin(connection, len(next(iter(made.values()))))
+        with connection:
+            for digest, vector in made.items():
+                self.space.keep(connection, digest, vector)
+
+    def _settle(self, connection: apsw.Connection) -> bool:
+        """See what there is: whether there are vectors of this model, and how many are missing."""
+        ready = self.space.ready(connection)
+        if not ready:  # lost, or those of another model
+            connection.execute("UPDATE passages SET vector = NULL WHERE vector > 0")
+        missing = connection.execute("SELECT count(*) FROM passages WHERE vector IS NULL").get
+        passages = connection.execute("SELECT count(*) FROM passages").get
+        self.progress = msgspec.structs.replace(self.progress, passages=passages, missing=missing)
+        return ready
+
+    def _failed(self, error: Exception) -> None:
+        fault = f"{type(error).__name__}: {error}"
+        if fault != self.progress.fault:
+            _log.warning("the embedder %s fails; words alone are searched: %s", self.embedder.name, fault)
+        self.progress = msgspec.structs.replace(self.progress, fault=fault)

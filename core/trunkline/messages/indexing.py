@@ -1,0 +1,50 @@
+"""The derived index of memory: what is in it, and making it anew."""
+
+import msgspec
+
+from trunkline_bus import Payload
+
+
+class AskIndex(Payload, frozen=True, kw_only=True, tag="memory.index-ask.v1"):
+    """Ask what the index holds."""
+
+
+class VectorStats(msgspec.Struct, frozen=True, kw_only=True):
+    """The vectors of one embedder: how many passages have theirs and how many have not yet; ``fault`` says why not."""
+
+    embedder: str
+    model: str
+    ready: int
+    missing: int
+    fault: str = ""
+
+
+class IndexStats(Payload, frozen=True, kw_only=True, tag="memory.index-stats.v1"):
+    """What the index holds. ``size`` is that of its files in bytes; ``kinds`` are passages by kind.
+
+    ``version`` is the commit it stands at. ``vectors`` is None without an embedder: then words alone are searched.
+    """
+
+    version: str
+    files: int
+    conversations: int
+    passages: int
+    kinds: dict[str, int]
+    languages: tuple[str, ...]
+    words: int
+    size: int
+    vectors: VectorStats | None = None
+
+
+class RebuildIndex(Payload, frozen=True, kw_only=True, tag="memory.reindex.v1"):
+    """Make the index anew from what is committed. ``vectors`` forgets the vectors too: they are made again, by an
+    embedder that may cost money."""
+
+    vectors: bool = False
+
+
+class IndexProgress(Payload, frozen=True, kw_only=True, tag="memory.reindex-progress.v1"):
+    """How far it is: ``done`` files of ``total``."""
+
+    done: int
+    total: int
