@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -21,6 +22,8 @@ from trunkline.errors import UnreadableDocument
 
 GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "TESSDATA_PREFIX")
 """The variables that the process has; secrets are not among them."""
+
+ENDING_SECONDS = 1.0
 
 PROCESSES = 2
 """How many files are read at the same time."""
@@ -51,6 +54,7 @@ class ReadingProcess:
             theirs.close()
             os.close(life)
         self._connection = ours
+        self._ending = threading.Lock()
         self.usable = True
 
     def read(self, reader: Reader, file: BinaryIO, name: str) -> Document:
@@ -71,25 +75,28 @@ class ReadingProcess:
         return answer.document
 
     def kill(self) -> None:
-        """End the process and all that it started."""
-        self.usable = False
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._connection.close()
-        if self._life >= 0:
+        """End the process and all that it started. Its number is ours until it has been waited for, and not after."""
+        with self._ending:
+            if not self.usable:
+                return
+            self.usable = False
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._connection.close()
             os.close(self._life)
-            self._life = -1
 
     def _end(self) -> str:
-        """How it ended."""
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(1.0)
-        status = self._process.returncode
+        """How it ended, if it did by itself."""
+        deadline = time.monotonic() + ENDING_SECONDS
+        while self.usable and not self._ended() and time.monotonic() < deadline:
+            time.sleep(0.005)
         self.kill()
-        if status is None or status >= 0:
-            return "it left" if status is None else f"status {status}"
-        return signal.Signals(-status).name
+        status = self._process.returncode
+        return signal.Signals(-status).name if status < 0 else f"status {status}"
+
+    def _ended(self) -> bool:
+        return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 class Reading:

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from trunkline.abc.documents import Reader
 from trunkline.documents.apart import Reading
-from trunkline.documents.finding import LARGEST, Found, blob_of, sha256_of, text_of
+from trunkline.documents.finding import LARGEST, Found, blob_of, opened, sha256_of, text_of
 from trunkline.documents.markdown import Origin, markdown, origin
 from trunkline.documents.readers import Readers
 from trunkline.errors import UnreadableDocument
@@ -58,11 +58,8 @@ class Outcome:
     skipped: list[Skipped] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
-
-    @property
-    def done(self) -> int:
-        """How many files have been dealt with."""
-        return len(self.added) + len(self.unchanged) + len(self.skipped)
+    looked: int = 0
+    """How many files have been looked at."""
 
 
 class Bringer:
@@ -94,7 +91,6 @@ class Bringer:
         rest = iter(found)
         while portion := list(islice(rest, PORTION_FILES)):
             await self._bring(_distinct(portion, taken, outcome), outcome)
-            self._note(outcome)
         return outcome
 
     async def gone(self, base: str, found: Iterable[Found]) -> list[str]:
@@ -121,24 +117,31 @@ class Bringer:
 
         async def take(one: Found) -> None:
             async with self._slots:
-                try:
-                    brought = await self._take(one, held.get(one.target))
-                except UnreadableDocument as error:
-                    outcome.skipped.append(Skipped(one.source, error.sentence))
-                    return
-                if brought is None:
-                    outcome.unchanged.append(one.target)
-                    return
-                async with waiting.lock:
-                    if waiting.add(brought):
-                        await self._write(waiting.taken(), outcome)
-                        self._note(outcome)
+                brought = await self._looked_at(one, held.get(one.target), outcome)
+                if brought is not None:
+                    async with waiting.lock:
+                        if waiting.add(brought):
+                            await self._write(waiting.taken(), outcome)
 
         async with anyio.create_task_group() as tasks:
             for one in portion:
                 tasks.start_soon(take, one)
         if batch := waiting.taken():
             await self._write(batch, outcome)
+
+    async def _looked_at(self, one: Found, held: MemoryFile | None, outcome: Outcome) -> Brought | None:
+        """What is to be written for a file; None, and a note of why, when nothing is."""
+        try:
+            brought = await self._take(one, held)
+            if brought is None:
+                outcome.unchanged.append(one.target)
+            return brought
+        except UnreadableDocument as error:
+            outcome.skipped.append(Skipped(one.source, error.sentence))
+            return None
+        finally:
+            outcome.looked += 1
+            self._note(outcome)
 
     async def _held(self, targets: list[str]) -> dict[str, MemoryFile]:
         wish = ReadManyMemory(paths=tuple(targets), letters=FRONT_LETTERS)
@@ -163,18 +166,12 @@ class Bringer:
         return Brought(one.source, one.target, text)
 
     async def _converted(self, one: Found, reader: Reader, held: MemoryFile | None) -> Brought | None:
-        now = Origin(
-            source=one.source.name,
-            sha256=await anyio.to_thread.run_sync(sha256_of, one.source),
-            reader=reader.name,
-        )
-        if held is not None and origin(held.content) == now:
-            return None
-        try:
-            with one.source.open("rb") as file:
-                document = await self._reading.read(reader, file, one.source.name)
-        except OSError as error:
-            raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
+        with opened(one.source) as file:
+            digest = await anyio.to_thread.run_sync(sha256_of, file)
+            now = Origin(source=one.source.name, sha256=digest, reader=reader.name)
+            if held is not None and origin(held.content) == now:
+                return None
+            document = await self._reading.read(reader, file, one.source.name)
         text = markdown(document, now)
         if len(text) > LARGEST:
             raise UnreadableDocument(f"it holds more than {LARGEST // 1024 // 1024} MB of text")
@@ -202,6 +199,7 @@ def _distinct(portion: list[Found], taken: set[str], outcome: Outcome) -> list[F
     for one in portion:
         if one.target in taken:
             outcome.skipped.append(Skipped(one.source, f"another file takes its place, {one.target}"))
+            outcome.looked += 1
             continue
         taken.add(one.target)
         chosen.append(one)

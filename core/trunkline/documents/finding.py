@@ -5,9 +5,12 @@ Hidden and linked files are left out. Text in UTF-8 goes to memory as it is; wha
 
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from trunkline.documents.readers import Readers
 from trunkline.errors import StorageError, UnreadableDocument
@@ -65,13 +68,23 @@ def _target(path: str, readers: Readers) -> str:
     return path if readers.of(path) is None else path + CONVERTED
 
 
-def text_of(source: Path) -> str:
-    """The text of a file that is text. Raises UnreadableDocument."""
+@contextmanager
+def opened(source: Path) -> Iterator[BinaryIO]:
+    """A regular file, opened; never what a link leads to, whoever put it there meanwhile. Raises UnreadableDocument."""
     try:
-        with source.open("rb") as file:
-            return decoded(file.read(LARGEST + 1))
+        handle = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:  # noqa: PTH123 it is a handle
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise UnreadableDocument("it is not a regular file")
+            yield file
     except OSError as error:
         raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
+
+
+def text_of(source: Path) -> str:
+    """The text of a file that is text. Raises UnreadableDocument."""
+    with opened(source) as file:
+        return decoded(file.read(LARGEST + 1))
 
 
 def decoded(data: bytes) -> str:
@@ -86,15 +99,16 @@ def decoded(data: bytes) -> str:
         raise UnreadableDocument("it is not text in UTF-8") from None
 
 
-def sha256_of(source: Path) -> str:
-    """The hash of a file for a reader. Raises UnreadableDocument."""
-    try:
-        if source.stat().st_size > LARGEST_SOURCE:
-            raise UnreadableDocument(f"it is larger than {LARGEST_SOURCE // 1024 // 1024} MB")
-        with source.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
+def sha256_of(file: BinaryIO) -> str:
+    """The hash of a file for a reader; afterwards it stands at its beginning. Raises UnreadableDocument."""
+    if file.seek(0, os.SEEK_END) > LARGEST_SOURCE:
+        raise UnreadableDocument(f"it is larger than {LARGEST_SOURCE // 1024 // 1024} MB")
+    file.seek(0)
+    digest = hashlib.sha256()
+    while piece := file.read(1 << 20):
+        digest.update(piece)
+    file.seek(0)
+    return digest.hexdigest()
 
 
 def blob_of(text: str) -> str:

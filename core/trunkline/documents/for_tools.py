@@ -3,7 +3,6 @@
 Files are opened beneath the workspace by handle; the reader is given that handle and no path.
 """
 
-import hashlib
 from collections.abc import Sequence
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -16,7 +15,7 @@ from trunkline.abc.documents import DocumentText, Reader
 from trunkline.config.settings import DocumentsSettings
 from trunkline.documents.apart import reading
 from trunkline.documents.around import around, page_of
-from trunkline.documents.finding import CONVERTED, LARGEST, LARGEST_SOURCE, decoded, folder_for
+from trunkline.documents.finding import CONVERTED, LARGEST, decoded, folder_for, sha256_of
 from trunkline.documents.markdown import Origin, markdown, origin
 from trunkline.documents.readers import Readers
 from trunkline.errors import ToolError, UnreadableDocument
@@ -87,11 +86,7 @@ class BlockDocuments:
         return DocumentText(name=name, source=name, text=decoded(data))
 
     async def _converted(self, reader: Reader, name: str, file: BinaryIO) -> DocumentText:
-        if file.seek(0, 2) > LARGEST_SOURCE:
-            raise UnreadableDocument(f"it is larger than {LARGEST_SOURCE // 1024 // 1024} MB")
-        file.seek(0)
-        digest = await anyio.to_thread.run_sync(_sha256, file)
-        file.seek(0)
+        digest = await anyio.to_thread.run_sync(sha256_of, file)
         async with reading(self._bounds) as desk:
             document = await desk.read(reader, file, name)
         text = markdown(document, Origin(source=name, sha256=digest, reader=reader.name))
@@ -153,10 +148,3 @@ def _excerpt(hit: MemoryHit, text: str) -> Excerpt:
         path=f"/{hit.path}",
         score=hit.score,
     )
-
-
-def _sha256(file: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while piece := file.read(1 << 20):
-        digest.update(piece)
-    return digest.hexdigest()

@@ -54,6 +54,25 @@ def _with_table(bodies: Sequence[str]) -> bytes:
     return bytes(out)
 
 
+def scanned(picture: bytes) -> bytes:
+    """A PDF whose only page is a grey picture in the PGM format."""
+    head, data = picture.split(b"\n", 1)
+    width, height = map(int, head.split()[1:3])
+    placed = "q 612 0 0 792 0 0 cm /Im Do Q"
+    return _with_table(
+        [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /XObject << /Im 6 0 R >> >>"
+            " /Contents 5 0 R >>",
+            "<< /Title () >>",
+            f"<< /Length {len(placed)} >>\nstream\n{placed}\nendstream",
+            f"<< /Type /XObject /Subtype /Image /Width {width} /Height {height} /ColorSpace /DeviceGray"
+            f" /BitsPerComponent 8 /Length {len(data)} >>\nstream\n{data.decode('latin-1')}\nendstream",
+        ]
+    )
+
+
 def docx() -> bytes:
     """Two headings, a list and a table."""
     from docx import Document

@@ -95,15 +95,16 @@ async def test_a_picture_says_what_to_install(read) -> None:
 
 @pytest.mark.skipif(shutil.which("tesseract") is None, reason="needs tesseract (apt install tesseract-ocr)")
 async def test_the_text_of_a_picture_is_read(read) -> None:
-    """With tesseract a picture of a page says what the page says."""
+    """With tesseract a picture of a page says what the page says, and so does a PDF whose pages are pictures."""
     import pypdfium2
 
     from trunkline_documents.pdf import _picture
 
     picture = _picture(pypdfium2.PdfDocument(samples.pdf(["Water the beans"]))[0])
-    assert picture.startswith(b"P5 ")
-    found = await read("a.png", picture)
-    assert "Water the beans" in found.sections[0].text
+    for name, data in (("a.png", picture), ("a.pdf", samples.scanned(picture))):
+        found = await read(name, data)
+        assert "Water the beans" in found.sections[0].text
+    assert (found.pages, found.sections[0].page) == (1, 1)
 
 
 @pytest.mark.parametrize("name", SOUND)

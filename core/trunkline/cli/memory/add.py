@@ -66,7 +66,7 @@ async def _add(bus: "Bus", sources: tuple[Path, ...], folder: str, *, prune: boo
     with click.progressbar(length=len(found), label="Bringing files", file=sys.stderr, hidden=hidden) as bar:
         async with reading(config.settings.documents) as desk:
             bringer = Bringer(
-                bus, readers, desk, actor=OWNER, note=lambda outcome: bar.update(outcome.done - bar.pos)
+                bus, readers, desk, actor=OWNER, note=lambda outcome: bar.update(outcome.looked - bar.pos)
             )
             outcome = await bringer.bring(found)
     for base in [base_of(source, folder) for source in folders if source.is_dir()]:
