@@ -13,6 +13,7 @@ trunkline memory search "climbing frame"
 trunkline memory history preferences.toml
 trunkline memory blame MEMORY.md
 trunkline memory revert MEMORY.md
+trunkline memory recall "where does Anna work"
 trunkline memory export everything.tar
 """
 
@@ -26,6 +27,12 @@ VERBS: dict[str, str] = {
     "diff": "Show what differs between two versions.",
     "blame": "Show who wrote each line of a file.",
     "revert": "Take back a change.",
+    "remember": "Keep a text as chunks.",
+    "recall": "Look for what was remembered, best first.",
+    "link": "Link chunks by hand.",
+    "forget": "Take a chunk out; history keeps it.",
+    "chunks": "List, show, change, archive and restore chunks.",
+    "purge": "Take something out of all of history, for good.",
     "export": "Write all of memory, history included, to a file.",
     "stats": "Say what the search index holds.",
     "reindex": "Make the search index anew.",

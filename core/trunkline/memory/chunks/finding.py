@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import msgspec
 
-from trunkline.memory.chunks.layers import Place, layer_of
+from trunkline.memory.chunks.layers import LAYERS, Place, layer_of
 from trunkline.memory.chunks.record import ChunkFile, decode
 from trunkline.memory.index.passage import micros
 from trunkline.messages.chunks import BrokenChunk, Chunk, ChunkCounts, ChunkPage, ListChunks
@@ -167,6 +167,13 @@ def places_of(connection: apsw.Connection, chunk: str) -> tuple[str, ...]:
     return tuple(
         path for (path,) in connection.execute(f"SELECT files.path {_FROM} WHERE chunks.id = ?", (chunk,))
     )
+
+
+def every_place(connection: apsw.Connection) -> tuple[Place, ...]:
+    """All places that hold chunks, those that count first in front: what the owner sees."""
+    found = connection.execute("SELECT DISTINCT place FROM chunks")
+    places = [Place(layer_of(folder), folder) for (folder,) in found]
+    return tuple(sorted(places, key=lambda place: (LAYERS.index(place.layer), place.folder)))
 
 
 def stale(connection: apsw.Connection, folder: str, now: datetime, days: int | None) -> list[Row]:

@@ -11,6 +11,7 @@ from trunkline.memory.chunks.finding import (
     Row,
     Sight,
     counts,
+    every_place,
     find,
     note_use,
     page,
@@ -36,6 +37,7 @@ from trunkline.messages.chunks import (
     Recall,
     Recalled,
 )
+from trunkline.runtime.private import OWNER
 from trunkline_bus import Refusal
 
 T = TypeVar("T")
@@ -120,7 +122,10 @@ class Reader:
         return await self._ask(lambda connection, _: places_of(connection, target))
 
     async def _sight(self, block: str | None, actor: str, *, only: str | None = None) -> Sight:
-        places = readable(await self._policies.of(block), block, actor)
+        if block is None and actor == OWNER:
+            places = await self._ask(lambda connection, _: every_place(connection))
+        else:
+            places = readable(await self._policies.of(block), block, actor)
         return Sight((place for place in places if only in (None, place.layer)), self._now())
 
 

@@ -1,0 +1,257 @@
+"""``trunkline memory chunks``: look at chunks, change them, archive and restore them."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Group
+from trunkline.cli.memory.attached import OWNER, with_memory
+
+if TYPE_CHECKING:
+    from trunkline.messages.chunks import Chunk
+
+EXAMPLES = """
+trunkline memory chunks list --tag people
+trunkline memory chunks show chunk-2026-05-04-1f3a9c2b
+trunkline memory chunks links chunk-2026-05-04-1f3a9c2b
+trunkline memory chunks stats
+"""
+SHOWN = 90
+
+
+def line(chunk: "Chunk") -> str:
+    """A chunk in one line."""
+    text = " ".join(chunk.content.split())
+    text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
+    return f"{chunk.id}  {chunk.type:<10}  {chunk.metadata.confidence:.2f}  {text}"
+
+
+@click.group(cls=Group, examples=EXAMPLES)
+def command() -> None:
+    """Look at what was remembered, change it, archive and restore it."""
+
+
+@command.command("list", examples="trunkline memory chunks list --tag people --type fact --after 2026-05-01")
+@click.option("--block", help="What this block's agents would see; else everything.")
+@click.option("--tag", "tags", multiple=True, help="Only what has this tag. May be given again.")
+@click.option("--type", "kind", help="Only this type.")
+@click.option("--conversation", help="Only of this conversation.")
+@click.option("--after", type=click.DateTime(), help="Only made at or after this time (UTC).")
+@click.option("--before", type=click.DateTime(), help="Only made at or before this time (UTC).")
+@click.option("--archived", is_flag=True, help="Archived ones instead.")
+@click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(1, 10_000), help="How many at most."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_chunks(
+    block: str | None,
+    tags: tuple[str, ...],
+    kind: str | None,
+    conversation: str | None,
+    after: datetime | None,
+    before: datetime | None,
+    archived: bool,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """List chunks, newest first. Leaves with 1 when there are none."""
+    from datetime import UTC
+
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import ListChunks
+    from trunkline.subjects import MEMORY_CHUNKS
+
+    wish = ListChunks(
+        actor=OWNER,
+        block=block,
+        tags=tags,
+        chunk_type=kind,
+        conversation_id=conversation,
+        created_after=after and after.replace(tzinfo=UTC),
+        created_before=before and before.replace(tzinfo=UTC),
+        archived=archived,
+        limit=limit,
+    )
+    page = with_memory(lambda bus: bus.call(MEMORY_CHUNKS, wish, timeout=60.0))
+    if as_json:
+        json_out(page)
+    for chunk in () if as_json else page.chunks:
+        click.echo(line(chunk))
+    if not as_json and page.total > len(page.chunks):
+        click.echo(f"{page.total - len(page.chunks)} more: see --limit.", err=True)
+    return 0 if page.chunks else 1
+
+
+@command.command("show", examples="trunkline memory chunks show chunk-2026-05-04-1f3a9c2b --json")
+@click.argument("chunk")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def show(chunk: str, as_json: bool) -> int:
+    """Print a chunk, archived or not. Leaves with 1 when there is none."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import GetChunk
+    from trunkline.subjects import MEMORY_CHUNK
+
+    wish = GetChunk(id=chunk, actor=OWNER, archived=True)
+    found = with_memory(lambda bus: bus.call(MEMORY_CHUNK, wish, timeout=60.0)).chunk
+    if as_json:
+        json_out(found)
+    elif found is None:
+        click.echo(f"There is no chunk {chunk}.", err=True)
+    else:
+        click.echo(_described(found))
+    return 0 if found else 1
+
+
+def _described(chunk: "Chunk") -> str:
+    known = chunk.metadata
+    lines = [
+        f"{chunk.id}  ({chunk.path}{', archived' if chunk.archived else ''})",
+        f"{chunk.type}, confidence {known.confidence:g}, {chunk.tokens} tokens, {chunk.layer}",
+        f"made {known.created_at:%Y-%m-%d %H:%M:%S} UTC by {known.actor or 'somebody'}, {known.source}",
+        f"conversation {known.conversation_id or '-'}, turn {known.turn_id or '-'}",
+        f"tags: {', '.join(chunk.tags) or '-'}",
+        f"looked at {chunk.access_count} times",
+        "",
+        chunk.content,
+    ]
+    return "\n".join(lines)
+
+
+@command.command(
+    "links", examples="trunkline memory chunks links chunk-2026-05-04-1f3a9c2b --type contradicts"
+)
+@click.argument("chunk")
+@click.option("--type", "kind", help="Only links of this type.")
+@click.option(
+    "--limit", default=50, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
+    """Show what a chunk is linked to, strongest first. Leaves with 1 when it is to nothing."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import FindLinked
+    from trunkline.subjects import MEMORY_LINKED
+
+    wish = FindLinked(id=chunk, actor=OWNER, link_type=kind, limit=limit)
+    found = with_memory(lambda bus: bus.call(MEMORY_LINKED, wish, timeout=60.0)).links
+    if as_json:
+        json_out(found)
+    for link in () if as_json else found:
+        arrow = "<-" if link.incoming else "->"
+        made = "by itself" if link.automatic else "by hand"
+        click.echo(f"{arrow} {link.type} {link.strength:.2f} ({made})  {line(link.chunk)}")
+    return 0 if found else 1
+
+
+@command.command(
+    "change", examples="trunkline memory chunks change chunk-2026-05-04-1f3a9c2b --confidence 0.9"
+)
+@click.argument("chunk")
+@click.option("--text", help="Its new text.")
+@click.option("--tag", "tags", multiple=True, help="Its tags from now on. May be given again.")
+@click.option("--confidence", type=click.FloatRange(0, 1), help="How sure it is.")
+@click.option("--type", "kind", help="Its type.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def change(
+    chunk: str,
+    text: str | None,
+    tags: tuple[str, ...],
+    confidence: float | None,
+    kind: str | None,
+    as_json: bool,
+) -> None:
+    """Change what is given of a chunk."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import UpdateChunk
+    from trunkline.subjects import MEMORY_UPDATE_CHUNK
+
+    wish = UpdateChunk(
+        id=chunk, actor=OWNER, content=text, tags=tags or None, confidence=confidence, chunk_type=kind
+    )
+    done = with_memory(lambda bus: bus.call(MEMORY_UPDATE_CHUNK, wish, timeout=60.0))
+    if as_json:
+        json_out(done)
+    else:
+        click.echo(f"Changed {chunk} as {done.version[:10]}.")
+
+
+@command.command("delete", examples="trunkline memory chunks delete chunk-2026-05-04-1f3a9c2b")
+@click.argument("chunk")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def delete(chunk: str, as_json: bool) -> None:
+    """Put a chunk into the archive: nobody finds it any more, and it can be restored."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import DeleteChunk
+    from trunkline.subjects import MEMORY_DELETE_CHUNK
+
+    wish = DeleteChunk(id=chunk, actor=OWNER)
+    done = with_memory(lambda bus: bus.call(MEMORY_DELETE_CHUNK, wish, timeout=60.0))
+    if as_json:
+        json_out(done)
+    else:
+        click.echo(f"Archived {chunk} as {done.version[:10]}.")
+
+
+@command.command("restore", examples="trunkline memory chunks restore chunk-2026-05-04-1f3a9c2b")
+@click.argument("chunk")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def restore(chunk: str, as_json: bool) -> None:
+    """Bring a chunk back from the archive."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import RestoreChunk
+    from trunkline.subjects import MEMORY_RESTORE_CHUNK
+
+    wish = RestoreChunk(id=chunk, actor=OWNER)
+    done = with_memory(lambda bus: bus.call(MEMORY_RESTORE_CHUNK, wish, timeout=60.0))
+    if as_json:
+        json_out(done)
+    else:
+        click.echo(f"Restored {chunk} as {done.version[:10]}.")
+
+
+@command.command("prune", examples="trunkline memory chunks prune --block garden --days 90 --dry-run")
+@click.option("--block", help="The chunks of this block; else the owner's own.")
+@click.option(
+    "--days",
+    type=click.IntRange(min=1),
+    help="What was neither made nor used for so long; else the policy's.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be archived.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def prune(block: str | None, days: int | None, dry_run: bool, as_json: bool) -> None:
+    """Archive what has expired or is old."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import PruneChunks
+    from trunkline.subjects import MEMORY_PRUNE
+
+    wish = PruneChunks(actor=OWNER, block=block, days=days, dry_run=dry_run)
+    done = with_memory(lambda bus: bus.call(MEMORY_PRUNE, wish, timeout=600.0))
+    if as_json:
+        json_out(done)
+        return
+    for chunk in done.chunk_ids:
+        click.echo(chunk)
+    click.echo(f"{'Would archive' if dry_run else 'Archived'} {len(done.chunk_ids)}.", err=True)
+
+
+@command.command("stats", examples="trunkline memory chunks stats --json")
+@click.option("--block", help="What this block's agents share; else everything.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def stats(block: str | None, as_json: bool) -> int:
+    """Count chunks, and name files among them that are broken. Leaves with 1 when some are."""
+    from trunkline.cli.output import json_out, table
+    from trunkline.messages.chunks import CountChunks
+    from trunkline.subjects import MEMORY_CHUNK_STATS
+
+    found = with_memory(lambda bus: bus.call(MEMORY_CHUNK_STATS, CountChunks(block=block), timeout=60.0))
+    if as_json:
+        json_out(found)
+        return 1 if found.broken else 0
+    rows = [("chunks", found.total_chunks), ("archived", found.archived_chunks), ("tokens", found.tokens)]
+    rows += [("tags", found.tags), ("links by hand", found.links)]
+    rows += [*sorted(found.by_type.items()), *sorted(found.by_layer.items())]
+    table([(name, str(number)) for name, number in rows])
+    for one in found.broken:
+        click.echo(f"Broken ({one.code}): {one.path}", err=True)
+    return 1 if found.broken else 0

@@ -1,0 +1,24 @@
+"""``trunkline memory forget``: take a chunk out; history keeps it."""
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import OWNER, with_memory
+
+
+@click.command(cls=Command, examples="trunkline memory forget chunk-2026-05-04-1f3a9c2b")
+@click.argument("chunk")
+@click.option("--reason", default="", help="Why, for the history.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(chunk: str, reason: str, as_json: bool) -> None:
+    """Take a chunk out of the files and the indexes. History keeps it: see purge for good, chunks delete to archive."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import ForgetChunk
+    from trunkline.subjects import MEMORY_FORGET
+
+    wish = ForgetChunk(id=chunk, actor=OWNER, reason=reason)
+    done = with_memory(lambda bus: bus.call(MEMORY_FORGET, wish, timeout=60.0))
+    if as_json:
+        json_out(done)
+    else:
+        click.echo(f"Forgot {chunk} as {done.version[:10]}.")

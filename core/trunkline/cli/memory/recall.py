@@ -1,0 +1,53 @@
+"""``trunkline memory recall``: the chunks that answer a question."""
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import OWNER, with_memory
+
+EXAMPLES = """
+trunkline memory recall "where does Anna work"
+trunkline memory recall beans --block garden --limit 3 --why
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("query")
+@click.option("--block", help="What this block's agents would find; else everything.")
+@click.option("--tag", "tags", multiple=True, help="Only what has this tag. May be given again.")
+@click.option("--limit", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
+@click.option(
+    "--confidence", default=0.5, show_default=True, type=click.FloatRange(0, 1), help="Only what is as sure."
+)
+@click.option("--why", is_flag=True, help="Say what each signal gave.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    query: str,
+    block: str | None,
+    tags: tuple[str, ...],
+    limit: int,
+    confidence: float,
+    why: bool,
+    as_json: bool,
+) -> int:
+    """Look for what was remembered, best first. No model is asked. Leaves with 1 when nothing is found."""
+    from trunkline.cli.memory.chunks import line
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import Recall
+    from trunkline.subjects import MEMORY_RECALL
+
+    wish = Recall(
+        query=query, actor=OWNER, block=block, max_results=limit, min_confidence=confidence, tags=tags
+    )
+    found = with_memory(lambda bus: bus.call(MEMORY_RECALL, wish, timeout=60.0))
+    if as_json:
+        json_out(found)
+    elif not found.chunks:
+        click.echo("Nothing found.", err=True)
+    for one in () if as_json else found.chunks:
+        click.echo(line(one.chunk))
+        if why:
+            click.echo(
+                f"    {one.score:.2f}: " + ", ".join(f"{name} {part:.2f}" for name, part in one.why.items())
+            )
+    return 0 if found.chunks else 1

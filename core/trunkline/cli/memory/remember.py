@@ -1,0 +1,61 @@
+"""``trunkline memory remember``: keep a text as chunks."""
+
+import sys
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import OWNER, with_memory
+
+EXAMPLES = """
+trunkline memory remember "Anna works at the bakery" --tag people
+trunkline memory remember --block garden --type decision "We plant beans in May"
+trunkline memory remember --tag notes - < notes.txt
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("text")
+@click.option("--block", help="For this block alone; else for all blocks.")
+@click.option("--tag", "tags", multiple=True, help="A word under which it is found. May be given again.")
+@click.option(
+    "--type", "kind", help="fact, preference, pattern, note, decision, or a plugin's; else by the words."
+)
+@click.option(
+    "--confidence", default=0.7, show_default=True, type=click.FloatRange(0, 1), help="How sure it is."
+)
+@click.option("--conversation", help="The conversation it belongs to; else one of its own.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(
+    text: str,
+    block: str | None,
+    tags: tuple[str, ...],
+    kind: str | None,
+    confidence: float,
+    conversation: str | None,
+    as_json: bool,
+) -> int:
+    """Keep TEXT as chunks (- reads it from standard input). Prints their ids. Leaves with 1 when it is blank."""
+    from trunkline.cli.output import json_out
+    from trunkline.messages.chunks import Remember
+    from trunkline.subjects import MEMORY_REMEMBER
+    from trunkline_bus import new_id
+
+    wish = Remember(
+        content=sys.stdin.read() if text == "-" else text,
+        actor=OWNER,
+        conversation_id=conversation or new_id("hand"),
+        block=block,
+        tags=tags,
+        confidence=confidence,
+        chunk_type=kind,
+        source="owner",
+    )
+    done = with_memory(lambda bus: bus.call(MEMORY_REMEMBER, wish, timeout=60.0))
+    if as_json:
+        json_out(done)
+    elif not done.success:
+        click.echo(done.error, err=True)
+    for chunk in () if as_json else done.chunk_ids:
+        click.echo(chunk)
+    return 0 if done.success else 1

@@ -1,0 +1,57 @@
+"""``trunkline memory remember`` and its neighbours: what a person types and what they get, on a home of their own."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from trunkline.testing.platform import clean_environ
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Run:
+    """Runs ``trunkline memory ARGUMENTS``; ``stdin`` is what it reads."""
+
+    def run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "trunkline.cli.main", "memory", *arguments],
+            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "100"},
+            input=stdin, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+        )  # fmt: skip
+
+    return run
+
+
+def test_a_chunk_from_the_command_line_to_the_purge(memory: Run, tmp_path: Path) -> None:
+    """Remembered, recalled with why, linked, archived, listed, and purged when confirmed."""
+    anna = memory("remember", "Anna works at the bakery", "--tag", "people").stdout.strip()
+    other = memory("remember", "-", "--block", "garden", stdin="Anna is away on Mondays").stdout.strip()
+    recalled = memory("recall", "anna bakery", "--why")
+    assert recalled.stdout.startswith(f"{anna}  fact        0.70  Anna works at the bakery\n")
+    assert "words" in recalled.stdout
+    assert memory("link", other, "contradicts", anna).returncode == 0
+    links = memory("chunks", "links", anna)
+    assert links.stdout.startswith(f"<- contradicts 1.00 (by hand)  {other}")
+    assert memory("chunks", "delete", anna).returncode == 0
+    assert memory("chunks", "list").stdout.startswith(other)
+    unasked = memory("purge", other)
+    assert (unasked.returncode, "--confirm" in unasked.stderr) == (2, True)
+    purged = json.loads(memory("purge", other, "--confirm", other, "--json").stdout)
+    assert [path.rpartition("/")[2] for path in purged["paths"]] == [f"{other}.json"]
+    assert "Note the purge" in memory("history").stdout
+    assert not list((tmp_path / "home/memory").rglob(f"{other}.json"))
+
+
+def test_a_broken_chunk_is_named(memory: Run, tmp_path: Path) -> None:
+    """Counting leaves with 1 and says which file is broken, and how."""
+    file = tmp_path / "home/memory/chunks/2026-05-04/chunk-2026-05-04-00000000.json"
+    file.parent.mkdir(parents=True)
+    file.write_text("{")
+    told = memory("chunks", "stats")
+    assert told.returncode == 1
+    assert "Broken (invalid_json): chunks/2026-05-04/chunk-2026-05-04-00000000.json" in told.stderr
