@@ -9,11 +9,18 @@ from pathlib import Path
 import anyio
 import pytest
 
+from trunkline.abc.context import TurnInfo
+from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.chunks import FindLinked, ListChunks
-from trunkline.messages.memory import MemoryHistory
-from trunkline.subjects import MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED
+from trunkline.messages.conversation import Message
+from trunkline.messages.memory import BlameMemory, MemoryFile, MemoryHistory
+from trunkline.messages.turn import TurnFact, TurnRequested
+from trunkline.subjects import MEMORY_BLAME, MEMORY_CHUNKS, MEMORY_HISTORY, MEMORY_LINKED
 from trunkline.testing.platform import Platform, clean_environ
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline_learning.context import Learned
+from trunkline_learning.learner import Learner
+from trunkline_learning.preferences import Learning
 
 from .stage import WORDS_ALONE, facts_of, learned, learning, passed_over, said, texts, until
 
@@ -138,3 +145,94 @@ async def test_people_see_all_that_was_learned_and_take_out_what_should_not_stay
         assert len(await facts_of(running)) == 1 and not texts(running, "models/*/playbook/*")
         assert (await cli(running, "learning", "forget", "--all", "--yes"))[0] == 0
         assert not await facts_of(running) and not texts(running, "models/*/metrics.json")
+
+
+async def test_every_line_of_what_was_learned_names_the_turn_it_comes_from(tmp_path: Path) -> None:
+    """History blames each line of profile, episode, strategy and numbers to the learner, conversation and turn."""
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        answer = await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
+        for pattern in (
+            "profile.json",
+            "models/*/playbook/*",
+            "models/*/episodes/*/*",
+            "models/*/metrics.json",
+        ):
+            [path] = running.home.memory.glob(pattern)
+            wish = BlameMemory(path=path.relative_to(running.home.memory).as_posix())
+            for span in (await running.bus.call(MEMORY_BLAME, wish)).spans:
+                accepted = answer.accepted
+                assert (span.author, span.turn) == ("learner", accepted.turn)
+                assert span.conversation == accepted.conversation
+
+
+async def test_of_two_that_learn_from_one_turn_at_once_one_does(tmp_path: Path) -> None:
+    """However a turn comes to two learners, also past the pin, it counts once and nobody overwrites the other."""
+    async with learning(tmp_path / "home", "") as running:
+        answers = [await running.say(f"I prefer colour{number} walls.") for number in range(4)]
+        await until(lambda: passed_over(running, 4))
+        choices = Learning(on=True, model="none")
+        first, second = Learner(running.bus), Learner(running.bus)
+        done: list[bool] = []
+
+        async def learn(learner: Learner, turn: TurnFact) -> None:
+            done.append(await learner.learn(turn, choices))
+
+        async with anyio.create_task_group() as tasks:
+            for answer in answers:
+                fact = TurnFact(
+                    turn=answer.accepted.turn,
+                    block="main",
+                    conversation=answer.accepted.conversation,
+                    fact="finished",
+                )
+                tasks.start_soon(learn, first, fact)
+                tasks.start_soon(learn, second, fact)
+        assert sorted(done) == [False] * 4 + [True] * 4
+        profile = json.loads((running.home.memory / "profile.json").read_text())
+        assert learned(running) == profile["interaction_count"] == 4
+
+
+async def test_a_persons_edit_stays_and_a_broken_file_stops_nobody(tmp_path: Path) -> None:
+    """What a person writes into a strategy is gone on from; one that is no JSON is passed over and left as it is."""
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
+        [path] = running.home.memory.glob("models/*/playbook/*.json")
+        mine = {**json.loads(path.read_text()), "strategy": "Look twice", "helpful": 40}
+        path.write_text(json.dumps(mine))
+        (path.parent / "pit-broken00.json").write_text("{ half")
+        await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it. Again.')
+        now = json.loads(path.read_text())
+        assert (now["strategy"], now["helpful"], now["confidence"]) == ("Look twice", 40, 1.0)
+        assert (path.parent / "pit-broken00.json").read_text() == "{ half"
+
+
+async def test_nothing_is_learned_where_a_block_remembers_nothing(tmp_path: Path) -> None:
+    """RLM-F21: a block's policy that turns memory off holds for the learner too."""
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        (running.home.memory / "blocks/main").mkdir(parents=True, exist_ok=True)
+        (running.home.memory / "blocks/main/block.toml").write_text("[memory]\nenabled = false\n")
+        await running.say("I live in Lisbon.")
+        await until(lambda: passed_over(running, 1))
+        assert learned(running) == 0 and not texts(running, "profile.json")
+
+
+async def test_a_turn_waits_for_no_lookup_that_takes_too_long(tmp_path: Path) -> None:
+    """What was learned is looked up within half a second, or the turn goes on without it."""
+
+    class Slow:
+        async def search(self, *_: object, **__: object) -> list[object]:
+            await anyio.sleep_forever()
+            return []
+
+    files = {
+        "/preferences.toml": MemoryFile(
+            path="/preferences.toml", content=WORDS_ALONE, hash="", modified_at=datetime.now(UTC)
+        )
+    }
+    request = TurnRequested(
+        turn="t", block="main", conversation="c", message=Message(id="m", role="user", content="Open the shelf"),
+        actor="owner", channel="test",
+    )  # fmt: skip
+    turn = TurnInfo(request, BlockConfig(), Slow(), files=files)  # type: ignore[arg-type]
+    with anyio.fail_after(10):
+        assert await Learned()(turn) == []

@@ -22,7 +22,10 @@ from trunkline_learning.words import expanded
 
 log = logging.getLogger(__name__)
 
-SECONDS = 1.0
+LATELY = 6
+"""How many messages back the conversation still has before it what an episode would say."""
+
+SECONDS = 0.5
 """What looking may take; a turn goes on without what took longer."""
 
 LOOKED_AT = 24
@@ -71,7 +74,13 @@ async def _for_the_task(turn: TurnInfo, choices: Learning) -> list[ContextPart]:
     ]
     chosen = choosing.chosen(task, strategies, model=turn.model, now=now()) if choices.playbook else ()
     picked = (
-        episodes.scored(task, past, model=turn.model, conversation=turn.request.conversation)
+        episodes.scored(
+            task,
+            past,
+            model=turn.model,
+            conversation=turn.request.conversation,
+            lately=[message.content for message in turn.history[-LATELY:] if message.role == "assistant"],
+        )
         if choices.episodes
         else ()
     )

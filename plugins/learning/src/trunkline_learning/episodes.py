@@ -14,6 +14,8 @@ from trunkline_learning.words import cut, similarity, tokens
 DUPLICATE = 0.95
 RELEVANT = 0.7
 REDUNDANT = 0.5
+"""From here on an episode says what the conversation has just said."""
+
 TOP = 5
 MOST = 1000
 MAX_AGE = timedelta(days=90)
@@ -81,16 +83,14 @@ def duplicate(new: Episode, others: Iterable[Episode]) -> Episode | None:
     return next((other for other in others if _same(new, other)), None)
 
 
-def ranked(query: str, episodes: Iterable[Episode], *, model: str, conversation: str) -> tuple[Episode, ...]:
-    """The episodes to show for a task, nearest first: ``TOP`` at most, each at least ``RELEVANT``, none that says
-    nearly the same as one before it, none of the conversation that the model has before it anyway."""
-    return tuple(episode for _, episode in scored(query, episodes, model=model, conversation=conversation))
-
-
 def scored(
-    query: str, episodes: Iterable[Episode], *, model: str, conversation: str
+    query: str, episodes: Iterable[Episode], *, model: str, conversation: str, lately: Sequence[str] = ()
 ) -> tuple[tuple[float, Episode], ...]:
-    """``ranked`` with the similarity of each."""
+    """The episodes to show for a task with their similarity, nearest first: ``TOP`` at most, each ``RELEVANT``.
+
+    None says nearly the same as one before it, none is of the conversation itself, and none is what the conversation
+    said ``lately`` anyway.
+    """
     near = [
         (similarity(query, one.task) * weight(folder_of(one.model), model), one)
         for one in episodes
@@ -99,8 +99,10 @@ def scored(
     near.sort(key=lambda pair: (-pair[0], -pair[1].created_at.timestamp(), pair[1].id))
     picked: list[tuple[float, Episode]] = []
     for score, one in near:
-        fresh = all(similarity(one.text, other.text) < DUPLICATE for _, other in picked)
-        if score >= RELEVANT and fresh and len(picked) < TOP:
+        if len(picked) == TOP or score < RELEVANT:
+            break
+        known = any(similarity(one.outcome, said) >= REDUNDANT for said in lately)
+        if not known and all(similarity(one.text, other.text) < DUPLICATE for _, other in picked):
             picked.append((score, one))
     return tuple(picked)
 

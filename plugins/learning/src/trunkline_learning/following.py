@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
+import msgspec
 
 from trunkline import Bus, RemoteFault
 from trunkline.messages.memory import ReadManyMemory
@@ -77,7 +78,7 @@ async def _insist(bus: Bus, learner: Learner, fact: TurnFact) -> None:
     pause, tries = PAUSE, 0
     while True:
         try:
-            choices = await _choices(bus)
+            choices = await _choices(bus, fact.block)
             if choices.on and await learner.learn(fact, choices):
                 log.debug("learned from turn %s", fact.turn)
             return
@@ -98,8 +99,13 @@ def _passes(error: Exception) -> bool:
     return not isinstance(error, RemoteFault) or error.code in _PASSING
 
 
-async def _choices(bus: Bus) -> Learning:
-    """The owner's choices as they are now: asked for each turn, so that a switch needs no restart."""
-    wish = ReadManyMemory(paths=(preferences.FILE,))
+async def _choices(bus: Bus, block: str) -> Learning:
+    """The owner's choices as they are now, asked for each turn, so that a switch needs no restart. Nothing is learned
+    in a block whose policy turns remembering off."""
+    block_file = f"blocks/{block}/block.toml"
+    wish = ReadManyMemory(paths=(preferences.FILE, block_file))
     found = (await bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)).files
-    return preferences.learning_in(found[0].content if found else None)
+    texts = {file.path: file.content for file in found}
+    choices = preferences.learning_in(texts.get(preferences.FILE))
+    remembered = preferences.is_remembered(texts.get(block_file))
+    return choices if remembered else msgspec.structs.replace(choices, on=False)

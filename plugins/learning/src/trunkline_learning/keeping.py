@@ -37,8 +37,8 @@ CONTRADICTS = "contradicts"
 NEAR = 12
 PAGE = 500
 
-SAME_TURN = 0.6
-"""From here on two facts of one turn are one: a turn that is learned from again may be worded otherwise."""
+REWORDED = 0.75
+"""From here on two facts that a model found in one turn, at two times, are one."""
 
 SHOWN = 8
 """How many known facts a model is shown besides a turn."""
@@ -71,10 +71,13 @@ class Keeper:
         fresh = [one for one in findings if one.repeats is None]
         if not fresh:
             return
-        mine = list(await self._of_turn(fresh[0].fact.source))
+        source = fresh[0].fact.source
+        earlier = await self._of_turn(source)
+        mine = list(earlier)
         for one in fresh:
-            known = await self.known(one.fact.source.block, [one.fact.text])
-            again = next((fact for fact in (*mine, *known) if _again(one.fact, fact)), None)
+            known = await self.known(source.block, [one.fact.text])
+            again = next((fact for fact in (*mine, *known) if same(one.fact.text, fact.text)), None)
+            again = again or next((fact for fact in earlier if _reworded(one.fact, fact)), None)
             if again is not None and again not in mine:
                 continue  # somebody said so before
             fact = again or await self._remember(one.fact)
@@ -84,6 +87,16 @@ class Keeper:
                 mine.append(fact)
             others = (*one.against, *(other for other, _ in contradicted(fact, (*known, *mine))))
             await self._contradict(fact, others)
+        await self._settle(source)
+
+    async def _settle(self, source: Source) -> None:
+        """Of what two learners kept of one turn at the same moment, leave one: both choose the same, the first id."""
+        left: list[Fact] = []
+        for fact in sorted(await self._of_turn(source), key=lambda one: one.id):
+            if any(same(fact.text, other.text) for other in left):
+                await _forget(self._bus, source.block, fact.id, ACTOR)
+            else:
+                left.append(fact)
 
     async def _of_turn(self, source: Source) -> tuple[Fact, ...]:
         """What was kept of a turn already."""
@@ -155,16 +168,22 @@ async def forget_facts(bus: Bus, ids: Sequence[str] | None, *, actor: str) -> li
         while chunks := (await bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS)).chunks:
             for chunk in chunks:
                 if ids is None or chunk.id in ids:
-                    forget = ForgetChunk(
-                        id=chunk.id, actor=actor, block=block, reason="Forget what was learned"
-                    )
-                    await bus.call(MEMORY_FORGET, forget, timeout=SECONDS)
+                    await _forget(bus, block, chunk.id, actor)
                     gone.append(chunk.id)
             if len(chunks) < PAGE:
                 break
             kept = 0 if ids is None else len(chunks)
             wish = msgspec.structs.replace(wish, offset=wish.offset + kept)
     return gone
+
+
+async def _forget(bus: Bus, block: str, id: str, actor: str) -> None:
+    wish = ForgetChunk(id=id, actor=actor, block=block, reason="Forget what was learned")
+    try:
+        await bus.call(MEMORY_FORGET, wish, timeout=SECONDS)
+    except RemoteFault as fault:
+        if fault.code != "not_found":  # somebody else did it
+            raise
 
 
 def fact_of(chunk: Chunk, block: str | None) -> Fact | None:
@@ -190,9 +209,9 @@ def fact_of(chunk: Chunk, block: str | None) -> Fact | None:
     )
 
 
-def _again(new: Fact, known: Fact) -> bool:
-    """Whether it says the same: in nearly the same words, or, when it is of the same turn, in similar ones."""
-    if same(new.text, known.text):
-        return True
-    alike = new.source.turn == known.source.turn and similarity(new.text, known.text) >= SAME_TURN
-    return alike and conflict(new.text, known.text) is None
+def _reworded(new: Fact, earlier: Fact) -> bool:
+    """Whether a model, asked again about a turn, says what it said when it was asked before in other words."""
+    models = new.by == earlier.by == "model"
+    return (
+        models and similarity(new.text, earlier.text) >= REWORDED and conflict(new.text, earlier.text) is None
+    )

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 
+from trunkline.messages.blocks import BlockConfig
 from trunkline_learning.verdicts import Markers
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,17 @@ class Learning(msgspec.Struct, frozen=True, kw_only=True):
     def asks(self) -> bool:
         """Whether a model is asked."""
         return self.model != NO_MODEL and self.max_cost_usd > 0
+
+
+def is_remembered(block_file: str | None) -> bool:
+    """Whether a block's policy lets anything be remembered; one that cannot be read does not (RLM-F21)."""
+    if block_file is None:
+        return True
+    try:
+        return msgspec.convert(tomllib.loads(block_file), BlockConfig).memory.enabled
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        log.warning("a block.toml is not usable, so nothing is learned there: %s", error)
+        return False
 
 
 class _Preferences(msgspec.Struct, frozen=True):
