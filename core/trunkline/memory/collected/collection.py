@@ -35,6 +35,7 @@ class Collection:
             folder.mkdir(parents=True, exist_ok=True)
             pygit2.init_repository(folder, initial_head="main").free()
         self._repository = Repository(folder, sync=False)
+        self._repository.tree(self._repository.head())  # raises when it is damaged
         self._index = Index(folder, folder / "index.db", ConversationCache())
 
     def close(self) -> None:
@@ -44,7 +45,7 @@ class Collection:
 
     def put(self, name: str, text: str) -> None:
         """Add a document, or replace it. Raises Refusal when it has no room."""
-        data = text.encode("utf-8", "replace")
+        path, data = f"{FOLDER}/{checked(name)}", text.encode("utf-8", "replace")
         held = {one.name: one.size for one in self.documents() if one.name != name}
         if len(held) >= MOST_DOCUMENTS or sum(held.values()) + len(data) > MOST_BYTES:
             raise Refusal(
@@ -52,9 +53,7 @@ class Collection:
             )
         head = self._repository.head()
         blob = self._repository.write_blob(data)
-        tree = self._repository.write_tree(
-            self._repository.tree(head), {checked(f"{FOLDER}/{name}"): Entry(blob)}
-        )
+        tree = self._repository.write_tree(self._repository.tree(head), {path: Entry(blob)})
         self._repository.advance(head, self._repository.write_commit(head, tree, ACTOR, f"Add {name}"))
 
     def documents(self) -> list[CollectedDocument]:

@@ -4,6 +4,7 @@ Names of folders are hashes, because an id is not a file's name.
 """
 
 import hashlib
+import logging
 import shutil
 import time
 from collections import OrderedDict
@@ -16,9 +17,12 @@ import anyio
 import anyio.to_thread
 import pygit2
 
+from trunkline.errors import StorageError
 from trunkline.memory.collected.collection import Collection
 from trunkline.messages.documents import CollectedDocument, Excerpt
 from trunkline_bus import Refusal
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -41,7 +45,7 @@ class Collections:
 
     async def put(self, conversation: str, name: str, text: str) -> None:
         """Add a document to a conversation. Raises Refusal."""
-        await self._thread(lambda: self._of(conversation, make=True).put(name, text))
+        await self._thread(lambda: self._put(conversation, name, text))
 
     async def documents(self, conversation: str) -> tuple[CollectedDocument, ...]:
         """A conversation's documents."""
@@ -72,6 +76,12 @@ class Collections:
         """Close what is open."""
         await self._thread(self._close)
 
+    def _put(self, conversation: str, name: str, text: str) -> None:
+        try:
+            self._of(conversation).put(name, text)
+        except (OSError, pygit2.GitError) as error:
+            raise Refusal("write_failure", f"The document could not be kept: {error}.") from error
+
     def _close(self) -> None:
         while self._open:
             self._open.popitem()[1].close()
@@ -82,16 +92,9 @@ class Collections:
     def _there(self, conversation: str) -> bool:
         return (self._place(conversation) / ".git").is_dir()
 
-    def _of(self, conversation: str, *, make: bool = False) -> Collection:
+    def _of(self, conversation: str) -> Collection:
         place = self._place(conversation)
-        found = self._open.pop(place, None)
-        if found is None:
-            try:
-                found = Collection(place)
-            except (OSError, pygit2.GitError) as error:
-                raise Refusal(
-                    "write_failure", "The conversation's documents cannot be kept: no room."
-                ) from error
+        found = self._open.pop(place, None) or _opened(place)
         self._open[place] = found
         while len(self._open) > OPEN:
             self._open.popitem(last=False)[1].close()
@@ -102,7 +105,7 @@ class Collections:
         place = self._place(conversation)
         if not self._there(conversation):
             return 0
-        found = self._open.pop(place, None) or Collection(place)
+        found = self._open.pop(place, None) or _opened(place)
         count = len(found.documents())
         found.close()
         shutil.rmtree(place)
@@ -118,3 +121,13 @@ class Collections:
 
     async def _thread(self, job: Callable[[], T]) -> T:
         return await anyio.to_thread.run_sync(job, limiter=self._limiter)
+
+
+def _opened(place: Path) -> Collection:
+    """The collection in a folder. One that is damaged begins anew: what is in a cache can be read again."""
+    try:
+        return Collection(place)
+    except (KeyError, ValueError, pygit2.GitError, StorageError) as error:
+        _log.warning("the documents in %s are damaged and thrown away: %s", place, error)
+        shutil.rmtree(place, ignore_errors=True)
+        return Collection(place)
