@@ -16,8 +16,8 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     ``model`` is the vendor's name for it ("" = the adapter's default). ``partial`` is text the model had begun to
     answer with before it was interrupted; only an adapter that ``continues`` is ever given one. ``block``,
-    ``conversation``, ``turn`` and ``purpose`` tell middleware and traces what the call is for; an adapter never sends
-    them. ``purpose`` is ``turn`` or what ``Completer.complete`` was told.
+    ``conversation``, ``turn``, ``actor``, ``purpose`` and ``adapter`` (its name) tell middleware and traces what the
+    call is for; an adapter never sends them. ``purpose`` is ``turn`` or what ``Completer.complete`` was told.
     """
 
     messages: tuple[Message, ...]
@@ -29,7 +29,9 @@ class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     block: str = ""
     conversation: str = ""
     turn: str = ""
+    actor: str = ""
     purpose: str = "turn"
+    adapter: str = ""
 
 
 class Text(msgspec.Struct, frozen=True):

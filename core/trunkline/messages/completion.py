@@ -24,12 +24,14 @@ TIMEOUT: Final = "timeout"
 class Complete(Payload, frozen=True, kw_only=True, tag="model.complete.v1"):
     """Ask a model. Which one is chosen as for a turn: ``model``, else the block's, else the owner's preference.
 
-    ``max_cost`` is what the call may cost: it is refused when the question alone is too dear, and its answer is kept
-    short enough. ``timeout`` is in seconds. Block, conversation and turn are the envelope's.
+    ``actor`` is who asks, for a ledger. ``max_cost`` is what the call may cost: it is refused when the question alone is
+    too dear, and its answer is kept short enough. ``timeout`` is in seconds. Block, conversation and turn are the
+    envelope's.
     """
 
     messages: Annotated[tuple[Message, ...], msgspec.Meta(min_length=1)]
     purpose: Purpose
+    actor: str = ""
     model: str | None = None
     max_tokens: Annotated[int, msgspec.Meta(ge=1)] | None = None
     temperature: float | None = None

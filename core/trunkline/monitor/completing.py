@@ -106,7 +106,9 @@ class Completions:
             block=block,
             conversation=request.envelope.conversation or "",
             turn=request.envelope.turn or "",
+            actor=wish.actor,
             purpose=wish.purpose,
+            adapter=choice.adapter.name,
         )
         asker = Asker(call.ask, choice.adapter.vendor, self._limits.silence, self._limits.max_answer)
         entry = await asker.answer(asked, 0, TextStream(_Nobody(), 0, FLUSH), set())

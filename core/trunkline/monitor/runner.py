@@ -202,6 +202,8 @@ class Runner:
             block=request.block,
             conversation=request.conversation,
             turn=request.turn,
+            actor=request.actor,
+            adapter=choice.adapter.name,
         )
 
     async def _act(self, command: RunTool) -> None:

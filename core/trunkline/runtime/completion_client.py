@@ -1,5 +1,6 @@
 """The models of this installation, over the bus: what tools and background work are given as ``Completer``."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import anyio
@@ -19,14 +20,8 @@ PAUSE = 0.5
 """How often a question is asked when no monitor is there or the one that had it is gone, and seconds between."""
 
 
-class BlockModel:
-    """``Completer`` for one block. ``conversation`` and ``turn`` are those that the questions belong to, if any."""
-
-    def __init__(
-        self, bus: Bus, block: str, *, conversation: str | None = None, turn: str | None = None
-    ) -> None:
-        self._bus = bus
-        self._scope = Scope(block=block, conversation=conversation, turn=turn)
+class Questioner(ABC):
+    """``Completer`` that makes a question of what it is given; how that is asked is another's."""
 
     async def complete(
         self,
@@ -40,8 +35,8 @@ class BlockModel:
         timeout: float | None = None,
     ) -> Completion:
         """The answer to a text or to messages; see ``Completer``."""
-        wish = Complete(
-            messages=messages_of(prompt),
+        question = Complete(
+            messages=_messages(prompt),
             purpose=purpose,
             model=model,
             max_tokens=max_tokens,
@@ -49,13 +44,36 @@ class BlockModel:
             max_cost=max_cost,
             timeout=timeout,
         )
-        return await self.ask(checked(wish))
+        return await self.ask(_checked(question))
 
-    async def ask(self, wish: Complete) -> Completion:
-        """The answer to a question that is made already. Raises CompletionError."""
+    @abstractmethod
+    async def ask(self, question: Complete) -> Completion:
+        """The answer to a question that a monitor can read. Raises CompletionError."""
+
+
+class BlockModel(Questioner):
+    """``Completer`` for one block. ``actor`` is who asks, ``conversation`` and ``turn`` are those that the questions
+    belong to, if any."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        block: str,
+        *,
+        actor: str = "",
+        conversation: str | None = None,
+        turn: str | None = None,
+    ) -> None:
+        self._bus = bus
+        self._actor = actor
+        self._scope = Scope(block=block, conversation=conversation, turn=turn)
+
+    async def ask(self, question: Complete) -> Completion:
+        """Ask a monitor, and another one when that is gone."""
+        question = msgspec.structs.replace(question, actor=self._actor)
         for last in (*(False,) * (TRIES - 1), True):
             try:
-                return await self._asked(wish)
+                return await self._asked(question)
             except (NoResponders, CallTimeout, _Elsewhere) as error:
                 if last:
                     raise _unavailable() from error
@@ -64,10 +82,10 @@ class BlockModel:
                 raise _unavailable() from error
         raise AssertionError("the last try returns or raises")
 
-    async def _asked(self, wish: Complete) -> Completion:
+    async def _asked(self, question: Complete) -> Completion:
         try:
             async with self._bus.call_streaming(
-                COMPLETE, wish, scope=self._scope, idle_timeout=SILENCE
+                COMPLETE, question, scope=self._scope, idle_timeout=SILENCE
             ) as answers:
                 async for answer in answers:
                     return answer
@@ -82,14 +100,14 @@ class _Elsewhere(Exception):
     """The monitor that was asked stops; another may answer."""
 
 
-def messages_of(prompt: str | Sequence[Message]) -> tuple[Message, ...]:
+def _messages(prompt: str | Sequence[Message]) -> tuple[Message, ...]:
     """A text as the one message of a user; messages as they are."""
     if isinstance(prompt, str):
         return (Message(id=new_id("msg"), role="user", content=prompt),)
     return tuple(prompt)
 
 
-def checked(wish: Complete) -> Complete:
+def _checked(wish: Complete) -> Complete:
     """The question, when a monitor can read it. Raises CompletionError."""
     try:
         return msgspec.convert(msgspec.to_builtins(wish), Complete)

@@ -122,17 +122,10 @@ class IsolatedTool(Tool):
 
 async def _completed(wish: ModelWish, context: ToolContext) -> MemoryAnswer:
     """Ask a model what the tool wants to know."""
-    question = wish.question
+    wanted = msgspec.structs.asdict(wish.question)
+    del wanted["actor"]  # that of the call counts
     try:
-        done = await context.model.complete(
-            question.messages,
-            purpose=question.purpose,
-            model=question.model,
-            max_tokens=question.max_tokens,
-            temperature=question.temperature,
-            max_cost=question.max_cost,
-            timeout=question.timeout,
-        )
+        done = await context.model.complete(wanted.pop("messages"), **wanted)
     except CompletionError as error:
         return MemoryAnswer(call=context.call, number=wish.number, error=str(error), code=error.code)
     return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())

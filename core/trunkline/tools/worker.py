@@ -204,7 +204,9 @@ class ToolsWorker(Worker):
 
     def model_of(self, call: CallTool) -> Completer:
         """What a tool asks a model with."""
-        return BlockModel(self.context.bus, call.block, conversation=call.conversation, turn=call.turn)
+        return BlockModel(
+            self.context.bus, call.block, actor=call.actor, conversation=call.conversation, turn=call.turn
+        )
 
 
 def _tell(folder: Path, outcome: Outcome) -> None:

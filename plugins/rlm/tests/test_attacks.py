@@ -15,6 +15,8 @@ from pathlib import Path
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trunkline_rlm.repl import frames, process
 from trunkline_rlm.repl.frames import Call, Done, Hostile
@@ -279,6 +281,19 @@ def test_frames_are_read_in_their_shapes_alone() -> None:
     for size in (0, frames.LARGEST + 1, 0xFFFFFFFF):
         with pytest.raises(Hostile):
             frames.length(size.to_bytes(4, "big"))
+
+
+@given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda some: b'["call","f",' + some + b"]"))
+def test_no_bytes_bring_anything_but_a_frame_or_a_refusal(body: bytes) -> None:
+    """Whatever comes out of the pipe is a frame with values in it, or is hostile."""
+    try:
+        frame = frames.decoded(body)
+        if isinstance(frame, Call):
+            frame.given()
+        elif isinstance(frame, Done):
+            _ = frame.value
+    except Hostile:
+        pass
 
 
 @pytest.mark.kill

@@ -83,6 +83,7 @@ async def test_an_agent_retrieves_from_real_chunks() -> None:
         assert result["traversal_path"][0].startswith("search_chunks")
         assert (result["iterations_used"], result["model_calls"]) == (1, 1)
         assert result["cost_usd"] == (1_000 * 2 + 7 * 10) / 1_000_000
+        assert result["cost_by_model"] == {"scripted/m": result["cost_usd"]}
         (request,) = (request for request in plugin.model.requests if request.purpose == "repl")
         assert request.turn == answer.accepted.turn and request.tools == ()
         assert any(isinstance(event, ToolStarted | ToolEnded) for event in answer.events)

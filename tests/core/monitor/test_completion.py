@@ -72,7 +72,7 @@ async def _until(true: Callable[[], bool]) -> None:
 
 
 async def test_a_tool_asks_the_model_that_its_block_prefers() -> None:
-    """Its call passes the middleware with purpose, block, conversation and turn; no tools are offered."""
+    """Its call passes the middleware with purpose, actor, block, conversation and turn; no tools are offered."""
     async with asking(lambda request: "blue" if request.purpose == "repl" else _turn(request)) as (
         running,
         plugin,
@@ -83,6 +83,7 @@ async def test_a_tool_asks_the_model_that_its_block_prefers() -> None:
         assert answer.text == "The tool says: blue"
         (asked,) = (request for request in plugin.passed if request.purpose == "repl")
         assert (asked.model, asked.block, asked.tools) == ("wise", "main", ())
+        assert (asked.actor, asked.adapter) == ("channel:test", "scripted")
         assert (asked.conversation, asked.turn) == (answer.accepted.conversation, answer.accepted.turn)
         assert [message.content for message in asked.messages] == ["What colour?"]
         assert {request.purpose for request in plugin.passed} == {"turn", "repl"}

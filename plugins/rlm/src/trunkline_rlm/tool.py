@@ -44,6 +44,7 @@ def made(settings: RlmSettings) -> Tool:
             "iterations_used": found.iterations,
             "model_calls": budget.calls,
             "cost_usd": budget.cost / 1_000_000,
+            "cost_by_model": {name: cost / 1_000_000 for name, cost in budget.by_model.items()},
         }
 
     return retrieve
