@@ -24,7 +24,7 @@ TIMEOUT: Final = "timeout"
 class Complete(Payload, frozen=True, kw_only=True, tag="model.complete.v1"):
     """Ask a model. Which one is chosen as for a turn: ``model``, else the block's, else the owner's preference.
 
-    ``actor`` is who asks, for a ledger. ``max_cost`` is what the call may cost: it is refused when the question alone is
+    ``actor`` is who asks, for a ledger. ``max_cost`` is what the call may cost: refused when the question alone is
     too dear, and its answer is kept short enough. ``timeout`` is in seconds. Block, conversation and turn are the
     envelope's.
     """
