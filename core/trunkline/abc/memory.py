@@ -250,6 +250,17 @@ class MemoryStore(ABC):
     @abstractmethod
     async def read(self, path: str, version: str | None = None) -> MemoryFile: ...
 
+    async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
+        """Several small files as they are now, each or why it cannot be read, in the order of the paths. Every turn
+        begins with such a question; a store that can answer it in one go does so here."""
+        found: list[MemoryFile | Refusal] = []
+        for path in paths:
+            try:
+                found.append(await self.read(path))
+            except Refusal as refusal:
+                found.append(refusal)
+        return found
+
     @abstractmethod
     async def change(self, change: Change, *, expected: dict[str, str | None] | None = None) -> str:
         """Commit files together and return the version. ``expected`` maps a path to the hash it must have."""

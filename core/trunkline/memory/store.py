@@ -280,6 +280,10 @@ class GitMemoryStore(MemoryStore):
             return await self._thread(self._reading, lambda: self._read_now(plain))
         return await self._reader(lambda repository: _read_version(repository, plain, version))
 
+    async def read_many(self, paths: Sequence[str]) -> Sequence[MemoryFile | Refusal]:
+        """Several files, each or why it cannot be read; all by one thread."""
+        return await self._thread(self._reading, lambda: [self._read_or_not(path) for path in paths])
+
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]:
         """Names under a folder."""
         plain = folder(path)
@@ -414,6 +418,12 @@ class GitMemoryStore(MemoryStore):
     async def find_conversation(self, conversation: str) -> ConversationSummary | None:
         """A conversation by its id alone."""
         return await self._ask(lambda connection: find_conversation(connection, conversation))
+
+    def _read_or_not(self, path: str) -> MemoryFile | Refusal:
+        try:
+            return self._read_now(checked(path))
+        except Refusal as refusal:
+            return refusal
 
     def _read_now(self, path: str) -> MemoryFile:
         data, status = self._worktree.read(path)

@@ -253,16 +253,15 @@ class MemoryWorker(Worker):
 
     async def _read_many(self, request: Request[ReadManyMemory]) -> MemoryFiles:
         files: list[MemoryFile] = []
-        for path in map(checked, request.data.paths):
-            try:
-                file = await self._store.read(path)
-                files.append(msgspec.structs.replace(file, content=file.content[: request.data.letters]))
-            except Refusal as refusal:
-                if refusal.code == "invalid_path":
-                    _log.warning("a file of memory is left unread: %s", refusal.message)
-                    files.append(MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER))
-                elif refusal.code != "not_found":
-                    raise
+        paths = tuple(map(checked, request.data.paths))
+        for path, found in zip(paths, await self._store.read_many(paths), strict=True):
+            if isinstance(found, MemoryFile):
+                files.append(msgspec.structs.replace(found, content=found.content[: request.data.letters]))
+            elif found.code == "invalid_path":
+                _log.warning("a file of memory is left unread: %s", found.message)
+                files.append(MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER))
+            elif found.code != "not_found":
+                raise found
         return MemoryFiles(files=tuple(files))
 
     async def _write(self, request: Request[WriteMemory]) -> MemoryChanged:
