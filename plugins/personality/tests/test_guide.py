@@ -186,21 +186,19 @@ async def test_modes_personalities_and_reset() -> None:
         assert (await here.told())[0] == LINE
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
+async def test_a_bad_wish_changes_nothing() -> None:
+    """It is refused with what would be possible."""
+    wishes: list[tuple[dict[str, Any], str]] = [
         ({}, "Say what to change"),
         ({"command": "make me a sandwich"}, "not understood"),
         ({"command": "set humor to 500%"}, "0 to 100"),
         ({"slider": "soul", "value": 3}, "no slider"),
         ({"slider": "humor"}, "0 to 100"),
         ({"personality": "../../identity/USER"}, "no name of a personality"),
-    ],
-)
-async def test_a_bad_wish_changes_nothing(arguments: dict[str, Any], says: str) -> None:
-    """It is refused with what would be possible."""
+    ]
     async with place() as here:
-        assert says in await here.call("personality_set", **arguments)
+        for arguments, says in wishes:
+            assert says in await here.call("personality_set", **arguments)
         assert not (here.running.home.memory / "blocks/main/sliders.json").exists()
 
 

@@ -5,10 +5,19 @@ had asked for it: what a page or a message talked an agent into writing must not
 cannot be told for sure is not the owner's.
 """
 
+import logging
+
+import anyio
+
 from trunkline import Memory, MemoryFile, ToolError
+
+log = logging.getLogger(__name__)
 
 OWNERS = frozenset({"owner", "trunkline", "gateway"})
 """Who writes for the owner: the owner's own editor and commands, and what a memory and a block begin with."""
+
+PATIENCE = 0.5
+"""Seconds that history may take to say who wrote a file, before the file counts as not the owner's."""
 
 MOST = 1000
 """How many answers are kept."""
@@ -35,10 +44,15 @@ class Authors:
 
 async def _asked(memory: Memory, path: str, file: MemoryFile) -> bool | None:
     """None when history does not know this content yet, or cannot be asked."""
-    try:
-        blamed = await memory.blame(path)
-    except ToolError:
-        return None
+    blamed = None
+    with anyio.move_on_after(PATIENCE):
+        try:
+            blamed = await memory.blame(path)
+        except ToolError:
+            return None
+    if blamed is None:
+        log.warning("who wrote %s is not known within %g s; it is told as data", file.path, PATIENCE)
+        return False
     lines = [line for span in blamed.spans for line in span.lines]
     if "\n".join(lines).rstrip("\n") != "\n".join(file.content.split("\n")).rstrip("\n"):
         return None
