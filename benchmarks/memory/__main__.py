@@ -12,7 +12,7 @@ from benchmarks.figures import progress, table
 from benchmarks.memory import __doc__ as purpose
 from benchmarks.memory.bench import Bench, Row
 
-FIGURES = ("writes", "history", "size", "appends", "search")
+FIGURES = ("writes", "history", "size", "appends", "search", "documents")
 """The modules of this package that measure, in the order of the table."""
 
 

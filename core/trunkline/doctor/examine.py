@@ -40,6 +40,7 @@ CHECKS: dict[str, Check] = {
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,
     "sandbox.available": plugin_checks.sandbox_available,
+    "documents.readable": plugin_checks.documents_readable,
 }
 """The checks after ``python.version`` and ``config.valid``, by their stable ids."""
 

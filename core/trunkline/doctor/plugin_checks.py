@@ -86,3 +86,21 @@ async def sandbox_available(patient: Patient) -> HealthResult | None:
     return odd(
         "No sandbox can be used, so tools that run programs are refused.", " ".join(filter(None, reasons))
     )
+
+
+async def documents_readable(patient: Patient) -> HealthResult | None:
+    """documents.readable: which formats are read, what would have to be installed for others, and watched folders."""
+    if patient.plugins is None:
+        return None
+    away = [str(one.folder) for one in patient.config.settings.documents.watch if not one.folder.is_dir()]
+    if away:
+        return odd(
+            f"Watched folders are not there: {', '.join(away)}",
+            "They are waited for; mend [documents] watch if not.",
+        )
+    readers = [owned.item for owned in patient.plugins.readers()]
+    said = (
+        f"{', '.join(one.name for one in readers if one.unavailable() is None) or 'Text alone'} can be read"
+    )
+    reasons = dict.fromkeys(filter(None, (one.unavailable() for one in readers)))
+    return fine("; ".join([said, *reasons]))

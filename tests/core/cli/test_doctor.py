@@ -19,6 +19,7 @@ IDS = [
     "python.version", "config.valid", "home.writable", "home.permissions", "disk.space", "bus.reachable",
     "bus.version", "workers.alive", "memory.history", "memory.lock", "gateway.port", "gateway.local",
     "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable", "sandbox.available",
+    "documents.readable",
 ]  # fmt: skip
 
 
