@@ -1,25 +1,19 @@
 """Retrieval: a scripted model writes code, which reads chunks, asks models and gives the answer."""
 
-import importlib.util
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from rlm_shelf import Scripted, Shelf
 
 from trunkline import CompletionError, ErrorCode, Finish, ModelError, ModelRequest, Usage
 from trunkline.testing.scripted_model import ModelScript, ReplyItems
 from trunkline_rlm.budget import Budget
 from trunkline_rlm.library import Library
 from trunkline_rlm.prompt import code_in, told
-from trunkline_rlm.repl.process import CannotConfine, Limits, begun
+from trunkline_rlm.repl.process import Limits
 from trunkline_rlm.retrieval import Bounds, Retrieval
-
-_spec = importlib.util.spec_from_file_location("rlm_shelf", Path(__file__).parent / "shelf.py")
-assert _spec is not None and _spec.loader is not None
-shelf = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(shelf)
 
 pytestmark = pytest.mark.anyio
 
@@ -31,34 +25,20 @@ TEXTS = {
 LINKS = (("chunk-1", "related_to", "chunk-2"),)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def confinable() -> None:
-    """Retrieval needs a process that can be shut in."""
-    try:
-        anyio.run(_probed)
-    except CannotConfine as error:
-        pytest.skip(str(error))
-
-
-async def _probed() -> None:
-    await (await begun((), Limits())).end()
-
-
 class Desk:
     """A retrieval with its parts in reach."""
 
     def __init__(self, script: ModelScript | Sequence[ReplyItems], **bounds: Any) -> None:
         self.notes: list[str] = []
-        self.model = shelf.Scripted(script)
-        self.library = Library(shelf.Shelf(TEXTS, LINKS), self.notes.append)
+        self.model = Scripted(script)
+        self.library = Library(Shelf(TEXTS, LINKS), self.notes.append)
         money = {name: bounds.pop(name) for name in ("max_cost", "max_calls") if name in bounds}
         self.budget = Budget(**{"max_cost": 1_000_000, "max_calls": 50, **money})
         self.retrieval = Retrieval(self.model, self.library, self.budget, Bounds(**bounds), self.notes.append)
 
     @property
     def asked(self) -> list[ModelRequest]:
-        requests: list[ModelRequest] = self.model.model.requests
-        return requests
+        return self.model.model.requests
 
 
 def code(text: str) -> str:

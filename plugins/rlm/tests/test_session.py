@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from trunkline_rlm.repl.process import CannotConfine, Limits, begun
+from trunkline_rlm.repl.process import Limits
 from trunkline_rlm.repl.session import (
     Broken,
     Complete,
@@ -22,19 +22,6 @@ from trunkline_rlm.repl.session import (
 pytestmark = pytest.mark.anyio
 
 MB = 1024 * 1024
-
-
-@pytest.fixture(autouse=True, scope="module")
-def confinable() -> None:
-    """No test of this file can run where no process can be shut in."""
-    try:
-        anyio.run(_probed)
-    except CannotConfine as error:
-        pytest.skip(str(error))
-
-
-async def _probed() -> None:
-    await (await begun((), Limits())).end()
 
 
 def resident(pid: int) -> int:

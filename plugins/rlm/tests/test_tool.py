@@ -14,24 +14,10 @@ from trunkline.messages.turn import ToolEnded, ToolStarted
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
-from trunkline_rlm.repl.process import CannotConfine, Limits, begun
 
 pytestmark = pytest.mark.anyio
 
 PRICES = {"scripted": {"input": 2.0, "output": 10.0}}
-
-
-@pytest.fixture(autouse=True, scope="module")
-def confinable() -> None:
-    """Retrieval needs a process that can be shut in."""
-    try:
-        anyio.run(_probed)
-    except CannotConfine as error:
-        pytest.skip(str(error))
-
-
-async def _probed() -> None:
-    await (await begun((), Limits())).end()
 
 
 class Model:
