@@ -28,8 +28,8 @@ log = logging.getLogger(__name__)
 FLUSH = 3_600.0
 """Seconds between two pieces of text to nobody."""
 
-MOST_UNPRICED = 100
-"""How many models without a price are warned of by name; who names models must not be able to fill the log."""
+MOST_REMEMBERED = 100
+"""How many models are remembered by name; who names models must not be able to fill log and memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,9 @@ class Completions:
         self._block = block
         self._limits = limits
         self._running: set[anyio.CancelScope] = set()
-        self._unpriced: set[str] = set()
+        self._warned: set[str] = set()
+        self._answered_by: dict[str, str] = {}
+        """Which model answered, for choices that leave it to the adapter: its price is known before the next call."""
         self._idle = anyio.Event()
         self._idle.set()
 
@@ -97,7 +99,8 @@ class Completions:
     async def _asked(self, request: Request[Complete]) -> Completion:
         wish, block = request.data, request.envelope.block or self._block
         choice = await self._chosen(wish, block)
-        call = _Call(self._models.ask(choice), self._prices.of(choice.label))
+        rate = self._prices.of(choice.label, self._answered_by.get(choice.label, choice.label))
+        call = _Call(self._models.ask(choice), rate)
         asked = ModelRequest(
             messages=wish.messages,
             model=choice.model,
@@ -129,9 +132,13 @@ class Completions:
 
     def _told(self, wish: Complete, choice: Choice, call: "_Call", entry: ModelCallFinished) -> Completion:
         model = call.model or choice.model
-        rate = call.rate or self._prices.of(f"{choice.adapter.name}/{model}")
+        name = f"{choice.adapter.name}/{model}"
+        rate = call.rate or self._prices.of(name)
+        self._learn(choice, name)
         if rate is None:
-            self._warn(f"{choice.adapter.name}/{model}")
+            self._warn(f'{name} has no price and counts as free; set one in [models.prices."{name}"]')
+        elif not entry.usage.input_tokens:
+            self._warn(f"{name} does not say how many tokens it used, and counts as free")
         cost = rate.cost(entry.usage) if rate is not None else 0
         trace.get_current_span().set_attributes({names.COST: cost, names.PURPOSE: wish.purpose})
         return Completion(
@@ -145,10 +152,14 @@ class Completions:
             finish_reason=entry.finish_reason,
         )
 
-    def _warn(self, label: str) -> None:
-        if label not in self._unpriced and len(self._unpriced) < MOST_UNPRICED:
-            self._unpriced.add(label)
-            log.warning('%s has no price and counts as free; set one in [models.prices."%s"]', label, label)
+    def _learn(self, choice: Choice, name: str) -> None:
+        if not choice.model and len(self._answered_by) < MOST_REMEMBERED:
+            self._answered_by[choice.label] = name
+
+    def _warn(self, what: str) -> None:
+        if what not in self._warned and len(self._warned) < MOST_REMEMBERED:
+            self._warned.add(what)
+            log.warning(what)
 
 
 @dataclass(slots=True)

@@ -1,12 +1,9 @@
-"""Chunks in a dictionary, and a model that follows a script, for tests of retrieval."""
+"""Chunks in a dictionary, for tests of retrieval."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
-
-from trunkline import Completion, CompletionError, Finish, Message, ModelError, ModelRequest, Text, Usage
-from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
 
 
 class Shelf:
@@ -37,29 +34,6 @@ class Shelf:
             for kind, target in found
             if link_type in (None, kind)
         ]
-
-
-class Scripted:
-    """A ``Completer`` over a scripted model: 2 micro-USD for a word of input, 10 for one of output."""
-
-    def __init__(self, script: ModelScript | Sequence[ReplyItems]) -> None:
-        self.model = ScriptedModel(script)
-        self.budgets: list[int | None] = []
-
-    async def complete(self, prompt: str | Sequence[Message], **wishes: Any) -> Completion:
-        self.budgets.append(wishes["max_cost"])
-        request = ModelRequest(messages=tuple(prompt), purpose=wishes["purpose"])  # type: ignore[arg-type]
-        text, usage = "", Usage()
-        try:
-            async for event in self.model.stream(request):
-                text += event.text if isinstance(event, Text) else ""
-                usage = event.usage if isinstance(event, Finish) else usage
-        except ModelError as error:
-            raise CompletionError(error.code, "The model provider failed to answer.") from error
-        cost = usage.input_tokens * 2 + usage.output_tokens * 10
-        return Completion(
-            text=text, adapter="scripted", model="m", purpose=wishes["purpose"], usage=usage, cost=cost
-        )
 
 
 def _chunk(id: str, text: str) -> Any:

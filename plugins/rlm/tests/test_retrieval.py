@@ -5,9 +5,11 @@ from typing import Any
 
 import anyio
 import pytest
-from rlm_shelf import Scripted, Shelf
+from rlm_shelf import Shelf
 
 from trunkline import CompletionError, ErrorCode, Finish, ModelError, ModelRequest, Usage
+from trunkline.config.settings import Price
+from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.scripted_model import ModelScript, ReplyItems
 from trunkline_rlm.budget import Budget
 from trunkline_rlm.library import Library
@@ -30,7 +32,7 @@ class Desk:
 
     def __init__(self, script: ModelScript | Sequence[ReplyItems], **bounds: Any) -> None:
         self.notes: list[str] = []
-        self.model = Scripted(script)
+        self.model = ScriptedCompleter(script, price=Price(input=2, output=10))
         self.library = Library(Shelf(TEXTS, LINKS), self.notes.append)
         money = {name: bounds.pop(name) for name in ("max_cost", "max_calls") if name in bounds}
         self.budget = Budget(**{"max_cost": 1_000_000, "max_calls": 50, **money})
@@ -169,7 +171,11 @@ async def test_rlm_t12_the_cost_is_exact_at_every_depth() -> None:
     assert (await desk.retrieval.answer("x")).answer == "text"
     assert desk.budget.cost == (100 + 20 + 3) * 2 + 3 * 10
     assert desk.budget.by_model == {"scripted/m": desk.budget.cost} and desk.budget.calls == 3
-    assert desk.model.budgets == [1_000_000, 1_000_000 - 210, 1_000_000 - 210 - 50]
+    assert [question.max_cost for question in desk.model.questions] == [
+        1_000_000,
+        1_000_000 - 210,
+        1_000_000 - 210 - 50,
+    ]
 
 
 async def test_rlm_t12_a_spent_budget_refuses_before_the_call() -> None:

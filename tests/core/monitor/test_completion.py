@@ -111,7 +111,7 @@ async def test_the_cost_is_the_usage_times_the_price() -> None:
 
 async def test_a_model_without_a_price_is_free_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     """Nobody is told of a wrong cost: it is 0, has no price, and a warning names the setting. Once."""
-    async with asking(["a", "b"], **{"models.prices": {}}) as (running, _):
+    async with asking(["a b", "b"], **{"models.prices": {}}) as (running, _):
         model = trunkline.BlockModel(running.bus, "main")
         for _ in range(2):
             answer = await model.complete("x", max_cost=1)
@@ -130,6 +130,25 @@ async def test_a_question_that_may_cost_too_much_is_not_asked() -> None:
         answer = await model.complete("word", max_cost=1_000)
         (asked,) = plugin.model.requests
         assert asked.max_tokens is not None and asked.max_tokens * 10 < 1_000 and answer.cost <= 1_000
+
+
+async def test_the_price_of_a_default_model_is_known_after_its_first_answer() -> None:
+    """An adapter's own default has a name only when it answers; from then on it is held to the budget too."""
+    prices = {"scripted/scripted": {"input": 2.5, "output": 10.0}}
+    async with asking(["short", "again"], **{"models.prices": prices}) as (running, plugin):
+        model = trunkline.BlockModel(running.bus, "main")
+        assert (await model.complete("two words", max_cost=1)).cost == 15
+        with pytest.raises(trunkline.CompletionError) as refused:
+            await model.complete("two words", max_cost=1)
+        assert refused.value.code == "over_budget" and len(plugin.model.requests) == 1
+
+
+async def test_tokens_that_nobody_counted_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    """A provider that says no usage is free, and the log says that too."""
+    async with asking([["a", trunkline.Finish(model="m")]]) as (running, _):
+        answer = await trunkline.BlockModel(running.bus, "main").complete("x")
+        assert (answer.cost, answer.usage) == (0, Usage())
+    assert any("does not say how many tokens" in record.message for record in caplog.records)
 
 
 async def test_an_asker_that_goes_away_ends_the_call() -> None:

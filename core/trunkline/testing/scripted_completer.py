@@ -1,0 +1,59 @@
+"""A ``context.model`` for tests of tools: a scripted model, asked without a platform, at a price of your own."""
+
+from collections.abc import Sequence
+
+from trunkline.abc.models import Finish, ModelRequest, Text
+from trunkline.config.settings import Price
+from trunkline.errors import FIXED_SENTENCES, CompletionError, ModelError
+from trunkline.messages.completion import Complete, Completion
+from trunkline.monitor.prices import Rate
+from trunkline.runtime.completion_client import Questioner
+from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
+
+FREE = Price(input=0, output=0)
+
+
+class ScriptedCompleter(Questioner):
+    """Answers by a script as ``ScriptedModel`` does. ``questions`` holds what was asked.
+
+    ::
+
+        model = ScriptedCompleter(["blue"])
+        await my_tool(tool_context(tmp_path, model=model), {"question": "What colour?"})
+    """
+
+    def __init__(
+        self, script: ModelScript | Sequence[ReplyItems] | None = None, *, price: Price = FREE
+    ) -> None:
+        self.model = ScriptedModel(script)
+        self.questions: list[Complete] = []
+        self._rate = Rate.of(price)
+
+    async def ask(self, question: Complete) -> Completion:
+        """Play the next reply."""
+        self.questions.append(question)
+        request = ModelRequest(
+            messages=question.messages,
+            model=question.model or "",
+            max_tokens=question.max_tokens,
+            temperature=question.temperature,
+            purpose=question.purpose,
+            adapter=self.model.name,
+        )
+        text, finish = "", Finish()
+        try:
+            async for event in self.model.stream(request):
+                text += event.text if isinstance(event, Text) else ""
+                finish = event if isinstance(event, Finish) else finish
+        except ModelError as error:
+            raise CompletionError(error.code, FIXED_SENTENCES[error.code]) from error
+        return Completion(
+            text=text,
+            adapter=self.model.name,
+            model=finish.model,
+            purpose=question.purpose,
+            usage=finish.usage,
+            cost=self._rate.cost(finish.usage),
+            price=self._rate.name,
+            finish_reason=finish.reason,
+        )
