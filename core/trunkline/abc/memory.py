@@ -65,6 +65,11 @@ class Memory(Protocol):
         """Write an archive of the whole memory, history included, to ``target``; returns its size in bytes."""
         ...
 
+    async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
+        """Bring in an export, or an archive of another system (``kind``, else it is recognised). What the owner alone
+        may change stays as it is, and is told."""
+        ...
+
     async def remember(
         self,
         content: str,

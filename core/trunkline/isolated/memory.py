@@ -22,6 +22,7 @@ from trunkline.messages.memory import (
     MemoryEntry,
     MemoryFile,
     MemoryHit,
+    MemoryImport,
     MemoryReverted,
 )
 
@@ -84,6 +85,10 @@ class DistantMemory:
     async def export(self, target: Path) -> int:
         """Refused: an archive of everything is no business of a plugin that is kept apart."""
         raise ToolError("Memory cannot be exported by a plugin that runs in a process of its own.")
+
+    async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
+        """Refused, as the export is."""
+        raise ToolError("Nothing can be imported by a plugin that runs in a process of its own.")
 
     async def remember(
         self,

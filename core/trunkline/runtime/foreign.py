@@ -77,10 +77,11 @@ def prepared(
     make_private(scratch)
     with tempfile.TemporaryDirectory(prefix=".bring-", dir=scratch) as folder:
         try:
-            yield _prepare(source, importers, Path(folder), kind, block or BLOCK)
+            ready = _prepare(source, importers, Path(folder), kind, block or BLOCK)
         except OSError as error:
             reason = (error.strerror or "storage failed").lower()
             raise StorageError(f"{source} cannot be read, or not be unpacked: {reason}.") from error
+        yield ready
 
 
 def _prepare(

@@ -4,12 +4,16 @@ Paths are relative to the block's folder; one that begins with ``/`` is relative
 paths that come back, when they lie outside the block's folder. Errors are ToolErrors with a text for the model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal, cast
 
+import anyio
+import anyio.to_thread
 import msgspec
 
+from trunkline.abc.importing import Importer
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.messages.memory import (
     BlameMemory,
@@ -24,6 +28,7 @@ from trunkline.messages.memory import (
     MemoryFile,
     MemoryHistory,
     MemoryHit,
+    MemoryImport,
     MemoryReverted,
     ReadMemory,
     RevertMemory,
@@ -32,6 +37,8 @@ from trunkline.messages.memory import (
 )
 from trunkline.runtime.chunk_client import ChunkMemory
 from trunkline.runtime.exports import export_memory
+from trunkline.runtime.foreign import prepared
+from trunkline.runtime.imports import import_memory
 from trunkline.runtime.private import private_to_another
 from trunkline.subjects import (
     MEMORY_BLAME,
@@ -51,7 +58,10 @@ EXPORT_SECONDS = 600.0
 
 
 class BlockMemory(ChunkMemory):
-    """``Memory`` for one block: its files here, its chunks in ``ChunkMemory``."""
+    """``Memory`` for one block: its files here, its chunks in ``ChunkMemory``. ``importers`` give what knows other
+    systems' archives."""
+
+    importers: Callable[[], Sequence[Importer]] = staticmethod(tuple)
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
@@ -143,6 +153,24 @@ class BlockMemory(ChunkMemory):
             raise ToolError(fault.message) from fault
         except (BusError, TrunklineError) as error:
             raise ToolError("Memory could not be exported, or the archive not fetched. Try again.") from error
+
+    async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
+        """Bring in an export, or an archive of another system. What the owner alone may change stays as it is."""
+        with ExitStack() as held:
+            ready = prepared(source, self.importers(), source.parent, kind=kind, block=self._block)
+            try:
+                archive = await anyio.to_thread.run_sync(held.enter_context, ready)
+                return await import_memory(
+                    self._bus, archive, actor=self._actor, dry_run=dry_run, scope=self._scope
+                )
+            except RemoteFault as fault:
+                raise ToolError(fault.message) from fault
+            except TrunklineError as error:
+                raise ToolError(
+                    f"{error} {error.hint or ''}".replace(f"{source.parent}/", "").strip()
+                ) from error
+            except (BusError, OSError) as error:
+                raise ToolError("The archive could not be brought in. Try again.") from error
 
     # Paths ---------------------------------------------------------------------------------------------------
 

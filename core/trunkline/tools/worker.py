@@ -11,6 +11,7 @@ import anyio.to_thread
 
 from trunkline.abc.completion import Completer
 from trunkline.abc.documents import Documents
+from trunkline.abc.importing import Importer
 from trunkline.abc.tools import ToolContext, ToolMiddleware
 from trunkline.documents.bringing import Outcome
 from trunkline.documents.for_tools import BlockDocuments
@@ -165,10 +166,15 @@ class ToolsWorker(Worker):
     async def _cancel(self, message: Received[CancelCall]) -> None:
         self._calls.stop(message.keys["call"], message.data.reason or "the call was cancelled")
 
+    def _importers(self) -> list[Importer]:
+        return [owned.item for owned in self.context.plugins.importers()]
+
     def _context_of(self, run: Run) -> ToolContext:
         call, context = run.call, self.context
         workspace = context.home.workspace(call.block)
         make_folder(workspace)
+        memory = BlockMemory(context.bus, call.block, call.actor, scope_of(call))
+        memory.importers = self._importers
         return ToolContext(
             block=call.block,
             conversation=call.conversation,
@@ -176,7 +182,7 @@ class ToolsWorker(Worker):
             call=call.call,
             actor=call.actor,
             workspace=workspace,
-            memory=BlockMemory(context.bus, call.block, call.actor, scope_of(call)),
+            memory=memory,
             report=run.report,
             resumed=run.resumed,
             model=self.model_of(call),

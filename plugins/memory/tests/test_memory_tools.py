@@ -11,13 +11,13 @@ import pytest
 
 from trunkline import Tool, ToolContext, ToolError
 from trunkline.abc.memory import Memory
-from trunkline.messages.memory import MemoryBlame, MemoryFile, MemoryReverted
+from trunkline.messages.memory import MemoryBlame, MemoryFile, MemoryImport, MemoryReverted
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_bus import Scope
-from trunkline_memory import changing, exporting, looking
+from trunkline_memory import carrying, changing, looking
 
 
 @pytest.fixture
@@ -145,7 +145,7 @@ async def test_a_change_that_expects_an_older_state_is_refused(context: ToolCont
 async def test_export_lies_in_the_workspace(context: ToolContext) -> None:
     """The archive has the files and their history."""
     await used(changing.memory_write, context, path="a.md", content="kept")
-    made = await used(exporting.memory_export, context)
+    made = await used(carrying.memory_export, context)
     with tarfile.open(context.workspace / made["path"]) as tar:
         names = tar.getnames()
         held = tar.extractfile("memory/blocks/main/a.md")
@@ -156,6 +156,22 @@ async def test_export_lies_in_the_workspace(context: ToolContext) -> None:
 
 
 @pytest.mark.anyio
+async def test_an_export_is_brought_in(context: ToolContext, running: Platform, tmp_path: Path) -> None:
+    """What was lost since comes back, a second time nothing happens, and a block's limits stay as they are (C37)."""
+    await used(changing.memory_write, context, path="a.md", content="kept")
+    made = await used(carrying.memory_export, context)
+    async with platform(tmp_path / "other", workers=("memory",)) as other:
+        there = tool_context(context.workspace, memory=BlockMemory(other.bus, "main", "agent"))
+        tried = await used(carrying.memory_import, there, path=made["path"], dry_run=True)
+        assert not (other.home.memory / "blocks/main/a.md").exists() and tried["added"] >= 1
+        done = await used(carrying.memory_import, there, path=made["path"])
+        assert (other.home.memory / "blocks/main/a.md").read_text() == "kept" and done["conflicts"] == []
+        assert (await used(carrying.memory_import, there, path=made["path"]))["added"] == 0
+        (context.workspace / "noise.tar").write_bytes(b"noise")
+        with pytest.raises(ToolError, match="no archive that is known"):
+            await used(carrying.memory_import, there, path="noise.tar")
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize(
     "path", ["../x", "/../x", "~/x", ".git/config", "/.git/HEAD", "a/../../x", "//etc/x\0"]
@@ -217,6 +233,10 @@ class _Held:
 
     async def revert(self, path: str, version: str | None = None, *, to: str | None = None) -> Any:
         return MemoryReverted(paths=(path,), version="1" * 40, undone="0" * 40)
+
+    async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> Any:
+        assert source.name == "all.tar"
+        return MemoryImport(system="trunkline", version="1" * 40)
 
     async def export(self, target: Path) -> int:
         return 0
@@ -294,9 +314,20 @@ class TestMemoryBlame(_MemorySuite):
         return {"path": "a.md"}
 
 
+class TestMemoryImport(_MemorySuite):
+    other_paths = ()
+
+    def tool(self) -> Tool:
+        return carrying.memory_import
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        (workspace / "all.tar").write_bytes(b"x")
+        return {"path": "all.tar"}
+
+
 class TestMemoryExport(_MemorySuite):
     def tool(self) -> Tool:
-        return exporting.memory_export
+        return carrying.memory_export
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {}

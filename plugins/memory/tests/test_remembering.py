@@ -95,7 +95,9 @@ async def test_rlm_t7_a_comparison_of_one_is_refused(context: ToolContext) -> No
         ("Ada likes tabs", "Bob moved the beans", None),
     ],
 )
-async def test_what_seems_to_disagree_is_named(context: ToolContext, one: str, other: str, kind: str | None) -> None:
+async def test_what_seems_to_disagree_is_named(
+    context: ToolContext, one: str, other: str, kind: str | None
+) -> None:
     """RLM-F11: by negation, by liking and disliking, by two that cannot both be preferred; and nothing else."""
     ids = [await kept(context, one), await kept(context, other)]
     told = await used(reason, context, query="x", context_chunks=ids)

@@ -1,32 +1,99 @@
 """``trunkline memory export``: everything in one archive."""
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.locks import lock_of, passphrase_options
+
+if TYPE_CHECKING:
+    from trunkline.archives.locking import Lock
+    from trunkline.messages.memory import MemoryExport
+    from trunkline_bus import Bus
+
+EXAMPLES = """
+trunkline memory export everything.tar
+trunkline memory export everything.tar.age --passphrase
+trunkline memory export everything.tar.age --recipient age1...
+"""
 
 
-@click.command(cls=Command, examples="trunkline memory export everything.tar")
+@click.command(cls=Command, examples=EXAMPLES)
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Replace FILE when it exists.")
+@click.option(
+    "--recipient",
+    "recipients",
+    multiple=True,
+    metavar="KEY",
+    help="Lock it for this key (age1... or ssh-...).",
+)
+@click.option(
+    "--recipients-file",
+    "files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Lock it for a file's keys.",
+)
+@passphrase_options
 @click.option("--with-index", is_flag=True, help="Take the search index along; it would be made anew anyway.")
+@click.option("--force", is_flag=True, help="Replace FILE when it exists.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(file: Path, force: bool, with_index: bool, as_json: bool) -> None:
-    """Write all of memory, history included, to FILE: a tar archive that needs no Trunkline to be read."""
+def command(
+    file: Path,
+    recipients: tuple[str, ...],
+    files: tuple[Path, ...],
+    passphrase: bool,
+    passphrase_file: Path | None,
+    passphrase_env: str | None,
+    with_index: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write all of memory, history included, to FILE: a tar archive that needs no Trunkline to be read.
+
+    With a key or a passphrase it is locked in the age format, and "age -d" opens it too.
+    """
     from trunkline.cli.output import json_out
     from trunkline.errors import StorageError
-    from trunkline.runtime.exports import export_memory
 
     if file.exists() and not force:
         raise StorageError(f"{file} exists already.", hint="Choose another name, or give --force.")
     if not file.absolute().parent.is_dir():
         raise StorageError(f"There is no folder {file.absolute().parent}.", hint="Make it first.")
-    done = with_memory(lambda bus: export_memory(bus, file, derived=with_index))
+    lock = lock_of(recipients, files, passphrase, passphrase_file, passphrase_env)
+    done = with_memory(lambda bus: _export(bus, file, lock, derived=with_index, quiet=as_json))
+    size = file.stat().st_size
     if as_json:
-        json_out({"file": str(file), "files": done.files, "size": done.size})
+        json_out({"file": str(file), "files": done.files, "size": size, "locked": lock is not None})
     else:
+        locked = ", locked" if lock is not None else ""
         click.echo(
-            f"Wrote {done.files} files and their history to {file} ({done.size / 1024 / 1024:.1f} MB)."
+            f"Wrote {done.files} files and their history to {file} ({size / 1024 / 1024:.1f} MB{locked})."
         )
+
+
+async def _export(
+    bus: "Bus", file: Path, lock: "Lock | None", *, derived: bool, quiet: bool
+) -> "MemoryExport":
+    from trunkline.config import load_config
+    from trunkline.runtime.exports import export_memory
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.locked import lock_file, private_file
+
+    hidden = quiet or not sys.stderr.isatty()
+    with click.progressbar(length=1, label="Exporting", file=sys.stderr, hidden=hidden) as bar:
+
+        def told(done: int, size: int) -> None:
+            bar.length = max(1, size)
+            bar.update(done - bar.pos)
+
+        if lock is None:
+            return await export_memory(bus, file, derived=derived, told=told)
+        with private_file(Home.of(load_config()).cache, "memory.tar") as plain:
+            done = await export_memory(bus, plain, derived=derived, told=told)
+            lock_file(plain, file, lock)
+            return done

@@ -1,7 +1,8 @@
 """``trunkline memory import``: bring another memory in."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,10 @@ import click
 
 from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.memory.locks import keys_of, passphrase_options
 
 if TYPE_CHECKING:
+    from trunkline.archives.locking import Keys
     from trunkline.messages.memory import ImportProgress, MemoryImport
     from trunkline_bus import Bus
 
@@ -31,25 +34,65 @@ SHOWN = 20
 @click.option("--merge", "mode", flag_value="merge", help="Keep what is here and add the other. The default.")
 @click.option("--from", "kind", help="Whose memory it is, when it is not recognised.")
 @click.option("--block", help="The block that conversations of other systems belong to.")
+@click.option(
+    "--identity",
+    "identities",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A key's file, to open it.",
+)
+@passphrase_options
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    source: Path, mode: str | None, kind: str | None, block: str | None, dry_run: bool, as_json: bool
+    source: Path,
+    mode: str | None,
+    kind: str | None,
+    block: str | None,
+    identities: tuple[Path, ...],
+    passphrase: bool,
+    passphrase_file: Path | None,
+    passphrase_env: str | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Bring in a memory: an export of Trunkline, or the folder or archive of another system.
 
     Nothing is lost: what was here stays in history, and what differs on both sides is listed. Importing the same again
     changes nothing. Keys and passwords never come along.
     """
+    from trunkline.archives.locking import is_locked
     from trunkline.cli.output import json_out
 
-    done = with_memory(
-        lambda bus: _import(bus, source.expanduser(), mode or "merge", kind, block, dry_run, as_json)
-    )
+    source = source.expanduser()
+    keys = None
+    if source.is_file() and is_locked(source):
+        keys = keys_of(source, identities, passphrase, passphrase_file, passphrase_env)
+
+    async def bring(bus: "Bus") -> "MemoryImport":
+        with _opened(source, keys) as opened:
+            return await _import(bus, opened, mode or "merge", kind, block, dry_run, as_json)
+
+    done = with_memory(bring)
     if as_json:
         json_out(done)
     else:
         _report(done)
+
+
+@contextmanager
+def _opened(source: Path, keys: "Keys | None") -> Iterator[Path]:
+    """The source itself, or what it holds when it is locked."""
+    from trunkline.config import load_config
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.locked import open_file, private_file
+
+    if keys is None:
+        yield source
+        return
+    with private_file(Home.of(load_config()).cache, source.stem) as plain:
+        open_file(source, plain, keys)
+        yield plain
 
 
 async def _import(
@@ -103,7 +146,7 @@ def _report(done: "MemoryImport") -> None:
             "commit of history": done.commits,
         }
         said = [_count(noun, count) for noun, count in counts.items() if count]
-        click.echo(f"{would} {', '.join(said) or 'nothing new'} of {done.system}.")
+        click.echo(f"{would} {', '.join(said) or 'nothing new'} from {done.system}.")
     _list("Differs on both sides", [_conflict(one.path, one.what, one.version) for one in done.conflicts])
     hints = [f"{gap.what}: {gap.why}." + (f" {gap.hint}" if gap.hint else "") for gap in done.gaps]
     _list("Not here, or left behind", hints)

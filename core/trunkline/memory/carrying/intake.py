@@ -11,7 +11,7 @@ from trunkline.archives.manifest import MEMORY, OWN, Gap, Manifest
 from trunkline.archives.reading import BadArchive, unpack
 from trunkline.memory.carrying.arrived import Arrived
 from trunkline.memory.carrying.joining import BringFiles, JoinHistory, refuse_unnamed
-from trunkline.memory.carrying.merging import Merged, Merging, Rule
+from trunkline.memory.carrying.merging import Merged, Merging, Rule, Withheld, withheld_from
 from trunkline.memory.carrying.missing import gaps, idle_policies
 from trunkline.memory.packing import Packer
 from trunkline.memory.paths import plain
@@ -39,6 +39,7 @@ class Intake:
         told: Callable[[ImportProgress], None],
     ) -> None:
         self._told = told
+        self._withheld: Withheld = (lambda path: False) if wish.settings else withheld_from(wish.actor)
         self._archive = archive
         self._scratch = scratch
         self._wish = wish
@@ -88,7 +89,7 @@ class Intake:
                 self._arrived.repository,
                 self._arrived.head,
                 restore=self._wish.mode == "restore",
-                settings=self._wish.settings,
+                withheld=self._withheld,
                 rule=self._rule,
             )
             self._told(ImportProgress(stage="writing", total=self.manifest.files))
@@ -185,7 +186,7 @@ class Intake:
             system=self.manifest.system,
             files=batch,
             sources=self.manifest.sources,
-            settings=self._wish.settings,
+            withheld=self._withheld,
             tell=self._account(len(self._accounts)),
         )
 

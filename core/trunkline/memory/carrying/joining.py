@@ -9,7 +9,7 @@ import pygit2
 
 from trunkline.archives.manifest import Gap
 from trunkline.memory.carrying.deciding import Choice, choose
-from trunkline.memory.carrying.merging import SEEDS, Merged, Merging, is_setting
+from trunkline.memory.carrying.merging import SEEDS, Merged, Merging, Withheld
 from trunkline.memory.carrying.talks import join
 from trunkline.memory.conversations import conversation_places, names_of
 from trunkline.memory.view import GitView, View
@@ -81,7 +81,7 @@ class BringFiles(Wish):
     system: str
     files: dict[str, Path]
     sources: dict[str, str]
-    settings: bool
+    withheld: Withheld
     tell: Callable[[Merged], None]
 
     @property
@@ -95,8 +95,8 @@ class BringFiles(Wish):
         merged, record = Merged(), Record.read(self.system, view)
         for path, file in self.files.items():
             data = file.read_bytes()
-            if is_setting(path) and not self.settings:
-                merged.gaps.append(Gap(what=path, why="what agents may do is the owner's to bring"))
+            if self.withheld(path):
+                merged.gaps.append(Gap(what=path, why="it is the owner's to bring"))
             else:
                 self._one(path, data, view, record, merged)
         text = record.encode()

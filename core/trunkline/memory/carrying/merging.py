@@ -19,6 +19,7 @@ from trunkline.memory.repository import Entry, Repository, differences, entry_at
 from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Content
 from trunkline.messages.memory import ImportConflict
+from trunkline.runtime.private import private_to_another
 from trunkline.seed import SEED
 
 BEGINNERS = frozenset({"trunkline", "gateway"})
@@ -49,27 +50,34 @@ class Merged:
     gaps: list[Gap] = field(default_factory=list)
 
 
-def is_setting(path: str) -> bool:
-    """Whether a file says what agents may do or which model answers: such are the owner's to bring (C37)."""
-    parts = path.casefold().split("/")
-    return parts == ["preferences.toml"] or (
-        len(parts) == 3 and parts[0] in ("blocks", "archive") and parts[2] == "block.toml"
-    )
+Withheld = Callable[[str], bool]
+"""Says of a path whether whoever imports may not bring it."""
+
+
+def withheld_from(actor: str) -> Withheld:
+    """What is the owner's alone to bring: which model answers, what agents may do (C37), and others' private layers."""
+
+    def withheld(path: str) -> bool:
+        parts = path.casefold().split("/")
+        settings = len(parts) == 3 and parts[0] in ("blocks", "archive") and parts[2] == "block.toml"
+        return settings or parts == ["preferences.toml"] or private_to_another(path, actor)
+
+    return withheld
 
 
 class Merging:
     """Merges the commit ``theirs`` of ``repository``, which sees the objects of both memories.
 
-    ``restore`` makes this memory what the other one was. Without ``settings`` what agents may do stays as it is.
+    ``restore`` makes this memory what the other one was. Paths that are ``withheld`` stay as they are.
     """
 
     def __init__(
-        self, repository: Repository, theirs: pygit2.Oid, *, restore: bool, settings: bool, rule: Rule
+        self, repository: Repository, theirs: pygit2.Oid, *, restore: bool, withheld: Withheld, rule: Rule
     ) -> None:
         self._repository = repository
         self.theirs = theirs
         self._restore = restore
-        self._settings = settings
+        self._withheld = withheld
         self._rule = rule
 
     def known(self, head: pygit2.Oid | None) -> bool:
@@ -83,8 +91,8 @@ class Merging:
         for path, ours, theirs in one.differing():
             if theirs is not None and not plain(path):
                 merged.gaps.append(Gap(what=path, why="no file of memory may have that name"))
-            elif is_setting(path) and not self._settings:
-                merged.gaps.append(Gap(what=path, why="what agents may do is the owner's to bring"))
+            elif self._withheld(path):
+                merged.gaps.append(Gap(what=path, why="it is the owner's to bring"))
             elif self._restore:
                 one.take(path, ours, theirs, self._rule)
             else:

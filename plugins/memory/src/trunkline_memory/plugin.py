@@ -8,7 +8,7 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """The memory tools (PA-F8, PA-F9) and those of chunks (RLM-F9 to F12)."""
-    from trunkline_memory import changing, exporting, looking, remembering
+    from trunkline_memory import carrying, changing, looking, remembering
 
     return [
         looking.memory_read,
@@ -20,7 +20,8 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
         changing.memory_edit,
         changing.memory_delete,
         changing.memory_revert,
-        exporting.memory_export,
+        carrying.memory_export,
+        carrying.memory_import,
         remembering.remember,
         remembering.recall,
         remembering.reason,

@@ -1,0 +1,220 @@
+"""Archives locked in the age format (age-encryption.org/v1), so that the stock ``age`` opens them.
+
+For keys (``age1…``, ``ssh-…``) the library ``pyrage`` does all of it. For passphrases it would hold the whole archive
+in memory, so that one recipient (scrypt) and the format's stream of pieces are written here after its specification,
+C2SP ``age.md``, from the primitives of ``cryptography``. Both are imported when they are used.
+"""
+
+import base64
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from trunkline.errors import TrunklineError
+
+MAGIC = b"age-encryption.org/v1\n"
+LABEL = b"age-encryption.org/v1/scrypt"
+WORK = 18
+"""Two to the power of this is the cost of trying a passphrase, as ``age`` has it: a second, and 256 MB."""
+
+MOST_WORK = 21
+"""What opening an archive may cost at most."""
+
+PIECE = 64 * 1024
+_SEAL = 16
+_HEADER = re.compile(
+    rb"age-encryption\.org/v1\n-> scrypt ([A-Za-z0-9+/]{22}) ([1-9][0-9]?)\n([A-Za-z0-9+/]{43})\n"
+    rb"--- ([A-Za-z0-9+/]{43})\n"
+)
+
+
+class Locked(TrunklineError):
+    """An archive cannot be locked or opened with what was given."""
+
+
+class Lock(msgspec.Struct, frozen=True, kw_only=True):
+    """Who may open an archive: the holders of keys, or of a passphrase; not both."""
+
+    recipients: tuple[str, ...] = ()
+    passphrase: str | None = None
+
+
+class Keys(msgspec.Struct, frozen=True, kw_only=True):
+    """What an archive is tried with: files of identities, as ``age-keygen`` and ``ssh-keygen`` write them, or a
+    passphrase."""
+
+    identities: tuple[Path, ...] = ()
+    passphrase: str | None = None
+
+
+def is_locked(file: Path) -> bool:
+    """Whether a file is in the age format. Raises OSError."""
+    with file.open("rb") as source:
+        return source.read(len(MAGIC)) == MAGIC
+
+
+def wants_passphrase(file: Path) -> bool:
+    """Whether a passphrase opens it. Raises OSError."""
+    with file.open("rb") as source:
+        return source.read(len(MAGIC) + 10).startswith(MAGIC + b"-> scrypt ")
+
+
+def lock(source: BinaryIO, target: BinaryIO, to: Lock) -> None:
+    """Write what is read from ``source`` to ``target`` so that only those can open it. A piece at a time.
+
+    Raises:
+        Locked: a recipient is none, or there is nobody who could open it.
+        OSError: reading or writing failed.
+    """
+    if to.passphrase is not None:
+        _lock_by_passphrase(source, target, to.passphrase)
+        return
+    recipients = [_recipient(text) for text in to.recipients]
+    if not recipients:
+        raise Locked("Nobody could open the archive.", hint="Name a recipient, or give a passphrase.")
+    import pyrage
+
+    pyrage.encrypt_io(source, target, recipients)
+
+
+def unlock(source: BinaryIO, target: BinaryIO, keys: Keys) -> None:
+    """Write what ``source`` holds to ``target``. When this raises, what was written is worth nothing.
+
+    Raises:
+        Locked: the keys are not those of the archive, or it is damaged.
+        OSError: reading or writing failed.
+    """
+    if keys.passphrase is not None:
+        _unlock_by_passphrase(source, target, keys.passphrase)
+        return
+    import pyrage
+
+    identities = [identity for file in keys.identities for identity in _identities(file)]
+    try:
+        pyrage.decrypt_io(source, target, identities)
+    except pyrage.DecryptError as error:
+        raise _wrong("none of the keys opens it, or it is damaged") from error
+
+
+# Keys ----------------------------------------------------------------------------------------------------------
+
+
+def _recipient(text: str) -> object:
+    import pyrage
+
+    try:
+        kind = pyrage.ssh if text.startswith("ssh-") else pyrage.x25519
+        return kind.Recipient.from_str(text)
+    except pyrage.RecipientError as error:
+        raise Locked(
+            f"{text[:80]!r} is no recipient.",
+            hint="A recipient begins with age1 or ssh-, as age-keygen -y prints it.",
+        ) from error
+
+
+def _identities(file: Path) -> Sequence[object]:
+    import pyrage
+
+    try:
+        data = file.read_bytes()
+        if b"PRIVATE KEY-----" in data:
+            return [pyrage.ssh.Identity.from_buffer(data)]
+        lines = [line.strip() for line in data.decode("ascii").splitlines()]
+        return [pyrage.x25519.Identity.from_str(line) for line in lines if line and not line.startswith("#")]
+    except OSError as error:
+        raise Locked(f"{file} cannot be read: {(error.strerror or 'failed').lower()}.") from error
+    except (pyrage.IdentityError, UnicodeDecodeError) as error:
+        raise Locked(f"{file} holds no identity.", hint="Make one with: age-keygen -o key.txt") from error
+
+
+# Passphrases -----------------------------------------------------------------------------------------------------
+
+
+def _lock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+    if not passphrase:
+        raise Locked("The passphrase is empty.")
+    key, salt, nonce = os.urandom(16), os.urandom(16), os.urandom(16)
+    sealed = ChaCha20Poly1305(_scrypt(passphrase, salt, WORK)).encrypt(bytes(12), key, None)
+    header = MAGIC + b"-> scrypt %s %d\n%s\n---" % (_text(salt), WORK, _text(sealed))
+    target.write(header + b" " + _text(_mac(key, header)) + b"\n" + nonce)
+    seal = ChaCha20Poly1305(_derived(key, nonce, b"payload"))
+    for number, piece, last in _pieces(source, PIECE):
+        target.write(seal.encrypt(_nonce(number, last), piece, None))
+
+
+def _unlock_by_passphrase(source: BinaryIO, target: BinaryIO, passphrase: str) -> None:
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+    head = b"".join(source.readline(256) for _ in range(4))
+    found = _HEADER.fullmatch(head)
+    if found is None:
+        raise _wrong("it is not locked with a passphrase, or damaged")
+    salt, work, sealed, mac = _bytes(found[1]), int(found[2]), _bytes(found[3]), _bytes(found[4])
+    if work > MOST_WORK:
+        raise _wrong("trying a passphrase on it would take too long")
+    try:
+        key = ChaCha20Poly1305(_scrypt(passphrase, salt, work)).decrypt(bytes(12), sealed, None)
+        if not hmac.compare_digest(mac, _mac(key, head[: head.rindex(b" ")])):
+            raise _wrong("it is damaged")
+        opened = ChaCha20Poly1305(_derived(key, source.read(16), b"payload"))
+    except InvalidTag as error:
+        raise _wrong("the passphrase is another one") from error
+    try:
+        for number, piece, last in _pieces(source, PIECE + _SEAL):
+            target.write(opened.decrypt(_nonce(number, last), piece, None))
+    except InvalidTag as error:
+        raise _wrong("it is damaged, or was cut") from error
+
+
+def _pieces(source: BinaryIO, size: int) -> Iterator[tuple[int, bytes, bool]]:
+    """The pieces of a file with their numbers, and whether each is the last. There is always one."""
+    number, piece = 0, source.read(size)
+    while True:
+        following = source.read(size) if len(piece) == size else b""
+        yield number, piece, not following
+        if not following:
+            return
+        number, piece = number + 1, following
+
+
+def _nonce(number: int, last: bool) -> bytes:
+    return number.to_bytes(11, "big") + (b"\1" if last else b"\0")
+
+
+def _scrypt(passphrase: str, salt: bytes, work: int) -> bytes:
+    most = 128 * 8 * 2**work + 64 * 1024 * 1024
+    data = passphrase.encode("utf-8", "surrogateescape")
+    return hashlib.scrypt(data, salt=LABEL + salt, n=2**work, r=8, p=1, maxmem=most, dklen=32)
+
+
+def _derived(key: bytes, salt: bytes, purpose: bytes) -> bytes:
+    """HKDF with SHA-256, 32 bytes."""
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    return HKDF(algorithm=SHA256(), length=32, salt=salt, info=purpose).derive(key)
+
+
+def _mac(key: bytes, header: bytes) -> bytes:
+    return hmac.digest(_derived(key, b"", b"header"), header, "sha256")
+
+
+def _text(data: bytes) -> bytes:
+    return base64.b64encode(data).rstrip(b"=")
+
+
+def _bytes(text: bytes) -> bytes:
+    return base64.b64decode(text + b"=" * (-len(text) % 4))
+
+
+def _wrong(why: str) -> Locked:
+    return Locked(f"The archive cannot be opened: {why}.", hint="Nothing was changed.")

@@ -1,0 +1,57 @@
+"""``memory_export`` and ``memory_import``: everything that memory holds in one file, and such a file into memory."""
+
+import shutil
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from trunkline import BlockPath, ToolContext, beneath, tool
+
+TIMEOUT = 900.0
+MOST = 50
+"""How many conflicts and gaps a model is told; the owner's command prints all."""
+
+
+@tool(effect="write", timeout=TIMEOUT)
+async def memory_export(context: ToolContext) -> dict[str, Any]:
+    """Write everything in memory with its whole history to a tar file in the workspace."""
+    name = f"memory-export-{datetime.now(UTC):%Y%m%d-%H%M%S}-{context.call[-6:].lower()}.tar"
+    size = await context.memory.export(context.workspace / name)
+    return {"path": name, "size": size}
+
+
+@tool(effect="write", timeout=TIMEOUT)
+async def memory_import(
+    context: ToolContext, path: BlockPath, system: str = "", dry_run: bool = False
+) -> dict[str, Any]:
+    """Bring another memory into this one: an export of Trunkline, or the export archive of another system.
+
+    What is here stays, and what differs on both sides is listed. What an agent may do is never changed by it.
+
+    Args:
+        path: The archive, in the workspace.
+        system: Whose it is, such as chatgpt or openclaw, when it is not recognised.
+        dry_run: Only say what would be done.
+    """
+    with tempfile.TemporaryDirectory(prefix="memory-import-") as folder:
+        copy = Path(folder) / "archive"
+        with (
+            beneath(context.workspace) as workspace,
+            workspace.open_read(path) as source,
+            copy.open("wb") as target,
+        ):
+            shutil.copyfileobj(source, target)
+        copy = copy.rename(copy.with_name(Path(path).name))
+        done = await context.memory.bring_in(copy, kind=system or None, dry_run=dry_run)
+    return {
+        "system": done.system,
+        "version": done.version,
+        "added": done.added,
+        "changed": done.changed,
+        "joined": len(done.joined),
+        "conflicts": [
+            {"path": one.path, "what": one.what, "commit": one.version} for one in done.conflicts[:MOST]
+        ],
+        "gaps": [{"what": gap.what, "why": gap.why} for gap in done.gaps[:MOST]],
+    }

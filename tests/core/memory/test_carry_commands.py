@@ -1,0 +1,190 @@
+"""``trunkline memory export`` and ``import``, as a person uses them: between homes, locked, out of bad archives."""
+
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyrage
+import pytest
+
+from trunkline.archives import locking
+from trunkline.archives.locking import Keys, Lock, Locked, lock, unlock
+from trunkline.errors import TrunklineError
+from trunkline.messages.memory import ReadMemory
+from trunkline.runtime.foreign_archives import unpacked
+from trunkline.subjects import MEMORY_READ
+from trunkline.testing.platform import clean_environ, platform
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Run:
+    """Runs ``trunkline memory ARGUMENTS`` on one of several homes."""
+
+    def run(
+        home: str, *arguments: object, ok: bool = True, **environ: str
+    ) -> "subprocess.CompletedProcess[str]":
+        done = subprocess.run(
+            [sys.executable, "-m", "trunkline.cli.main", "memory", *map(str, arguments)],
+            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / home), "COLUMNS": "200", **environ},
+            capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert (done.returncode == 0) is ok, done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+        return done
+
+    return run
+
+
+def test_a_memory_moves_to_another_machine_locked(memory: Run, tmp_path: Path) -> None:
+    """FS-1: exported for a key, imported with it elsewhere: the files, their history, and the gaps. Whoever has no key
+    gets nothing, and no plain copy stays anywhere. Imported again nothing changes."""
+    (tmp_path / "notes.md").write_text("needle in the garden\n")
+    memory("one", "add", "notes.md")
+    (tmp_path / "one/memory/preferences.toml").write_text('model = "weather/rain"\n')
+    identity = pyrage.x25519.Identity.generate()
+    (tmp_path / "key.txt").write_text(f"# mine\n{identity}\n")
+    said = memory("one", "export", "all.age", "--recipient", identity.to_public(), "--json")
+    assert json.loads(said.stdout)["locked"] and stat.S_IMODE((tmp_path / "all.age").stat().st_mode) == 0o600
+    assert b"needle" not in (tmp_path / "all.age").read_bytes()
+    assert "--identity" in memory("two", "import", "all.age", ok=False).stderr
+    done = memory("two", "import", "all.age", "--identity", "key.txt")
+    assert "the model weather/rain of preferences.toml: there is no adapter 'weather' here" in done.stdout
+    assert memory("two", "show", "documents/notes.md").stdout == "needle in the garden\n"
+    assert "weather/rain" in memory("two", "show", "preferences.toml").stdout
+    logs = [
+        subprocess.check_output(
+            ["git", "-C", str(tmp_path / home / "memory"), "log", "--format=%H", "--", "documents"]
+        )
+        for home in ("one", "two")
+    ]
+    assert logs[0] == logs[1] != b""
+    assert memory("two", "import", "all.age", "--identity", "key.txt").stdout.startswith("Nothing to do")
+    left = [file for home in ("one", "two") for file in (tmp_path / home / "cache").rglob("*.tar")]
+    assert left == [] and not list(tmp_path.rglob(".carry-*"))
+
+
+def test_a_passphrase_comes_from_a_file_or_a_variable(memory: Run, tmp_path: Path) -> None:
+    """Never from the command itself; a wrong one changes nothing; nobody is asked where nobody is."""
+    (tmp_path / "secret").write_text("correct horse\n")
+    memory("one", "export", "all.age", "--passphrase-file", "secret")
+    assert "Nobody can be asked" in memory("one", "export", "x.age", "--passphrase", ok=False).stderr
+    assert not (tmp_path / "x.age").exists()
+    wrong = memory("two", "import", "all.age", "--passphrase-env", "PHRASE", ok=False, PHRASE="wrong")
+    assert "the passphrase is another one" in wrong.stderr and "wrong" not in wrong.stderr.replace(
+        "wrong one", ""
+    )
+    memory("two", "import", "all.age", "--passphrase-env", "PHRASE", PHRASE="correct horse")
+
+
+@pytest.mark.anyio
+async def test_an_import_reaches_the_instance_that_runs(memory: Run, tmp_path: Path) -> None:
+    """The memory worker brings it in, and what it serves has it at once; an unpacked export is as good as the file."""
+    import anyio
+
+    (tmp_path / "notes.md").write_text("from elsewhere")
+    await anyio.to_thread.run_sync(memory, "one", "add", "notes.md")
+    await anyio.to_thread.run_sync(memory, "one", "export", "all.tar")
+    (tmp_path / "unpacked").mkdir()
+    with tarfile.open(tmp_path / "all.tar") as tar:
+        tar.extractall(tmp_path / "unpacked", filter="data")
+    async with platform(tmp_path / "two", workers=("memory",)) as running:
+        await anyio.to_thread.run_sync(memory, "two", "import", "unpacked")
+        found = await running.bus.call(MEMORY_READ, ReadMemory(path="documents/notes.md"))
+        assert found.content == "from elsewhere"
+        again = await anyio.to_thread.run_sync(memory, "two", "import", "all.tar")
+        assert again.stdout.startswith("Nothing to do")
+
+
+# The age format -------------------------------------------------------------------------------------------------
+
+
+def locked(data: bytes, to: Lock) -> bytes:
+    target = io.BytesIO()
+    lock(io.BytesIO(data), target, to)
+    return target.getvalue()
+
+
+def opened(data: bytes, keys: Keys) -> bytes:
+    target = io.BytesIO()
+    unlock(io.BytesIO(data), target, keys)
+    return target.getvalue()
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 65_537, 200_000])
+def test_others_open_what_a_passphrase_locks(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every edge of the format's pieces; and we open what others lock."""
+    monkeypatch.setattr(locking, "WORK", 10)
+    data = os.urandom(size)
+    made = locked(data, Lock(passphrase="grün ☃"))
+    assert pyrage.passphrase.decrypt(made, "grün ☃") == data
+    assert opened(made, Keys(passphrase="grün ☃")) == data
+
+
+def test_what_was_changed_or_cut_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any byte of it, its end, or more behind it: refused, with a sentence."""
+    monkeypatch.setattr(locking, "WORK", 10)
+    made = locked(b"x" * 70_000, Lock(passphrase="p"))
+    places = [*range(0, 220, 7), 65_000, len(made) - 1]
+    bad = [made[:place] + bytes([made[place] ^ 1]) + made[place + 1 :] for place in places]
+    bad += [made[:-1], made[:-17], made[: len(made) - 4_500], made + b"x", made[:150], b""]
+    for one in bad:
+        with pytest.raises(Locked):
+            opened(one, Keys(passphrase="p"))
+    costly = made.replace(b" 10\n", b" 40\n", 1)
+    with pytest.raises(Locked, match="too long"):
+        opened(costly, Keys(passphrase="p"))
+
+
+# Archives of others that mean harm --------------------------------------------------------------------------------
+
+
+def zipped(file: Path, name: str, data: bytes = b"x", *, link: bool = False) -> Path:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        info = zipfile.ZipInfo(name)
+        info.external_attr = (0o120777 if link else 0o100644) << 16
+        info.compress_type = zipfile.ZIP_DEFLATED
+        archive.writestr(info, data)
+    return file
+
+
+@pytest.mark.parametrize(
+    "name", ["../out", "/out", "a/../../out", "..\\out", "C:/out", "a\x01b", "d/" * 100 + "x"]
+)
+def test_a_zip_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
+    """Nothing is written outside of the folder it is unpacked into."""
+    (tmp_path / "in").mkdir()
+    with pytest.raises(TrunklineError, match="leads out"):
+        unpacked(zipped(tmp_path / "x.zip", name), tmp_path / "in")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "x.zip"]
+
+
+def test_a_zip_of_links_bombs_or_noise_is_refused(tmp_path: Path) -> None:
+    """Links, what unpacks to far more than it should, what is there twice, what was cut, what is locked or noise."""
+    cases = {
+        "no plain file": zipped(tmp_path / "link.zip", "passwd", b"/etc/passwd", link=True),
+        "far more": zipped(tmp_path / "bomb.zip", "zeros", b"\0" * 90_000_000),
+        "no archive": tmp_path / "noise.zip",
+        "damaged": tmp_path / "cut.zip",
+    }
+    cases["no archive"].write_bytes(os.urandom(5_000))
+    whole = zipped(tmp_path / "whole.zip", "data", os.urandom(50_000)).read_bytes()
+    cases["damaged"].write_bytes(whole[:20_000] + b"\xff" * 100 + whole[20_100:])
+    for number, (said, file) in enumerate(cases.items()):
+        (tmp_path / str(number)).mkdir()
+        with pytest.raises(TrunklineError, match=said):
+            unpacked(file, tmp_path / str(number))
+    (tmp_path / "twice").mkdir()
+    with zipfile.ZipFile(tmp_path / "twice.zip", "w") as archive:
+        archive.writestr("a", "1")
+        archive.writestr("a/b", "2")
+    with pytest.raises(TrunklineError, match="beside each other"):
+        unpacked(tmp_path / "twice.zip", tmp_path / "twice")
