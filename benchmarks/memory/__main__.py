@@ -12,7 +12,10 @@ from benchmarks.figures import progress, table
 from benchmarks.memory import __doc__ as purpose
 from benchmarks.memory.bench import Bench, Row
 
-FIGURES = ("writes", "history", "size", "appends", "search", "documents")
+LARGE = ("million",)
+"""What is measured only when it is named."""
+
+FIGURES = ("writes", "history", "size", "appends", "search", "nearest", "reindex", "documents")
 """The modules of this package that measure, in the order of the table."""
 
 
@@ -31,12 +34,19 @@ async def run(figures: Sequence[str], bench: Callable[[str], Bench]) -> list[Row
 def main() -> None:
     """Measure and print a table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=purpose)
-    parser.add_argument("figures", nargs="*", metavar="FIGURE", help=f"Of: {', '.join(FIGURES)}. None: all.")
+    parser.add_argument(
+        "figures",
+        nargs="*",
+        metavar="FIGURE",
+        help=f"Of: {', '.join(FIGURES)} (none: all of them), {', '.join(LARGE)}.",
+    )
     parser.add_argument("--scale", type=float, default=1.0, help="How large, 1.0 being the size of the aims.")
     options = parser.parse_args()
-    unknown = set(options.figures) - set(FIGURES)
+    unknown = set(options.figures) - {*FIGURES, *LARGE}
     if unknown:
-        parser.error(f"no such figure: {', '.join(sorted(unknown))}. There are: {', '.join(FIGURES)}.")
+        parser.error(
+            f"no such figure: {', '.join(sorted(unknown))}. There are: {', '.join((*FIGURES, *LARGE))}."
+        )
     with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
         rows = anyio.run(
             run,

@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.figures import milliseconds, percentile
+from trunkline.abc.embedders import Embedder
 from trunkline.memory.store import GitMemoryStore
 
 NOTE = "A note of some length. " * 20
@@ -38,9 +39,12 @@ class Bench:
         return max(least, round(full * self.scale))
 
     @asynccontextmanager
-    async def store(self, name: str = "store", *, sync: bool = True) -> AsyncIterator[GitMemoryStore]:
+    async def store(
+        self, name: str = "store", *, sync: bool = True, embedder: Embedder | None = None
+    ) -> AsyncIterator[GitMemoryStore]:
         """A store of the figure's own."""
         store = GitMemoryStore(sync=sync)
+        store.embedder = embedder
         await store.open(self.folder / name / "memory", self.folder / name / "cache")
         try:
             yield store

@@ -141,7 +141,9 @@ MEMORY_CHUNK_STATS = _memory("chunk-stats", CountChunks, ChunkCounts, "How many 
 MEMORY_PURGE = _memory(
     "purge", PurgeMemory, MemoryPurged, "Take something out of history. The owner's alone."
 )
-MEMORY_COLLECT = _memory("collect", CollectDocument, CollectedDocuments, "Keep a document with a conversation.")
+MEMORY_COLLECT = _memory(
+    "collect", CollectDocument, CollectedDocuments, "Keep a document with a conversation."
+)
 MEMORY_COLLECTED = _memory("collected", ListCollected, CollectedDocuments, "A conversation's documents.")
 MEMORY_COLLECTED_SEARCH = _memory(
     "collected-search", SearchCollected, Excerpts, "Search a conversation's documents."

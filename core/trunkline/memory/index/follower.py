@@ -17,7 +17,8 @@ from trunkline.memory.repository import Entry, Repository, differences, files_in
 from trunkline.memory.words.stems import Stems
 from trunkline.messages.conversation import ConversationSummary
 
-BATCH = 200
+BATCH = 1_000
+"""Files that are taken in by one transaction: each ends with a segment that has to be merged."""
 
 
 class Index:

@@ -8,6 +8,11 @@ def tolerance(word: str) -> int:
     return 1 if len(word) < 7 else 2
 
 
+def hopeless(one: str, other: str, limit: int) -> bool:
+    """Whether two words are further apart, seen at a glance: by their lengths and by which letters they have."""
+    return abs(len(one) - len(other)) > limit or len(set(one) ^ set(other)) > 2 * limit
+
+
 def distance(one: str, other: str, limit: int) -> int:
     """Letters to put in, take out, change or swap with their neighbour to get from one word to the other; more than
     ``limit`` when that is not enough (Damerau-Levenshtein, optimal string alignment)."""

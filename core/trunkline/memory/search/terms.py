@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import apsw
 import msgspec
 
-from trunkline.memory.search.spelling import distance, tolerance
+from trunkline.memory.search.spelling import distance, hopeless, tolerance
 from trunkline.memory.words.languages import STOP_WORDS, language_of
 from trunkline.memory.words.split import plain, words_in
 from trunkline.memory.words.stems import Stems
@@ -92,6 +92,8 @@ def _resembling(connection: apsw.Connection, word: str, stems: Sequence[str]) ->
     forms = dict.fromkeys((word, *stems))
     best, found = tolerance(word) + 1, list[str]()
     for term, _ in _range(connection, word[:2]) if best > 1 else ():
+        if all(hopeless(form, term, best) for form in forms):
+            continue
         away = min(distance(form, term, best) for form in forms)
         if away < best:
             best, found = away, [term]

@@ -1,13 +1,12 @@
 """The texts of candidates, read from where they stand. Of one search: what was read is kept until it is answered."""
 
+from collections.abc import Iterator, Sequence
+
 from trunkline.memory.conversations import names_of, parse
 from trunkline.memory.index.chunk import chunk_passages, is_chunk
-from trunkline.memory.index.passage import LARGEST, as_text
+from trunkline.memory.index.pieces import LETTERS, LINES
 from trunkline.memory.repository import Repository
 from trunkline.memory.search.candidates import Candidate
-
-LONGEST_PASSAGE = 80
-"""Lines of a passage that are looked at."""
 
 
 class Texts:
@@ -25,10 +24,20 @@ class Texts:
             return message[0].content.split("\n") if message else [""]
         if is_chunk(one.path):
             return chunk_passages(one.path, b"\n".join(rows))[0].text.split("\n")
-        text = b"\n".join(rows[one.line - 1 : one.line - 1 + LONGEST_PASSAGE])
-        return (as_text(text[:LARGEST]) or "").split("\n")
+        return list(_first(rows[one.line - 1 :]))
 
     def _rows(self, blob: str) -> list[bytes]:
         if blob not in self._files:
             self._files[blob] = self._repository.data(self._repository.object_id(blob)).split(b"\n")
         return self._files[blob]
+
+
+def _first(rows: Sequence[bytes]) -> Iterator[str]:
+    """As many lines as a passage may have."""
+    letters = 0
+    for row in rows[:LINES]:
+        text = row.decode("utf-8", "replace")
+        if letters and letters + len(text) > LETTERS:
+            return
+        yield text
+        letters += len(text) + 1

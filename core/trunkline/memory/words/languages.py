@@ -64,6 +64,7 @@ def _spoken_in() -> Mapping[str, tuple[str, ...]]:
 
 
 _SPOKEN_IN = _spoken_in()
+_COMMON = frozenset(_SPOKEN_IN)
 
 DEFAULT = "english"
 """Of texts that say nothing about their language."""
@@ -72,8 +73,8 @@ DEFAULT = "english"
 def language_of(words: Iterable[str]) -> str:
     """The language whose commonest words are there most; the first of the list above when several are alike."""
     votes: dict[str, int] = {}
-    for word in words:
-        for language in _SPOKEN_IN.get(word, ()):
+    for word in _COMMON.intersection(words):
+        for language in _SPOKEN_IN[word]:
             votes[language] = votes.get(language, 0) + 1
     if not votes:
         return DEFAULT
