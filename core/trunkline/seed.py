@@ -119,7 +119,10 @@ SEED = {
 
 def is_untouched(path: str, text: str) -> bool:
     """Whether a file of memory still is what memory began with, and so says nothing of this place or its owner yet."""
-    return SEED.get(path) == text.encode(errors="surrogatepass")
+    if path in SEED:
+        return SEED[path] == text.encode(errors="surrogatepass")
+    folder, block, name = (*path.split("/", 2), "", "")[:3]
+    return folder == "blocks" and block_files(block, None, None).get(name) == text
 
 
 def block_files(block: str, name: str | None, emoji: str | None) -> dict[str, str]:

@@ -181,6 +181,13 @@ async def test_a_tools_result_is_shown() -> None:
     assert "no such file" in text
 
 
+async def test_what_a_plugin_had_called_is_shown() -> None:
+    """Where a phrase became a call of another tool, its result is the answer; nothing is looked for."""
+    call = ToolCall(id="c", name="personality_set", arguments={"command": "Max humor"})
+    text, calls = await ask(user("Max humor"), *after(call, '{"humor": 100}'))
+    assert calls == [] and 'personality_set says:\n\n```\n{"humor": 100}' in text
+
+
 async def test_tool_alone_lists_the_tools() -> None:
     """Each with its parameters and the first line of its description."""
     text, calls = await ask(user("/tool"))

@@ -11,6 +11,7 @@ from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.turn import (
     ApprovalRequested,
     FeedEvent,
+    StatusShown,
     TextDelta,
     TextReset,
     ToolEnded,
@@ -38,6 +39,7 @@ class Saying:
         self._printed: dict[int, int] = {}
         self._open_line = False
         self._tools: dict[str, dict[str, Any]] = {}
+        self._statuses: dict[str, dict[str, Any]] = {}
         self._ended: TurnEnded | None = None
         self._began = monotonic()
 
@@ -48,6 +50,9 @@ class Saying:
                 self._grow(event)
             case TextReset():
                 self._reset(event.step)
+            case StatusShown():
+                self._statuses[event.name] = event.data
+                self._note(event.text)
             case ToolStarted():
                 self.settle()
                 self._tools[event.call.id] = {"name": event.call.name, "arguments": event.call.arguments}
@@ -106,7 +111,8 @@ class Saying:
     def _note(self, text: str) -> None:
         if self._open_line:
             self._write("\n")
-        click.echo(printable(text), err=True)
+        if text:
+            click.echo(printable(text), err=True)
 
     def _status(self) -> int:
         if self._ended is None:
@@ -140,6 +146,7 @@ class JsonSaying(Saying):
             "code": ended.code if ended else None,
             "sentence": ended.sentence if ended else None,
             "tools": list(self._tools.values()),
+            **({"statuses": self._statuses} if self._statuses else {}),
             "input_tokens": ended.usage.input_tokens if ended else 0,
             "output_tokens": ended.usage.output_tokens if ended else 0,
             "seconds": round(monotonic() - self._began, 3),

@@ -119,6 +119,9 @@ def test_the_context_is_stable_below_half_of_the_window() -> None:
         ("please set the Humour slider to 80 %.", {"humor": 80}),
         ("Tech_Depth = 70%", {"technicality": 70}),
         ("creativity at 5%", {"creativity": 5}),
+        ("Humor: 80%", {"humor": 80}),
+        ("humor 80 %", {"humor": 80}),
+        ("turn wit down to 10", {"humor": 10}),
         ("Max verbosity!", {"verbosity": 100}),
         ("minimize humor", {"humor": 0}),
         (
@@ -139,6 +142,7 @@ def test_phrases_set_sliders(message: str, sliders: dict[str, int]) -> None:
     [
         "Max is my brother", "Tell me a joke about humor", "set the table to 80%", "Research mode is what?", "", " ",
         "reset my password", "I like technical mode", "humor 80", "/etc/hosts", "Set humor to eighty",
+        "your personality is great", "personality test", "humor is 80% of life",
         "Set humor to 80% of what it was before, then tell me why", "x" * 10_000, "hud", "What is the HUD?",
     ],
 )  # fmt: skip

@@ -33,6 +33,9 @@ def answer(request: ModelRequest) -> Answer:
     text = question.content.strip()
     if text == "/tool" or text.startswith("/tool "):
         return _command(request, text, since)
+    done = [message for message in since if message.role == "tool" and message.name != SEARCH]
+    if done:  # a plugin made the call of what the person said
+        return "\n\n".join(_shown(message) for message in done), ()
     if is_greeting(text):
         return _with_how_to(HELP), ()
     return _search(request, text, since)

@@ -6,12 +6,12 @@ from trunkline.memory.index.conversation import conversation_passages
 from trunkline.memory.index.document import document_passages, is_document
 from trunkline.memory.index.passage import Passage
 from trunkline.memory.index.plain import plain_passages
-from trunkline.seed import SEED
+from trunkline.seed import is_untouched
 
 
 def passages(path: str, data: bytes) -> list[Passage]:
     """The passages of a file; none when it is not text. Of very long files the beginning counts."""
-    if path != "AGENT.md" and SEED.get(path) == data:
+    if path != "AGENT.md" and is_untouched(path, data.decode(errors="replace")):
         return []  # the hints that memory begins with are nothing that anybody remembered
     if names_of(path) is not None:
         return conversation_passages(path, data)

@@ -47,9 +47,9 @@ _NAMES = "|".join(
 )
 _THE = r"(?:the |your |my )?"
 _SET = re.compile(
-    rf"(?:set |turn |put ){_THE}({_NAMES})(?: slider)? ?(?:to|at|=|up to|down to) ?(-?\d{{1,5}}) ?%?"
+    rf"(?:set |turn |put |make ){_THE}({_NAMES})(?: slider)? ?(?:to|at|=|:|up to|down to)? ?(-?\d{{1,5}}) ?%?"
 )
-_AT = re.compile(rf"{_THE}({_NAMES}) ?(?:at|to|=) ?(-?\d{{1,5}}) ?%")
+_AT = re.compile(rf"{_THE}({_NAMES}) ?(?:at|to|=|:)? ?(-?\d{{1,5}}) ?%")
 _MAX = re.compile(
     rf"(?:max(?:imum|imize|imise)?(?: out)?|full) {_THE}({_NAMES})|({_NAMES}) (?:to )?max(?:imum)?"
 )
@@ -60,7 +60,7 @@ _MODE = re.compile(
     rf"(?:switch to |go to |enter |use )?{_THE}({'|'.join(MODES)}) mode(?: on)?", re.IGNORECASE
 )
 _PERSONALITY = re.compile(
-    r"(?:(?:use|switch to|load|set) )?(?:the |your )?personality (?:to |= ?)?[\"']?([a-z0-9][a-z0-9 _-]{0,63})[\"']?"
+    r"(?:use|switch to|load|set) (?:the |your )?personality (?:to |= ?)?[\"']?([a-z0-9][a-z0-9 _-]{0,63})[\"']?"
 )
 _HUD = re.compile(
     r"(?:set |turn )?(?:the )?(?:live)?hud (?:to )?(on|off|data|text)|(show|hide) (?:the )?(?:live)?hud"

@@ -1,0 +1,36 @@
+"""How ``trunkline say`` prints what a turn shows."""
+
+import json
+
+import pytest
+
+from trunkline.cli.saying import JsonSaying, Saying
+from trunkline.messages.gateway import MessageAccepted
+from trunkline.messages.turn import FeedEvent, StatusShown, TextDelta, TurnEnded
+
+ACCEPTED = MessageAccepted(turn="turn_a", conversation="conv_a", block="main", message_id="msg_a")
+EVENTS: tuple[FeedEvent, ...] = (
+    StatusShown(name="hud", data={"humor": 80}, text="[humor 80]"),
+    StatusShown(name="silent", data={"a": 1}),
+    TextDelta(step=0, offset=0, text="Tea."),
+    TurnEnded(reason="stop"),
+)
+
+
+def test_a_status_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the answer, as it reads; the answer alone is on standard output."""
+    saying = Saying(stream=True)
+    assert [saying.take(event) for event in EVENTS] == [False, False, False, True]
+    assert saying.finish(ACCEPTED) == 0
+    out, err = capsys.readouterr()
+    assert out == "Tea.\n" and err == "[humor 80]\nconversation conv_a\n"
+
+
+def test_json_has_the_statuses_as_data(capsys: pytest.CaptureFixture[str]) -> None:
+    """Under their names; a turn without any has no such key."""
+    for events, statuses in ((EVENTS, {"hud": {"humor": 80}, "silent": {"a": 1}}), (EVENTS[2:], None)):
+        saying = JsonSaying()
+        for event in events:
+            saying.take(event)
+        saying.finish(ACCEPTED)
+        assert json.loads(capsys.readouterr().out).get("statuses") == statuses
