@@ -12,8 +12,7 @@ import anyio
 import anyio.to_thread
 
 from trunkline.abc.documents import DocumentText, Reader
-from trunkline.config.settings import DocumentsSettings
-from trunkline.documents.apart import reading
+from trunkline.documents.apart import Reading
 from trunkline.documents.around import around, page_of
 from trunkline.documents.finding import CONVERTED, LARGEST, decoded, folder_for, sha256_of
 from trunkline.documents.markdown import Origin, markdown, origin
@@ -46,7 +45,7 @@ CALL_SECONDS = 30.0
 
 
 class BlockDocuments:
-    """``Documents`` for one conversation of a block."""
+    """``Documents`` for one conversation of a block. ``reading`` is shared, so that many calls start few processes."""
 
     def __init__(
         self,
@@ -55,14 +54,14 @@ class BlockDocuments:
         conversation: str,
         workspace: Path,
         readers: Readers,
-        bounds: DocumentsSettings,
+        reading: Reading,
     ) -> None:
         self._bus = bus
         self._block = block
         self._conversation = conversation
         self._workspace = workspace
         self._readers = readers
-        self._bounds = bounds
+        self._reading = reading
 
     async def read(self, path: str) -> DocumentText:
         """A file of the workspace, by whatever reader there is for it."""
@@ -87,8 +86,8 @@ class BlockDocuments:
 
     async def _converted(self, reader: Reader, name: str, file: BinaryIO) -> DocumentText:
         digest = await anyio.to_thread.run_sync(sha256_of, file)
-        async with reading(self._bounds) as desk:
-            document = await desk.read(reader, file, name)
+        document = await self._reading.read(reader, file, name)
+        self._reading.rest()
         text = markdown(document, Origin(source=name, sha256=digest, reader=reader.name))
         if len(text) > LARGEST:
             raise UnreadableDocument(f"it holds more than {LARGEST // 1024 // 1024} MB of text")

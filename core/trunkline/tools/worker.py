@@ -13,6 +13,7 @@ from trunkline.abc.completion import Completer
 from trunkline.abc.documents import Documents
 from trunkline.abc.importing import Importer
 from trunkline.abc.tools import ToolContext, ToolMiddleware
+from trunkline.documents.apart import reading
 from trunkline.documents.bringing import Outcome
 from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
@@ -86,6 +87,8 @@ class ToolsWorker(Worker):
         tasks.start_soon(self._remotes.watch)
         supplies = self._supplies()
         tasks.start_soon(supplies.isolated.keep_looking)
+        bounds = context.config.settings.documents
+        self._reading = await self.resources.enter_async_context(reading(bounds))
         tasks.start_soon(self.keep_watching)
         self._shelf = Shelf(supplies, self._remotes)
         carrier = Carrier(
@@ -204,9 +207,8 @@ class ToolsWorker(Worker):
     def documents_of(self, call: CallTool) -> Documents:
         """What a tool reads and searches documents with."""
         context = self.context
-        workspace = context.home.workspace(call.block)
-        bounds = context.config.settings.documents
-        return BlockDocuments(context.bus, call.block, call.conversation, workspace, self._readers(), bounds)
+        workspace, readers = context.home.workspace(call.block), self._readers()
+        return BlockDocuments(context.bus, call.block, call.conversation, workspace, readers, self._reading)
 
     def model_of(self, call: CallTool) -> Completer:
         """What a tool asks a model with."""

@@ -182,6 +182,50 @@ def epub() -> bytes:
     )
 
 
+def opendocument(body: str) -> bytes:
+    """An OpenDocument file with this in its body."""
+    names = ("office", "text", "table", "presentation")
+    spaces = " ".join(f'xmlns:{one}="urn:oasis:names:tc:opendocument:xmlns:{one}:1.0"' for one in names)
+    spaces += ' xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"'
+    content = f"<office:document-content {spaces}><office:body>{body}</office:body></office:document-content>"
+    meta = "<meta xmlns:dc='http://purl.org/dc/elements/1.1/'><dc:title>The allotment</dc:title></meta>"
+    return packed({"content.xml": content, "meta.xml": meta})
+
+
+ODT = """<office:text><text:h text:outline-level="1">Garden</text:h>
+<text:p>The frame is <text:span>green</text:span>.</text:p>
+<text:list><text:list-item><text:p>A spade</text:p></text:list-item></text:list>
+<table:table><table:table-row><table:table-cell><text:p>Plant</text:p></table:table-cell></table:table-row>
+<table:table-row><table:table-cell><text:p>Beans</text:p></table:table-cell></table:table-row></table:table></office:text>"""
+ODS = """<office:spreadsheet><table:table table:name="Harvest"><table:table-row><table:table-cell><text:p>Plant</text:p>
+</table:table-cell><table:table-cell table:number-columns-repeated="16000"/></table:table-row><table:table-row
+table:number-rows-repeated="1000000"><table:table-cell/></table:table-row><table:table-row><table:table-cell><text:p>Beans
+</text:p></table:table-cell></table:table-row></table:table></office:spreadsheet>"""
+ODP = """<office:presentation><draw:page><draw:frame presentation:class="title"><text:p>Spring</text:p></draw:frame>
+<draw:frame presentation:class="outline"><text:p>Sow.</text:p></draw:frame></draw:page></office:presentation>"""
+
+MAIL = b"""From: Ada <ada@example.org>
+To: Ben <ben@example.org>
+Subject: =?utf-8?q?B=C3=A4ume?=
+Content-Type: multipart/mixed; boundary=x
+
+--x
+Content-Type: text/html; charset=utf-8
+
+<p>The <b>oak</b> stands.</p>
+--x
+Content-Type: application/pdf; name="plan.pdf"
+Content-Disposition: attachment; filename="plan.pdf"
+
+x
+--x--
+"""
+
+NOTEBOOK = b"""{"cells": [{"cell_type": "markdown", "source": ["# Yield\\n", "Per bed."]},
+{"cell_type": "code", "source": "print(4)", "outputs": [{"output_type": "stream", "text": ["4\\n"]}]}],
+"nbformat": 4, "metadata": {}}"""
+
+
 def laughs() -> str:
     """XML whose entities unfold to a billion words."""
     entities = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))

@@ -77,6 +77,8 @@ def test_every_format_is_brought(memory: Run, papers: Path) -> None:
     assert re.fullmatch(r"source: report.pdf\nsha256: [0-9a-f]{64}\nreader: pdf\npages: 2\n", front)
     assert text == "\n<!-- page 1 -->\n\nSow in May.\n\n<!-- page 2 -->\n\nWater the runner beans daily.\n"
     assert memory("show", "documents/papers/rows.csv").stdout == "plant,rows\nbeans,4\n"
+    (hit, *_) = json.loads(memory("search", "runner beans daily", "--kind", "document", "--json").stdout)
+    assert (hit["path"], hit["page"]) == ("documents/papers/report.pdf.md", 2)
 
 
 def test_only_what_changed_is_read_again(memory: Run, papers: Path) -> None:

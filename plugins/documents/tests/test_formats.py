@@ -14,6 +14,9 @@ SOUND = {
     "a.pptx": samples.pptx(),
     "a.epub": samples.epub(),
     "a.html": samples.HTML.encode(),
+    "a.odt": samples.opendocument(samples.ODT),
+    "a.eml": samples.MAIL,
+    "a.ipynb": samples.NOTEBOOK,
 }
 
 pytestmark = pytest.mark.anyio
@@ -85,6 +88,38 @@ async def test_a_book_is_read_in_the_order_of_its_spine(read) -> None:
     ]
 
 
+async def test_opendocument_is_read(read) -> None:
+    """Texts with headings, lists and tables; sheets however empty they claim to be; slides as pages."""
+    found = await read("a.odt", SOUND["a.odt"])
+    assert found.title == "The allotment"
+    assert [(one.heading, one.text) for one in found.sections] == [
+        (("Garden",), "The frame is green.\n\n- A spade"),
+        (("Garden",), "| Plant |\n| --- |\n| Beans |"),
+    ]
+    (sheet,) = (await read("a.ods", samples.opendocument(samples.ODS))).sections
+    assert (sheet.heading, sheet.text) == (("Harvest", "Rows 2 to 2"), "| Plant |\n| --- |\n| Beans |")
+    (slide,) = (await read("a.odp", samples.opendocument(samples.ODP))).sections
+    assert (slide.page, slide.heading, slide.text) == (1, ("Spring",), "Sow.")
+
+
+async def test_an_e_mail_is_read(read) -> None:
+    """Who, when and what, and the names of what is attached."""
+    found = await read("a.eml", samples.MAIL)
+    assert found.title == "Bäume"
+    head, body, attached = (one.text for one in found.sections)
+    assert "- From: Ada <ada@example.org>" in head
+    assert (body, attached) == ("The oak stands.", "Attachments: plan.pdf")
+
+
+async def test_a_notebook_is_read(read) -> None:
+    """Prose, code, and what it printed."""
+    found = await read("a.ipynb", samples.NOTEBOOK)
+    assert [one.text for one in found.sections] == [
+        "# Yield\nPer bed.",
+        "```\nprint(4)\n```\n\nIt printed:\n\n```\n4\n\n```",
+    ]
+
+
 @pytest.mark.skipif(shutil.which("tesseract") is not None, reason="tesseract is installed")
 async def test_a_picture_says_what_to_install(read) -> None:
     """Without tesseract a picture, and a PDF of pictures, are refused with the name of what is missing."""
@@ -123,7 +158,7 @@ async def test_a_broken_file_is_refused_with_a_reason(read, name: str, harm: str
     try:
         found = await read(name, broken)
         assert found.sections
-        assert name in ("a.html", "a.pdf") or harm == "noise"
+        assert name in ("a.html", "a.pdf", "a.eml") or harm == "noise"
     except trunkline.UnreadableDocument as error:
         assert error.sentence.startswith("it ")
         assert "\n" not in error.sentence

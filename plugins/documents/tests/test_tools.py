@@ -13,6 +13,7 @@ import samples
 
 from trunkline import Tool, ToolContext
 from trunkline.config.settings import DocumentsSettings
+from trunkline.documents.apart import Reading
 from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
 from trunkline.messages.documents import CollectedDocument, Excerpt
@@ -175,7 +176,9 @@ class _Here(BlockDocuments):
     """Reads beneath the workspace as ever; keeps nothing."""
 
     def __init__(self, workspace: Path) -> None:
-        super().__init__(None, "main", "conv", workspace, Readers(trunkline_readers()), DocumentsSettings())  # type: ignore[arg-type]
+        super().__init__(
+            None, "main", "conv", workspace, Readers(trunkline_readers()), Reading(DocumentsSettings())
+        )  # type: ignore[arg-type]
 
     async def collect(self, name: str, text: str) -> None: ...
 

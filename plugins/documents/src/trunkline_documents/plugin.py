@@ -9,6 +9,9 @@ import trunkline
 def trunkline_readers() -> Iterable[trunkline.Reader]:
     """The formats that are read (MN-F13, MN-F21). Their libraries are imported where they run."""
     from trunkline_documents.books import EpubReader
+    from trunkline_documents.mail import MailReader
+    from trunkline_documents.notebooks import NotebookReader
+    from trunkline_documents.opendocument import OpenDocumentReader
     from trunkline_documents.pages import HtmlReader
     from trunkline_documents.pdf import PdfReader
     from trunkline_documents.pictures import PictureReader
@@ -17,7 +20,8 @@ def trunkline_readers() -> Iterable[trunkline.Reader]:
     from trunkline_documents.words import DocxReader
 
     return [
-        PdfReader(), DocxReader(), XlsxReader(), PptxReader(), EpubReader(), HtmlReader(), PictureReader(),
+        PdfReader(), DocxReader(), XlsxReader(), PptxReader(), OpenDocumentReader(), EpubReader(), HtmlReader(),
+        MailReader(), NotebookReader(), PictureReader(),
     ]  # fmt: skip
 
 
