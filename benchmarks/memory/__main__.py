@@ -10,12 +10,20 @@ import anyio
 
 from benchmarks.figures import progress, table
 from benchmarks.memory import __doc__ as purpose
-from benchmarks.memory.bench import Bench, Row
+from benchmarks.memory.bench import DATA, Bench, Row
 
-LARGE = ("million",)
-"""What is measured only when it is named."""
-
-FIGURES = ("writes", "history", "size", "appends", "search", "nearest", "reindex", "documents")
+FIGURES = (
+    "writes",
+    "history",
+    "size",
+    "appends",
+    "search",
+    "recall",
+    "reindex",
+    "documents",
+    "million",
+    "nearest",
+)
 """The modules of this package that measure, in the order of the table."""
 
 
@@ -41,6 +49,7 @@ def main() -> None:
         help=f"Of: {', '.join(FIGURES)} (none: all of them), {', '.join(LARGE)}.",
     )
     parser.add_argument("--scale", type=float, default=1.0, help="How large, 1.0 being the size of the aims.")
+    parser.add_argument("--data", type=Path, default=DATA, help="Where recall finds its dialogues.")
     options = parser.parse_args()
     unknown = set(options.figures) - {*FIGURES, *LARGE}
     if unknown:
@@ -51,7 +60,7 @@ def main() -> None:
         rows = anyio.run(
             run,
             options.figures or FIGURES,
-            lambda name: Bench(Path(folder) / name, options.scale),
+            lambda name: Bench(Path(folder) / name, options.scale, options.data),
             backend_options={"use_uvloop": True},
         )
     print(table(("what", "measured", "aim", "kept"), [row.cells() for row in rows]))

@@ -10,6 +10,9 @@ from benchmarks.figures import milliseconds, percentile
 from trunkline.abc.embedders import Embedder
 from trunkline.memory.store import GitMemoryStore
 
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+"""Where data lies that is measured with and not committed."""
+
 NOTE = "A note of some length. " * 20
 
 
@@ -33,6 +36,7 @@ class Bench:
 
     folder: Path
     scale: float = 1.0
+    data: Path = DATA
 
     def sized(self, full: int, least: int = 1) -> int:
         """So many at this scale."""

@@ -15,7 +15,7 @@ from trunkline.memory.search.terms import Term, all_of, any_of
 SCORED = 12_000
 """Passages that are scored, about."""
 
-WEIGHTS = "2.0, 1.2, 0.6, 8.0"
+WEIGHTS = "2.0, 1.0, 0.6, 8.0"
 """Of a word in the text, in what was said before it and after it, and among the tags."""
 
 _JOINED = "passages ON passages.id = words.rowid JOIN files ON files.id = passages.file"

@@ -13,7 +13,7 @@ from trunkline.memory.index.conversation import REACH_TIME
 from trunkline.memory.search.filters import Filter
 from trunkline.memory.vectors.space import COSINE, Scores, Space
 
-SHARE = 0.8
+SHARE = 1.1
 """How much meaning counts beside words: both are about 1 for a good hit. Measured in docs/explanation/memory.md."""
 
 _FADING = {0: 1.0, -1: 0.6, -2: 0.3, 1: 0.4, 2: 0.2}

@@ -1,0 +1,1 @@
+"""A small local embedder for memory."""

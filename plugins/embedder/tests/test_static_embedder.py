@@ -1,0 +1,72 @@
+"""The static embedder makes vectors that tell what a text is about, without the network."""
+
+import math
+import socket
+
+import anyio
+import pytest
+
+from trunkline.messages.indexing import AskIndex
+from trunkline.messages.memory import SearchMemory, WriteMemory
+from trunkline.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE
+from trunkline.testing.platform import platform
+from trunkline_embedder.static import StaticEmbedder
+
+pytestmark = pytest.mark.anyio
+
+
+def likeness(one, other):
+    return sum(a * b for a, b in zip(one, other, strict=True))
+
+
+async def test_what_means_the_same_is_nearer_than_what_does_not():
+    """Texts about one thing lie nearer to each other than to one about another thing."""
+    cat, kitten, market = await StaticEmbedder().embed(
+        ["The cat sleeps on the sofa.", "A kitten naps on a couch!", "The stock market fell again."]
+    )
+    assert likeness(cat, kitten) > 2 * abs(likeness(cat, market))
+
+
+async def test_vectors_have_the_length_one():
+    """Vectors are of one length and as many numbers each; that of nothing is zero, never NaN."""
+    word, empty, signs = await StaticEmbedder().embed(["tomato", "", "?!"])
+    assert len(word) == len(empty) == 256
+    assert math.isclose(likeness(word, word), 1.0, abs_tol=1e-5)
+    assert set(empty) == set(signs) == {0.0}
+
+
+async def test_signs_and_case_do_not_matter():
+    """A name is the same name at the beginning of a sentence and with a genitive."""
+    one, other = await StaticEmbedder().embed(["Caroline's garden!", "caroline garden"])
+    assert likeness(one, other) > 0.999
+
+
+async def test_nothing_goes_over_the_network(monkeypatch: pytest.MonkeyPatch):
+    """The weights come from the package: no socket is opened (DEPLOY-4)."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("a socket was opened")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    embedder = StaticEmbedder()
+    assert await embedder.embed(["tomato"])
+
+
+async def test_memory_finds_what_is_meant_once_it_is_switched_on(tmp_path):
+    """With the setting, a note is found by a question that shares no word with it, and the hit says so."""
+    async with platform(
+        tmp_path / "home", workers=("memory",), config={"memory.embedder": "static"}
+    ) as running:
+        notes = {
+            "pet.md": "The kitten naps on the couch.",
+            "money.md": "Shares fell again on the stock exchange.",
+        }
+        for path, text in notes.items():
+            await running.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
+        with anyio.fail_after(20):
+            while (await running.bus.call(MEMORY_INDEX_STATS, AskIndex())).vectors.missing:  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        found = await running.bus.call(MEMORY_SEARCH, SearchMemory(query="sleeping cats"))
+    assert found.hits[0].path == "pet.md"
+    assert "meaning" in {why.signal for why in found.hits[0].why}
