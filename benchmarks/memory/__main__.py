@@ -12,6 +12,9 @@ from benchmarks.figures import progress, table
 from benchmarks.memory import __doc__ as purpose
 from benchmarks.memory.bench import DATA, Bench, Row
 
+LARGE = ("million",)
+"""What is measured only when it is named."""
+
 FIGURES = (
     "writes",
     "history",
@@ -20,9 +23,8 @@ FIGURES = (
     "search",
     "recall",
     "reindex",
-    "documents",
-    "million",
     "nearest",
+    "documents",
 )
 """The modules of this package that measure, in the order of the table."""
 
