@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from trunkline.cli.command import Group
+from trunkline.cli.completing import BlockName
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -65,7 +66,7 @@ def list_blocks(archived: bool, as_json: bool) -> None:
 
 
 @command.command("show", examples="trunkline blocks show main")
-@click.argument("name")
+@click.argument("name", type=BlockName())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_block(name: str, as_json: bool) -> None:
     """Show one block."""
@@ -110,7 +111,7 @@ def create_block(
 
 
 @command.command("archive", examples="trunkline blocks archive garden")
-@click.argument("name")
+@click.argument("name", type=BlockName())
 def archive_block(name: str) -> None:
     """Put a block away as it is. "restore" brings it back byte for byte."""
 
@@ -130,7 +131,7 @@ def restore_block(name: str) -> None:
 @command.command(
     "delete", examples="trunkline blocks delete garden\ntrunkline blocks delete garden --archived --yes"
 )
-@click.argument("name")
+@click.argument("name", type=BlockName())
 @click.option("--archived", is_flag=True, help="Delete the newest archive of that name instead of the block.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete_block(name: str, archived: bool, yes: bool) -> None:

@@ -5,6 +5,9 @@ import keyword
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
+
+from trunkline.cli.completing import complete_by_name
 
 Formatter = click.HelpFormatter
 
@@ -15,6 +18,7 @@ class Command(click.Command):
     def __init__(self, *arguments: Any, examples: str = "", **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.examples = examples
+        complete_by_name(self.params)
 
     def format_epilog(self, context: click.Context, formatter: Formatter) -> None:
         """The examples."""
@@ -57,6 +61,11 @@ class LazyGroup(Group):
         module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
         found: click.Command = importlib.import_module(f"{self._package}.{module}").command
         return found
+
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so, from the table: nothing is imported for it."""
+        found = [CompletionItem(name, help=line) for name, line in self.lines() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, context, incomplete)]
 
     def format_commands(self, context: click.Context, formatter: Formatter) -> None:
         """The help's list, from the table."""

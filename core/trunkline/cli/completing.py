@@ -1,0 +1,70 @@
+"""What the shell is told when somebody presses Tab: blocks, and paths of memory. Looks at files alone, so it is quick;
+whatever goes wrong, there is simply nothing to offer."""
+
+import contextlib
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+from click.types import StringParamType
+
+MOST = 500
+
+
+class BlockName(StringParamType):
+    """The name of a block."""
+
+    def shell_complete(
+        self, context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The blocks there are."""
+        names = [name.rstrip("/") for name in _names("blocks") if name.endswith("/")]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+class MemoryPath(StringParamType):
+    """A path of memory."""
+
+    def shell_complete(
+        self, context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """What lies in the folder; a folder that is alone is opened at once, so that one can go on typing."""
+        folder, _, begun = incomplete.rpartition("/")
+        found = _below(folder, begun)
+        while len(found) == 1 and found[0].endswith("/"):
+            found = _below(found[0].rstrip("/"), "") or [found[0].rstrip("/")]
+        return [CompletionItem(path) for path in found]
+
+
+TYPES: dict[str, type[StringParamType]] = {"block": BlockName, "blocks": BlockName, "path": MemoryPath}
+"""What a command's parameters of these names stand for."""
+
+
+def complete_by_name(parameters: list[click.Parameter]) -> None:
+    """Let parameters of well-known names be completed."""
+    for parameter in parameters:
+        kind = TYPES.get(parameter.name or "")
+        if kind is not None and type(parameter.type) is StringParamType:
+            parameter.type = kind()
+
+
+def _below(folder: str, begun: str) -> list[str]:
+    names = [name for name in _names(folder) if name.startswith(begun)]
+    return [f"{folder}/{name}" if folder else name for name in names]
+
+
+def _names(folder: str) -> list[str]:
+    """The names in a folder of memory; those of folders end with a slash."""
+    from trunkline.config import load_config
+
+    with contextlib.suppress(Exception):
+        root = load_config().settings.runtime.memory_root
+        place = (root / folder).resolve()
+        if place.is_relative_to(root.resolve()):
+            entries = sorted(entry for entry in place.iterdir() if not entry.name.startswith("."))
+            return [_name(entry) for entry in entries[:MOST] if not entry.is_symlink()]
+    return []
+
+
+def _name(entry: Path) -> str:
+    return f"{entry.name}/" if entry.is_dir() else entry.name

@@ -1,0 +1,31 @@
+"""``trunkline completion SHELL``: what a shell needs to complete our commands."""
+
+import click
+
+from trunkline.cli.command import Command
+
+EXAMPLES = """
+eval "$(trunkline completion bash)"
+trunkline completion zsh > ~/.zfunc/_trunkline
+trunkline completion fish > ~/.config/fish/completions/trunkline.fish
+"""
+
+VARIABLE = "_TRUNKLINE_COMPLETE"
+"""The variable by which the shell asks; click looks at it before any command runs."""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> None:
+    """Print what SHELL needs to complete commands, options, blocks and paths of memory with the Tab key.
+
+    Put the line for your shell into its start file.
+    """
+    from click.shell_completion import get_completion_class
+
+    from trunkline.cli.main import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    made = kind(cli, {}, "trunkline", VARIABLE)
+    click.echo(made.source_template % made.source_vars())
