@@ -15,7 +15,7 @@ from .installation import USERS, Installation, installation
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD")
-BUCKETS = ("KV_pulse", "KV_workers", "OBJ_exports", "OBJ_claims")
+BUCKETS = ("KV_pulse", "KV_workers", "OBJ_exports", "OBJ_imports", "OBJ_claims")
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
     "LEADER.STEPDOWN",
@@ -28,7 +28,9 @@ GATEWAY = (
 MEMORY = (
     "read", "read-many", "write", "write-many", "edit", "delete", "move", "search", "list", "history", "export",
     "conversation-append", "conversation-load", "conversation-list", "conversation-find",
-    "collect", "collected", "collected-search", "collected-clear",
+    "collect", "collected", "collected-search", "collected-clear", "blame", "diff", "revert", "import", "index-stats",
+    "reindex", "remember", "recall", "chunk-get", "chunk-list", "chunk-linked", "chunk-link", "chunk-update",
+    "chunk-forget", "chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats", "purge",
 )  # fmt: skip
 COMMANDS = (
     *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("telegram", "mail", "cli", "http") for verb in GATEWAY),
@@ -66,6 +68,10 @@ def api() -> Iterator[str]:
         )
         yield f"$JS.ACK.INBOX.{part}.1.1.1.1700000000000000000.0"
         yield f"$JS.API.CONSUMER.CREATE.INBOX.{part}.trunkline.turn.part.{part[5:]}.*".replace("*", "conv")
+    for verb in ("MSG.NEXT", "INFO", "UNPIN", "DELETE", "PAUSE"):
+        yield f"$JS.API.CONSUMER.{verb}.FACTS.learner"
+    yield "$JS.API.CONSUMER.CREATE.FACTS.learner.trunkline.evt.turn.main.finished"
+    yield "$JS.ACK.FACTS.learner.1.1.1.1700000000000000000.0"
     yield from ("$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.CREATE.EVIL")
     yield from ("$JS.API.META.LEADER.STEPDOWN", "$JS.API.ACCOUNT.PURGE.TRUNKLINE")
 
@@ -74,6 +80,7 @@ def published() -> Iterator[str]:
     """Everything that somebody may want to write."""
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
+    yield from ("$O.imports.C.key", "$O.imports.M.key")
     yield from (f"_INBOX_{user}.forged.1" for user in USERS)
     yield from ("_INBOX.forged.1", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING", "anything")
 
@@ -127,9 +134,27 @@ def memory(*verbs: str) -> set[str]:
     return {f"trunkline.cmd.memory.{verb}" for verb in verbs}
 
 
-BLOCK_MEMORY = memory("read", "write", "edit", "delete", "search", "list", "history")
+CHUNKS = memory(
+    "remember",
+    "recall",
+    "chunk-get",
+    "chunk-list",
+    "chunk-linked",
+    "chunk-link",
+    "chunk-update",
+    "chunk-forget",
+)
+BLOCK_MEMORY = CHUNKS | memory(
+    "read", "write", "edit", "delete", "search", "list", "history", "blame", "diff", "revert"
+)
 FEED_READER = reads("FEED", "JOURNAL", "INBOX")
 CLAIMS = {*reads("OBJ_claims"), "$JS.API.STREAM.INFO.OBJ_claims"}
+BRINGS = {*reads("OBJ_imports"), "$O.imports.C.key", "$O.imports.M.key"}
+IMPORTS = {*reads("OBJ_imports"), "$JS.API.STREAM.PURGE.OBJ_imports", "$O.imports.M.key"}
+LEARNS = {
+    *(f"$JS.API.CONSUMER.{verb}.FACTS.learner" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
+    "$JS.ACK.FACTS.learner.1.1.1.1700000000000000000.0",
+}
 EXPORTS = {*reads("OBJ_exports"), "$JS.API.STREAM.PURGE.OBJ_exports", "$O.exports.M.key"}
 CONSUMING = {
     subject
@@ -141,8 +166,8 @@ CONSUMING = {
 }
 SIZES = {
     *(f"$JS.API.STREAM.INFO.{stream}" for stream in (*STREAMS, *BUCKETS)),
-    *(f"$JS.API.CONSUMER.INFO.INBOX.{part}" for part in PARTS),
-}
+    *(f"$JS.API.CONSUMER.INFO.INBOX.{part}" for part in PARTS), "$JS.API.CONSUMER.INFO.FACTS.learner",
+}  # fmt: skip
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
@@ -154,7 +179,7 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
         "trunkline.cmd.tools.call", *memory("read-many"), *BLOCK_MEMORY, "trunkline.journal.turn.conv.turn",
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
-        *FEED_READER, *looks("FACTS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
+        *memory("write-many"), *LEARNS, *FEED_READER, *looks("FACTS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
         "$JS.API.STREAM.INFO.INBOX",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
@@ -162,26 +187,30 @@ PUBLISH: dict[str, set[str]] = {
     "tools": {
         *BLOCK_MEMORY,
         *memory("export", "read-many", "write-many", "collect", "collected", "collected-search", "collected-clear"),
-        "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
+        *memory("import"), *BRINGS, "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
         "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
-        *CLAIMS, *inboxes("monitor", "operator"),
+        *CLAIMS, *inboxes("monitor", "operator", "memory"),  # to break a streaming answer off
     },
     "memory": {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
+        *IMPORTS,
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
     "channel-telegram": {*doors("telegram"), *FEED_READER, *CLAIMS, *inboxes("operator")},
     "operator": {
         *doors("cli", changes=True),
-        *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export"),
+        *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export", "import"),
+        *memory("blame", "diff", "revert", "index-stats", "reindex", "purge"), *CHUNKS, *BRINGS,
+        *memory("chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats"),
         "trunkline.cmd.remote.laptop.list", *FEED_READER,
         *reads("FACTS", "SPANS", "DEAD", "KV_workers", "KV_pulse"), "$JS.API.STREAM.MSG.DELETE.DEAD",
-        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES,
+        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory"),
     },
     "streams": {
         *(f"$JS.API.STREAM.{verb}.{one}" for verb in VERBS[:2] for one in (*STREAMS, *BUCKETS)),
         *SIZES,
         *(f"$JS.API.CONSUMER.CREATE.INBOX.{part}.trunkline.turn.part.{part[5:]}.conv" for part in PARTS),
+        "$JS.API.CONSUMER.CREATE.FACTS.learner.trunkline.evt.turn.main.finished",
         *reads("INBOX", "KV_workers"), "$JS.API.STREAM.MSG.DELETE.INBOX", "trunkline.turn.moved.conv",
     },
 }  # fmt: skip
