@@ -179,7 +179,8 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
         "trunkline.cmd.tools.call", *memory("read-many"), *BLOCK_MEMORY, "trunkline.journal.turn.conv.turn",
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
-        *memory("write-many"), *LEARNS, *FEED_READER, *looks("FACTS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
+        *memory("write-many"), *LEARNS,
+        *FEED_READER, *looks("FACTS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
         "$JS.API.STREAM.INFO.INBOX",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
