@@ -12,20 +12,7 @@ from benchmarks.figures import progress, table
 from benchmarks.memory import __doc__ as purpose
 from benchmarks.memory.bench import DATA, Bench, Row
 
-LARGE = ("million",)
-"""What is measured only when it is named."""
-
-FIGURES = (
-    "writes",
-    "history",
-    "size",
-    "appends",
-    "search",
-    "recall",
-    "reindex",
-    "nearest",
-    "documents",
-)
+FIGURES = ("million", "writes", "history", "size", "appends", "search", "recall", "reindex", "nearest", "documents", "chunks")
 """The modules of this package that measure, in the order of the table."""
 
 

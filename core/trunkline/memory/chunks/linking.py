@@ -5,6 +5,7 @@ somebody asks, so that a chunk is written once and its neighbours never for its 
 shared tags, min(.9, .3 + .2 each), between conversations.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 import apsw
@@ -15,6 +16,9 @@ from trunkline.messages.chunks import ChunksLinked, FindLinked, LinkedChunk
 
 NEAR = 5 * 60 * 1_000_000
 """Microseconds within which one chunk follows another."""
+
+SHARING = 2_000
+"""Chunks of one tag, the newest, that are looked at for what they share."""
 
 _MINUTE = 60 * 1_000_000
 
@@ -100,34 +104,42 @@ class _Links:
     def _context(self) -> Iterator[Found]:
         if not self._row.conversation:
             return
-        for other in self._others(
-            "chunks.conversation = ? ORDER BY abs(chunks.at - ?), chunks.id",
-            (self._row.conversation, self._row.at),
-        ):
+        for other in self._neighbours("chunks.conversation = ?", (self._row.conversation,)):
             yield Found("context_of", 1.0, other, max(other.at, self._row.at))
 
     def _near(self) -> Iterator[Found]:
         at = self._row.at
-        for other in self._others(
-            "chunks.at BETWEEN ? AND ? ORDER BY abs(chunks.at - ?), chunks.id", (at - NEAR, at + NEAR, at)
-        ):
+        for other in self._neighbours("chunks.at BETWEEN ? AND ?", (at - NEAR, at + NEAR)):
             apart = abs(other.at - at) / _MINUTE
             later = (other.at, other.id) > (at, self._row.id)
             yield Found("follows", max(0.3, 1 - apart / 5), other, max(other.at, at), incoming=later)
 
     def _related(self) -> Iterator[Found]:
-        shared = self._connection.execute(
-            "SELECT theirs.passage, count(*) FROM tags AS mine JOIN tags AS theirs ON theirs.tag = mine.tag"
-            " WHERE mine.passage = ? AND theirs.passage != mine.passage GROUP BY theirs.passage"
-            " ORDER BY count(*) DESC, theirs.passage DESC LIMIT ?",
-            (self._row.passage, 4 * self._limit),
-        )
-        for passage, count in list(shared):
+        for passage, count in self._sharing().most_common(4 * self._limit):
             for other in rows(self._connection, self._sight, "chunks.passage = ?", (passage,)):
                 same = bool(other.conversation) and other.conversation == self._row.conversation
                 if not same and other.id != self._row.id:
                     yield Found("related_to", min(0.9, 0.3 + 0.2 * count), other, max(other.at, self._row.at))
 
-    def _others(self, more: str, values: tuple[str | int, ...]) -> Iterator[Row]:
-        found = rows(self._connection, self._sight, more + " LIMIT ?", (*values, self._limit + 4))
+    def _sharing(self) -> Counter[int]:
+        """How many tags other passages share, among the newest of each tag."""
+        found: Counter[int] = Counter()
+        own = self._connection.execute("SELECT tag FROM tags WHERE passage = ?", (self._row.passage,))
+        for (tag,) in list(own):
+            newest = self._connection.execute(
+                "SELECT passage FROM tags WHERE tag = ? ORDER BY passage DESC LIMIT ?", (tag, SHARING)
+            )
+            found.update(passage for (passage,) in newest if passage != self._row.passage)
+        return found
+
+    def _neighbours(self, more: str, values: tuple[str | int, ...]) -> Iterator[Row]:
+        """Those made just before and just after, of all for which ``more`` holds."""
+        at, few = self._row.at, self._limit + len(self._sight.folders)
+        found: list[Row] = []
+        for side in (
+            "chunks.at <= ? ORDER BY chunks.at DESC, chunks.id DESC",
+            "chunks.at > ? ORDER BY chunks.at, chunks.id",
+        ):
+            found += rows(self._connection, self._sight, f"{more} AND {side} LIMIT ?", (*values, at, few))
+        found.sort(key=lambda row: (abs(row.at - at), row.id))
         return (row for row in first_of_each(found, self._sight) if row.id != self._row.id)

@@ -1,14 +1,11 @@
 """How well a chunk answers a question, by its words (RLM-F10). Arithmetic only.
 
-Exact phrase +6; each word by how often it occurs and how rare it is; a word that is a tag 8 and more; misspelt words by
-likeness; all of it weighed by confidence and age.
+Exact phrase +6; each word by how often it occurs and how rare it is; a word that is a tag 8 and more; what a misspelt
+word probably meant 1.6; all of it weighed by confidence and age. Which words are meant is the search engine's to say.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from difflib import SequenceMatcher
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 from math import log
 
 import msgspec
@@ -19,8 +16,12 @@ MOST = 5
 """Occurrences of one word that count."""
 
 SYNONYM = 0.5
+"""What a word that means the same counts, of the word itself."""
+
+ALIKE = 1.6
+"""What a word counts that stands for a misspelt one."""
+
 _DAY = 86_400 * 1_000_000
-_WORD = re.compile(r"\w+")
 _SAME = (
     ("prefer", "prefers", "preference", "preferences", "like", "likes", "favorite", "favourite"),
     ("decide", "decided", "decision", "chose", "choice", "chosen"),
@@ -35,18 +36,22 @@ _SYNONYMS: Mapping[str, frozenset[str]] = {
     word: frozenset(other for group in _SAME if word in group for other in group if other != word)
     for word in {word for group in _SAME for word in group}
 }
-_IDLE = frozenset(
-    """a an and are as at be by do does for from how i in is it my of on or our that the their this to was we were
-    what when where which who why will with you your""".split()  # noqa: SIM905  read as a text it stays short
-)
-"""Words that say nothing of what is asked for."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """A word that is asked for, by its stems. ``weight`` is below 1 for one that means the same as what was asked, and
+    ``alike`` says that it is what a misspelt word probably meant."""
+
+    stems: tuple[str, ...]
+    weight: float = 1.0
+    alike: bool = False
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """What is weighed. ``age`` in microseconds."""
+    """What is weighed: the stems of its text, in their order, and of its tags. ``age`` in microseconds."""
 
     text: str
-    tags: tuple[str, ...]
+    tags: frozenset[str]
     confidence: float
     age: int
 
@@ -59,67 +64,46 @@ class Weighed(msgspec.Struct, frozen=True):
     why: dict[str, float]
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text, folded."""
-    return _WORD.findall(text.casefold())
-
-
-def asked(query: str) -> list[str]:
-    """The words of a question that say what is asked for, each once; all of them when none does."""
-    found = list(dict.fromkeys(words_of(query)))[:64]
-    return [word for word in found if word not in _IDLE] or found
-
-
 def synonyms(word: str) -> frozenset[str]:
     """Words that mean the same."""
     return _SYNONYMS.get(word, frozenset())
 
 
-def weigh(query: str, candidates: Sequence[Candidate]) -> list[Weighed]:
-    """The scores of candidates, in their order."""
-    wanted = asked(query)
-    phrase = " ".join(words_of(query))
-    texts = [words_of(one.text) for one in candidates]
-    held = [Counter(text) for text in texts]
-    rare = {word: _rarity(word, held) for word in wanted}
+def weigh(phrase: str, wanted: Sequence[Wanted], candidates: Sequence[Candidate]) -> list[Weighed]:
+    """The scores of candidates, in their order. ``phrase`` are the stems of the whole question."""
+    held = [Counter(one.text.split()) for one in candidates]
+    rare = [_rarity(one, held) for one in wanted]
     return [
-        _weighed(wanted, rare, phrase if len(wanted) > 1 else "", " ".join(text), counted, one)
-        for text, counted, one in zip(texts, held, candidates, strict=True)
+        _weighed(phrase, list(zip(wanted, rare, strict=True)), counted, one)
+        for counted, one in zip(held, candidates, strict=True)
     ]
 
 
-def _rarity(word: str, held: Iterable[Counter[str]]) -> float:
-    texts = list(held)
-    having = sum(word in counted for counted in texts)
-    return log(1 + len(texts) / (1 + having))
+def _rarity(wanted: Wanted, held: Sequence[Counter[str]]) -> float:
+    having = sum(any(stem in counted for stem in wanted.stems) for counted in held)
+    return log(1 + len(held) / (1 + having))
 
 
 def _weighed(
-    wanted: list[str], rare: dict[str, float], phrase: str, text: str, counted: Counter[str], one: Candidate
+    phrase: str, wanted: Sequence[tuple[Wanted, float]], counted: Counter[str], one: Candidate
 ) -> Weighed:
-    tags = {word for tag in one.tags for word in (tag.casefold(), *words_of(tag))}
-    why = {
-        "phrase": PHRASE if phrase and f" {phrase} " in f" {text} " else 0.0,
-        "words": 0.0,
-        "tags": 0.0,
-        "like": 0.0,
-    }
-    covered = 0
-    for word in wanted:
-        said = min(counted[word], MOST) * (1 + rare[word])
-        same = SYNONYM * sum(min(counted[other], 1) for other in synonyms(word)) * (1 + rare[word])
-        tagged = TAG * (1 + 0.2 * rare[word]) if word in tags else 0.0
-        alike = 0.0 if said or tagged or same else likeness(word, (*counted, *tags))
-        why["words"] += said + (0.0 if said else same)
-        why["tags"] += tagged
-        why["like"] += alike
-        covered += bool(said or tagged or same or alike)
+    why = dict.fromkeys(("phrase", "words", "tags", "like"), 0.0)
+    if " " in phrase and f" {phrase} " in f" {one.text} ":
+        why["phrase"] = PHRASE
+    covered = 0.0
+    for word, rarity in wanted:
+        said = min(sum(counted[stem] for stem in word.stems), MOST) * (1 + rarity)
+        tagged = TAG * (1 + 0.2 * rarity) if any(stem in one.tags for stem in word.stems) else 0.0
+        if word.alike:
+            why["like"] += ALIKE * bool(said or tagged)
+        else:
+            why["words"] += word.weight * said
+            why["tags"] += word.weight * tagged
+        covered += word.weight * bool(said or tagged)
     score = sum(why.values()) * (0.85 + 0.3 * one.confidence) * _freshness(one.age)
-    return Weighed(
-        round(score, 9),
-        covered / max(1, len(wanted)),
-        {name: round(part, 6) for name, part in why.items() if part},
-    )
+    told = {name: round(part, 6) for name, part in why.items() if part}
+    asked = sum(word.weight == 1 for word, _ in wanted)
+    return Weighed(round(score, 9), min(1.0, covered / max(1, asked)), told)
 
 
 def _freshness(age: int) -> float:
@@ -128,19 +112,3 @@ def _freshness(age: int) -> float:
     if age <= 30 * _DAY:
         return 1.04
     return 0.92 if age > 180 * _DAY else 1.0
-
-
-def likeness(word: str, others: Iterable[str]) -> float:
-    """How like a misspelt word is to the most like of others that begin as it does: 1.6, 1.0 or 0."""
-    if len(word) < 5:
-        return 0.0
-    near = (other for other in others if other[:1] == word[0] and abs(len(other) - len(word)) <= 2)
-    return max((_alike(word, other) for other in near), default=0.0)
-
-
-@lru_cache(maxsize=65_536)
-def _alike(word: str, other: str) -> float:
-    if len(other) < 4:
-        return 0.0
-    ratio = SequenceMatcher(None, word, other, autojunk=False).ratio()
-    return 1.6 if ratio >= 0.92 else 1.0 if ratio >= 0.88 else 0.0

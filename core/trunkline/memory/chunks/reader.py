@@ -24,6 +24,7 @@ from trunkline.memory.chunks.linking import linked
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.recalling import recall
 from trunkline.memory.chunks.record import is_chunk_id
+from trunkline.memory.words.stems import Stems
 from trunkline.messages.chunks import (
     Chunk,
     ChunkCounts,
@@ -60,6 +61,7 @@ class Reader:
         self._ask = ask
         self._policies = policies
         self._now = now
+        self._stems = Stems()  # used where the index is asked, one question at a time
 
     async def get(self, wish: GetChunk) -> ChunkFound:
         """One chunk, which counts as an access."""
@@ -92,7 +94,9 @@ class Reader:
     async def recall(self, wish: Recall) -> Recalled:
         """The chunks that answer a question."""
         sight, now = await self._sight(wish.block, wish.actor), self._now()
-        return await self._ask(lambda connection, contents: recall(connection, contents, sight, wish, now))
+        return await self._ask(
+            lambda connection, contents: recall(connection, contents, self._stems, sight, wish, now)
+        )
 
     async def counts(self, wish: CountChunks) -> ChunkCounts:
         """How many there are: of a block with the owner's own, or in all of memory."""

@@ -1,6 +1,6 @@
 """The tables of the derived index."""
 
-VERSION = 6
+VERSION = 7
 """Of the tables and of what stands in them: an index of another version is made anew."""
 
 _FILES = """
@@ -41,7 +41,8 @@ CREATE TABLE chunks(
     passage INTEGER PRIMARY KEY, id TEXT, place TEXT, archived INTEGER, type TEXT, at INTEGER, modified INTEGER,
     expires INTEGER, tokens INTEGER, confidence REAL, conversation TEXT, fault TEXT);
 CREATE INDEX chunks_by_id ON chunks(id);
-CREATE INDEX chunks_by_place ON chunks(place, archived, at);
+CREATE INDEX chunks_at ON chunks(at, id);
+CREATE INDEX chunks_by_place ON chunks(place);
 CREATE INDEX chunks_by_conversation ON chunks(conversation, at) WHERE conversation != '';
 CREATE INDEX chunks_broken ON chunks(fault) WHERE fault != '';
 CREATE INDEX chunks_expiring ON chunks(expires) WHERE expires != 0;
