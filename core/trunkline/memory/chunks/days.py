@@ -24,7 +24,7 @@ class Days:
         if folder not in self._counts:
             if len(self._counts) > _KNOWN:
                 self._counts.clear()
-            self._counts[folder] = await self._count(folder)
+            self._counts.setdefault(folder, await self._count(folder))  # another may have looked meanwhile
         self._counts[folder] += 1
         return path_of(place, chunk, crowded=self._counts[folder] > CROWDED)
 

@@ -16,7 +16,9 @@ from trunkline.memory.search.terms import Term, any_of, asked, terms_of
 from trunkline.memory.words.stems import Stems
 from trunkline.messages.chunks import Chunk, Recall, Recalled, RecalledChunk
 
-CANDIDATES = 200
+CANDIDATES = 100
+"""Chunks that are weighed, the best by BM25."""
+
 VISITED = 20
 """How many of those that were weighed are told."""
 

@@ -1,7 +1,8 @@
 """A chunk's file: its name, its place, its form. Pure text work; nothing here looks at a disk.
 
-``<place>/chunks/YYYY-MM-DD/chunk-YYYY-MM-DD-<8 hex>.json``. A day with very many has them in folders by the first two
-digits, because git writes a folder's list anew for each file in it. Archived ones lie in ``chunks/archive/``.
+``<place>/chunks/YYYY-MM-DD/chunk-YYYY-MM-DD-<8 hex>.json``. A day with very many has them in folders by the first
+digit and then the second, because git writes a folder's list anew for each file in it. Archived ones lie in
+``chunks/archive/``.
 """
 
 import json
@@ -18,10 +19,10 @@ from trunkline.messages.chunks import ChunkLink, ChunkMetadata
 NAME = r"chunk-(\d{4}-\d{2}-\d{2})-([0-9a-f]{8})"
 _ID = re.compile(NAME)
 _PATH = re.compile(
-    rf"(?:(?P<place>.+)/)?chunks/(?P<archive>archive/)?\d{{4}}-\d{{2}}-\d{{2}}/(?:[0-9a-f]{{2}}/)?(?P<id>{NAME})\.json"
+    rf"(?:(?P<place>.+)/)?chunks/(?P<archive>archive/)?\d{{4}}-\d{{2}}-\d{{2}}/(?:[0-9a-f]/[0-9a-f]/)?(?P<id>{NAME})\.json"
 )
 CROWDED = 256
-"""Chunks of one day beyond which further ones go into folders by their first two digits."""
+"""Chunks of one day beyond which further ones go into folders of that day by their digits."""
 
 
 class ChunkFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +77,7 @@ def path_of(place: str, chunk: str, *, archived: bool = False, crowded: bool = F
     if found is None:
         raise ValueError(chunk)
     folder = day_folder(place, found[1], archived=archived)
-    return f"{folder}/{found[2][:2]}/{chunk}.json" if crowded else f"{folder}/{chunk}.json"
+    return f"{folder}/{found[2][0]}/{found[2][1]}/{chunk}.json" if crowded else f"{folder}/{chunk}.json"
 
 
 def archived_path(path: str) -> str:

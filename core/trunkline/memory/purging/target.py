@@ -59,7 +59,7 @@ class ChunkTarget(Target):
         """Everywhere for folders of chunks, and in those only where its day is."""
         day, digits = self._chunk[6:16], self._chunk[17:19]
         if self._within == "day":
-            into = {digits: ChunkTarget(self._chunk, "day")} if digits in folders else {}
+            into = {name: ChunkTarget(self._chunk, "day") for name in digits if name in folders}
             return Look(frozenset((f"{self._chunk}.json",)), dict[str, Target](into))
         found: dict[str, Target] = {}
         for name in folders:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from tests.core.memory.chunks.conftest import Chunks, chunks_at
 
@@ -377,16 +378,19 @@ async def test_a_chunk_that_a_person_writes_by_hand_counts(chunks: Chunks, tmp_p
 
 async def test_a_crowded_day_is_spread_over_folders(chunks: Chunks, tmp_path: Path) -> None:
     """Beyond 256 chunks a day has folders, so that the next one costs as little; all are found the same."""
-    text = "\n\n".join(f"We decided {number}.\n\nUser prefers {number}." for number in range(140))
-    wish = Remember(content=text, actor="agent", conversation_id="c1", block="main")
-    done = await chunks.keeper.remember(wish, Scope())
+    async with anyio.create_task_group() as group:
+        for number in range(256):
+            group.start_soon(chunks.keep, f"bean {number}")
     last = await chunks.keep("apples")
     day = tmp_path / "memory/blocks/main/chunks/2026-05-04"
     held = await chunks.get(last)
     assert held is not None
-    assert len(list(day.rglob("*.json"))) == done.chunks_created + 1
-    if done.chunks_created > 256:
-        assert (tmp_path / "memory" / held.path).parent.parent == day
+    assert (tmp_path / "memory" / held.path).parent == day / last[17] / last[18]
+    assert len([file for file in day.iterdir() if file.is_file()]) == 256
+    assert len(await chunks.ids(limit=1_000)) == 257
+    await chunks.delete(last)
+    await chunks.restore(last)
+    assert await chunks.get(last) is not None
 
 
 async def test_what_is_old_or_has_expired_is_pruned(chunks: Chunks) -> None:
