@@ -12,7 +12,21 @@ from benchmarks.figures import progress, table
 from benchmarks.memory import __doc__ as purpose
 from benchmarks.memory.bench import DATA, Bench, Row
 
-FIGURES = ("million", "writes", "history", "size", "appends", "search", "recall", "reindex", "nearest", "documents", "chunks")
+LARGE = ("million",)
+"""What is measured only when it is named."""
+
+FIGURES = (
+    "writes",
+    "history",
+    "size",
+    "appends",
+    "search",
+    "recall",
+    "reindex",
+    "nearest",
+    "documents",
+    "chunks",
+)
 """The modules of this package that measure, in the order of the table."""
 
 
