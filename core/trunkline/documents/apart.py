@@ -67,7 +67,8 @@ class ReadingProcess:
             self.kill()
             raise UnreadableDocument(f"reading it took longer than {self._bounds.seconds:g} s") from None
         except (EOFError, OSError):
-            raise UnreadableDocument(f"it ends its reader ({self._end()})") from None
+            want = f"or needs more than {self._bounds.memory} MB of memory"
+            raise UnreadableDocument(f"it breaks its reader, {want} ({self._end()})") from None
         if answer.spent:
             self.kill()
         if isinstance(answer, wire.Failed):

@@ -1,6 +1,7 @@
 """The process that readers run in: bounds first, then one file after the other until the other side hangs up.
 
-It is handed open files and opens none by itself; it may write no file, and where the system allows it has no network.
+It is handed open files and opens none by itself. Where the system allows, which is Linux as it comes, it changes no
+file and has no network.
 """
 
 import contextlib
@@ -16,6 +17,7 @@ from typing import BinaryIO
 
 from trunkline.abc.documents import Document, Reader
 from trunkline.documents import wire
+from trunkline.documents.landlock import give_up_writing
 from trunkline.documents.markdown import whole
 from trunkline.errors import UnreadableDocument
 
@@ -32,6 +34,7 @@ def main() -> None:
     connection = socket.socket(fileno=handle)
     threading.Thread(target=_end_with_parent, args=(life,), daemon=True).start()
     _give_up_network()
+    give_up_writing()
     _take_bounds(memory)
     while (given := wire.job(connection)) is not None:
         _allow(seconds)

@@ -59,6 +59,21 @@ class Bad(trunkline.Reader):
     def write(self) -> None:
         Path(os.environ["TMPDIR"], "wrote").write_text("x")
 
+    def cut(self) -> None:
+        os.truncate(Path(os.environ["TMPDIR"], "held"), 0)
+
+    def remove(self) -> None:
+        Path(os.environ["TMPDIR"], "held").unlink()
+
+    def make(self) -> None:
+        Path(os.environ["TMPDIR"], "folder").mkdir()
+
+    def rename(self) -> None:
+        Path(os.environ["TMPDIR"], "held").rename(Path(os.environ["TMPDIR"], "other"))
+
+    def kill(self) -> None:
+        os.kill(os.getppid(), 0)
+
     def call_out(self) -> None:
         socket.create_connection(("127.0.0.1", int(os.environ.get("PORT", "9"))), timeout=1)
 

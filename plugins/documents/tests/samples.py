@@ -2,6 +2,7 @@
 
 import io
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0"
@@ -52,6 +53,22 @@ def _with_table(bodies: Sequence[str]) -> bytes:
     out += b"".join(b"%010d 00000 n \n" % place for place in places)
     out += f"trailer\n<< /Size {len(bodies) + 1} /Root 1 0 R /Info 4 0 R >>\nstartxref\n{start}\n%%EOF\n".encode()
     return bytes(out)
+
+
+def pdf_bomb() -> bytes:
+    """A PDF whose only page says the same for ever, in little room."""
+    shown = zlib.compress(b"BT /F1 12 Tf 72 720 Td " + b"(x) Tj " * 16_000_000 + b"ET", 9).decode("latin-1")
+    return _with_table(
+        [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 6 0 R >> >>"
+            " /Contents 5 0 R >>",
+            "<< /Title () >>",
+            f"<< /Length {len(shown)} /Filter /FlateDecode >>\nstream\n{shown}\nendstream",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+        ]
+    )
 
 
 def scanned(picture: bytes) -> bytes:

@@ -181,6 +181,14 @@ async def test_an_archive_that_unpacks_without_end_is_refused(read) -> None:
             await read(name, bomb)
 
 
+async def test_a_pdf_that_unpacks_without_end_is_refused(read) -> None:
+    """A page of some kilobytes that holds a hundred million letters."""
+    bomb = samples.pdf_bomb()
+    assert len(bomb) < 200_000
+    with pytest.raises(trunkline.UnreadableDocument, match=r"memory|longer|characters"):
+        await read("a.pdf", bomb)
+
+
 async def test_a_page_nested_without_end_is_read(read) -> None:
     """Depth costs no stack."""
     found = await read("deep.html", b"<div>" * 2_000 + b"deep" + b"</div>" * 2_000)
