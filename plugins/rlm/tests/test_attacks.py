@@ -255,6 +255,18 @@ async def test_a_hostile_frame_ends_the_session(name: str) -> None:
         assert session.pid is None
 
 
+async def test_a_process_that_does_not_listen_any_more_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that was taken over says that it is done, and never reads again: the next run does not wait for it."""
+    monkeypatch.setattr(process, "SEND_SECONDS", 0.3)
+    body = b'["done",1,"",null,false,[]]'
+    code = f"{WAY_OUT}os.write(1, len(b := {body!r}).to_bytes(4, 'big') + b)\nwhile True: pass"
+    async with open_session() as session:
+        assert (await session.run(code)).value == 1
+        with anyio.fail_after(30), pytest.raises(Broken):
+            await session.run("x" * 1_000_000)
+        assert session.pid is None
+
+
 def test_frames_are_read_in_their_shapes_alone() -> None:
     """Values may be anything of JSON; everything else has a type and a bound."""
     assert isinstance(frames.decoded(b'["done",{"a":[1]},"",null,false,[]]'), Done)
@@ -356,10 +368,10 @@ async def test_a_fault_of_the_host_is_not_shown_to_code() -> None:
     """An exception that is no ``Fault`` ends the run at the host, and never tells the code of it."""
 
     async def broken() -> None:
-        raise LookupError(SECRET)
+        raise ValueError(SECRET)
 
     async with Session({"broken": broken}) as session:
-        with pytest.raises(LookupError):
+        with pytest.raises(ValueError, match=SECRET):
             await session.run("try:\n    broken()\nexcept BaseException as e:\n    FINAL(str(e))")
         assert not session.is_complete
     assert Fault("ValueError", "x").kind == "ValueError"

@@ -20,6 +20,8 @@ from trunkline_rlm.repl.frames import Frame, Hostile, Ready, Refused
 
 PROGRAM = Path(__file__).parent / "inside" / "main.py"
 START_SECONDS = 20.0
+SEND_SECONDS = 10.0
+"""How long a process may leave what it is sent in the pipe: ours waits for it, one that was taken over need not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,8 +61,9 @@ class Confined:
         """Send a frame. Raises Ended, and ValueError or TypeError for what no frame can carry."""
         data = frames.encoded(kind, *fields)
         try:
-            await self._out.send(data)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:
+            with anyio.fail_after(SEND_SECONDS):
+                await self._out.send(data)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:  # TimeoutError too
             raise Ended("the process is gone") from error
 
     async def receive(self) -> Frame:

@@ -204,9 +204,11 @@ class Session:
             if calls > self.limits.calls:
                 raise Fault("RuntimeError", f"more than {self.limits.calls} calls in one run")
             answer = await self._called(call)
-            await process.send("answer", answer)
         except Fault as fault:
             await process.send("fault", fault.kind, str(fault))
+            return
+        try:
+            await process.send("answer", answer)
         except (TypeError, ValueError) as error:  # too large for a frame, or nothing for one
             await process.send("fault", "ValueError", str(error))
 
