@@ -14,7 +14,7 @@ EXPORTS = {
     "CompletionError", "ConfigError",
     "ConfigSection", "ContextPart", "ContextSource",
     "ConversationPage", "ConversationSlice", "ConversationSummary", "ConversationView", "Document",
-    "DocumentText", "Documents", "Effect",
+    "DocumentText", "Documents", "Effect", "Embedder",
     "ErrorCode", "FeedEvent", "Finish", "Folder", "ForegroundChannel", "FunctionTool", "Gateway", "GatewaySettings",
     "HealthCheck", "HealthResult", "HttpRoute", "Identity", "Letter", "LetterChannel",
     "Lifespan", "LinkType", "LinkedChunk", "Recalled", "RecalledChunk", "Remembered",
@@ -28,7 +28,8 @@ EXPORTS = {
     "SendMessage", "Sitting", "Stage", "StatusShown", "StorageError", "Text", "TextDelta", "TextReset", "Tool",
     "ToolCall", "ToolContext", "ToolEnded", "ToolError", "ToolInvocation", "ToolMiddleware", "ToolOutcome", "ToolRan",
     "ToolSchema", "ToolSpec", "ToolStarted", "ToolsSettings", "TrunklineError", "TurnEnded", "TurnInfo",
-    "TurnMiddleware", "TurnRequested", "TurnView", "Unavailable", "UnreadableDocument", "Usage", "Watch", "WorkerKind",
+    "TurnMiddleware", "TurnRequested", "TurnView", "Unavailable", "UnreadableDocument", "Usage", "Watch",
+    "Why", "WorkerKind",
     "Gap", "ImportedConversation", "ImportedFile", "Importer", "Installed", "Source",
     "__version__", "beneath", "hookimpl", "new_id", "printable", "program", "tool",
 }  # fmt: skip
