@@ -58,7 +58,7 @@ from trunkline.memory.search.conversations import find_conversation, list_conver
 from trunkline.memory.search.meaning import Meaning
 from trunkline.memory.search.names import search_names
 from trunkline.memory.stamps import Stamps
-from trunkline.memory.vectors.filling import Filling
+from trunkline.memory.vectors.filling import Filling, Progress
 from trunkline.memory.vectors.space import Space
 from trunkline.memory.wishes import Absorb, Wish, WriteFiles, deleting, editing, moving
 from trunkline.memory.worktree import Stamp, Worktree, not_found
@@ -318,7 +318,7 @@ class GitMemoryStore(MemoryStore):
         return await self._ask(self._stats)
 
     async def reindex(self, told: Callable[[IndexProgress], None], *, vectors: bool = False) -> IndexStats:
-        """Make the index anew. Searches wait for it."""
+        """Make the index anew, then the vectors that are missing. Searches wait for the index."""
 
         def rebuild() -> None:
             total = self._index.size()
@@ -327,7 +327,8 @@ class GitMemoryStore(MemoryStore):
                 self._index.database.use(self._filling.space.forget)
 
         await self._thread(self._indexing, rebuild)
-        self._changed.set()
+        if self._filling is not None:
+            await self._filling.fill(self._ask, told=lambda now: told(_vectors_made(now)))
         return await self.index_stats()
 
     def _stats(self, connection: apsw.Connection) -> IndexStats:
@@ -612,6 +613,10 @@ class GitMemoryStore(MemoryStore):
             self._exposed = head
         except (OSError, pygit2.GitError) as error:
             _log.warning("the git index was left as it is: %s", error)
+
+
+def _vectors_made(now: Progress) -> IndexProgress:
+    return IndexProgress(done=now.passages - now.missing, total=now.passages, stage="vectors")
 
 
 def _read_version(repository: Repository, path: str, version: str) -> MemoryFile:

@@ -1,5 +1,7 @@
 """The derived index of memory: what is in it, and making it anew."""
 
+from typing import Literal
+
 import msgspec
 
 from trunkline_bus import Payload
@@ -44,7 +46,8 @@ class RebuildIndex(Payload, frozen=True, kw_only=True, tag="memory.reindex.v1"):
 
 
 class IndexProgress(Payload, frozen=True, kw_only=True, tag="memory.reindex-progress.v1"):
-    """How far it is: ``done`` files of ``total``."""
+    """How far it is: ``done`` files of ``total``; then passages with vectors, where an embedder makes them."""
 
     done: int
     total: int
+    stage: Literal["files", "vectors"] = "files"

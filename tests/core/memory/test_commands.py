@@ -158,3 +158,27 @@ def test_a_change_is_seen_blamed_and_taken_back(memory: Run, notes: Path) -> Non
 def test_wrong_usage_is_told(arguments: tuple[str, ...], memory: Run) -> None:
     """What does not fit together is refused before anything is asked of memory."""
     assert memory(*arguments).returncode == 2
+
+
+def test_a_search_says_why_and_stats_what_there_is(memory: Run, notes: Path) -> None:
+    """--why lists the signals; stats counts and says that words alone are searched; reindex makes it anew."""
+    memory("add", str(notes))
+    found = memory("search", "climbing frames", "--why", "--kind", "document")
+    assert "    words" in found.stdout and "climbing, frames" in found.stdout
+    assert "Words alone were searched" in found.stderr
+    stats = json.loads(memory("stats", "--json").stdout)
+    assert stats["kinds"]["document"] == 2 and stats.get("vectors") is None
+    anew = memory("reindex")
+    assert anew.returncode == 0
+    assert anew.stdout == memory("stats").stdout
+    assert "words alone" in anew.stdout
+    assert memory("search", "climbing", "--kind", "fact").returncode == 1
+
+
+def test_an_embedder_that_is_not_there_is_named(memory: Run, tmp_path: Path) -> None:
+    """A wrong ``[memory] embedder`` says what there is to choose from."""
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/trunkline.toml").write_text('[memory]\nembedder = "nobody"\n')
+    found = memory("search", "x")
+    assert found.returncode != 0
+    assert "[memory] embedder is 'nobody'" in found.stderr

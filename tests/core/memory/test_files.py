@@ -356,10 +356,7 @@ async def test_the_store_does_what_a_dict_would(
     base: Path = tmp_path_factory.mktemp("model")  # type: ignore[attr-defined]
     store = GitMemoryStore(window=0)
     await store.open(base / "memory", base / "cache")
-    model = {
-        path: (base / "memory" / path).read_bytes()
-        for path in SEED
-    }
+    model = {path: (base / "memory" / path).read_bytes() for path in SEED}
     try:
         for step in steps:
             await _both(store, base / "memory", model, step)

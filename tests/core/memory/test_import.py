@@ -226,7 +226,9 @@ async def test_rules_see_what_comes_in(laptop: Place, opened: Opened, tmp_path: 
         done = await ruled.bring(archive)
         assert await ruled.text("a.md") == "it is [REDACTED]" and await ruled.text("c.md") == "fine"
         assert "b.md" not in ruled.files()
-        assert [gap.what for gap in done.gaps] == ["a.md", "b.md"] and "Not in this memory" in done.gaps[1].why
+        assert [gap.what for gap in done.gaps] == ["a.md", "b.md"] and "Not in this memory" in done.gaps[
+            1
+        ].why
     finally:
         await store.aclose()
 

@@ -159,7 +159,9 @@ def a_submodule_in_history(folder: Path) -> None:
 
 
 def git_in_history(folder: Path) -> None:
-    commit(folder, tree_of(folder, ("40000", ".g\u200cIT", tree_of(folder, ("100755", "hooks", blob(folder))))))
+    commit(
+        folder, tree_of(folder, ("40000", ".g\u200cIT", tree_of(folder, ("100755", "hooks", blob(folder)))))
+    )
 
 
 def dots_in_history(folder: Path) -> None:

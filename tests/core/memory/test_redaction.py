@@ -40,7 +40,9 @@ async def test_rlm_t15_in_every_write_of_memory(tmp_path: Path) -> None:
         await store.edit("notes/a.md", "api_key", "secret: hunter2\napi_key", actor="agent", reason="")
         assert (await store.read("notes/a.md")).content.count("[REDACTED]") == 4
         said = Message(id="m1", role="user", content=f'My login is {THREE} "quoted"')
-        more = Message(id="m2", role="assistant", content="I shall keep that secret: the garden gate is blue.")
+        more = Message(
+            id="m2", role="assistant", content="I shall keep that secret: the garden gate is blue."
+        )
         for messages in ((said,), (said, more)):
             append = AppendConversation(block="main", conversation="c1", messages=messages, actor="gateway")
             await store.append_conversation(append)
@@ -107,7 +109,7 @@ def test_what_is_no_secret_stays(text: str) -> None:
 def test_json_stays_json() -> None:
     """A file that could be parsed can be parsed afterwards, with the secrets' values alone changed."""
     held = {
-        "token": "a\"b\\c",
+        "token": 'a"b\\c',
         "nested": json.dumps({"password": 'x "y" z', "note": "token: qwerty\nnext"}),
         "count": 3,
         "secret": ["kept"],
@@ -123,5 +125,7 @@ def test_files_that_are_no_text_stay() -> None:
     """Bytes that are no text are not touched, nor is what was there before a file grew."""
     change = Change({"a.bin": b"\xff\xfepassword=swordfish"}, actor="x", reason="")
     assert REDACTION(change) is change
-    grown = Change({"a.jsonl": b"password=old1\npassword=new1\n"}, actor="x", reason="", known={"a.jsonl": 14})
+    grown = Change(
+        {"a.jsonl": b"password=old1\npassword=new1\n"}, actor="x", reason="", known={"a.jsonl": 14}
+    )
     assert REDACTION(grown).files["a.jsonl"] == b"password=old1\npassword=[REDACTED]\n"

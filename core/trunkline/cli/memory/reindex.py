@@ -22,7 +22,8 @@ IDLE_SECONDS = 600.0
 def command(vectors: bool, as_json: bool) -> None:
     """Make the search index anew from what is committed.
 
-    It keeps itself up to date and mends itself; this is for those who want to be sure. Searches wait until it is done.
+    It keeps itself up to date and mends itself; this is for those who want to be sure. With an embedder it also waits
+    for the vectors that are missing.
     """
     from trunkline.cli.memory.stats import show
     from trunkline.cli.output import json_out
@@ -54,4 +55,5 @@ async def _reindex(bus: "Bus", vectors: bool, quiet: bool) -> "IndexStats":
 
 
 def _show(progress: "IndexProgress") -> None:
-    click.echo(f"\r\x1b[KIndexed {progress.done} of {progress.total} files ", nl=False, err=True)
+    did = {"files": "Indexed {} of {} files", "vectors": "Made vectors of {} of {} passages"}[progress.stage]
+    click.echo(f"\r\x1b[K{did.format(progress.done, progress.total)} ", nl=False, err=True)

@@ -7,7 +7,7 @@ import msgspec
 
 from trunkline.memory.search.spelling import distance, hopeless, tolerance
 from trunkline.memory.words.languages import STOP_WORDS, language_of
-from trunkline.memory.words.split import plain, words_in
+from trunkline.memory.words.split import is_spaceless, plain, words_asked
 from trunkline.memory.words.stems import Stems
 
 MOST_WORDS = 32
@@ -52,7 +52,7 @@ def has(connection: apsw.Connection, term: Term, passage: int) -> bool:
 
 def asked(text: str) -> list[str]:
     """The words of a question that say something, each once; all of them when none does."""
-    words = list(dict.fromkeys(words_in(text)))
+    words = list(dict.fromkeys(words_asked(text)))
     common = STOP_WORDS[language_of(words)]
     return ([word for word in words if word not in common] or words)[:MOST_WORDS]
 
@@ -65,6 +65,8 @@ def terms_of(connection: apsw.Connection, stems: Stems, text: str) -> list[Term]
 
 
 def _term(connection: apsw.Connection, word: str, stems: tuple[str, ...]) -> Term:
+    if len(word) == 1 and is_spaceless(word):
+        stems = (*stems, *_beginning(connection, word, stems))
     count = _passages(connection, stems)
     if count:
         return Term(word, stems, count)

@@ -60,6 +60,7 @@ class Filling:
         self.space = space
         self.progress = Progress()
         self._index = index
+        self._filling = anyio.Lock()
 
     async def vector(self, text: str) -> bytes | None:
         """What to look for; None when the embedder does not say, and words must do."""
@@ -71,19 +72,36 @@ class Filling:
             self._failed(error)
             return None
 
-    async def fill(self, ask: Ask) -> None:
-        """Make what is missing, until nothing is."""
+    async def fill(self, ask: Ask, *, told: Callable[[Progress], None] | None = None) -> None:
+        """Make what is missing, until nothing is. With ``told``, who wants to hear how far it is, it ends at the first
+        failure; without, it tries again for ever."""
         pauses = iter(REST_SECONDS)
-        while (unknown := await ask(self._unknown)) is not None:
+        while (made := await self._some(ask)) is not None:
+            if made:
+                pauses = iter(REST_SECONDS)
+            elif told is not None:
+                return
+            else:
+                await anyio.sleep(next(pauses, REST_SECONDS[-1]))
+            if told is not None:
+                told(self.progress)
+        self.progress = msgspec.structs.replace(self.progress, missing=0, fault="")
+
+    async def _some(self, ask: Ask) -> bool | None:
+        """Make some vectors: whether the embedder did, or None when nothing is missing. One caller at a time, so that
+        no text is embedded twice."""
+        async with self._filling:
+            unknown = await ask(self._unknown)
+            if unknown is None:
+                return None
             try:
                 vectors = await self.embedder.embed(list(unknown.values())) if unknown else ()
+                made = dict(zip(unknown, vectors, strict=True))
             except Exception as error:
                 self._failed(error)
-                await anyio.sleep(next(pauses, REST_SECONDS[-1]))
-                continue
-            pauses = iter(REST_SECONDS)
-            await ask(partial(self._keep, made=dict(zip(unknown, vectors, strict=True))))
-        self.progress = msgspec.structs.replace(self.progress, missing=0, fault="")
+                return False
+            await ask(partial(self._keep, made=made))
+            return True
 
     def prune(self, connection: apsw.Connection) -> None:
         """Forget the vectors of texts that are gone, once all that are there have theirs."""

@@ -20,6 +20,19 @@ def words_in(text: str) -> list[str]:
     return _WORD.findall(_SPACELESS.sub(_pairs, folded))
 
 
+def words_asked(text: str) -> list[str]:
+    """The words of a question: of a script without spaces its pairs of signs, and single signs only where they stand
+    alone."""
+    words = words_in(text)
+    pairs = {word[1] for word in words if len(word) == 2 and is_spaceless(word)}
+    return [word for word in words if word not in pairs]
+
+
+def is_spaceless(word: str) -> bool:
+    """Whether a word is of a script without spaces."""
+    return _SPACELESS.fullmatch(word) is not None
+
+
 def _pairs(run: re.Match[str]) -> str:
     """Every two neighbours, and the last one alone, so that a single sign is found by what begins with it."""
     signs = run[0]
