@@ -8,6 +8,7 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 TAG = "context"
 
@@ -35,6 +36,7 @@ _LOOK_ALIKES = str.maketrans(
 """Cyrillic, Greek, Armenian and small capital letters that read like those of the tag."""
 
 
+@lru_cache(maxsize=64)  # the same few files stand before the model in turn after turn
 def fenced(source: str, text: str, *, note: str = DATA) -> str:
     """The text as a block, with the name of its source and what the model is to make of it."""
     harmless = "".join(_disarmed(text.replace("\r\n", "\n").replace("\r", "\n")))

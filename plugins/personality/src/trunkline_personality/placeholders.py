@@ -6,6 +6,7 @@ below which nothing is left count as empty: nobody has written there yet.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HINT = re.compile(r"(?:^|(?<=\n\n))[ \t]*\((?:[^\n]|\n(?!\n))*\)[ \t]*(?=\n\n|\Z)")
@@ -15,6 +16,7 @@ _GIVEN = re.compile(r"^\s*[-*]?\s*\**Block\**\s*:", re.IGNORECASE)
 """A line that the program fills in: no sign that anybody wrote."""
 
 
+@lru_cache(maxsize=64)  # the same few files are asked for in turn after turn
 def filled(text: str) -> str:
     """What was written, without what only stands there to be replaced; "" when that is nothing."""
     plain = _COMMENT.sub("", text.replace("\r\n", "\n")).strip()
