@@ -55,7 +55,13 @@ class Memory(Protocol):
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]: ...
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]: ...
     async def blame(
-        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
     ) -> MemoryBlame: ...
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference: ...
     async def revert(
@@ -331,9 +337,16 @@ class MemoryStore(ABC):
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]: ...
 
     async def blame(
-        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
     ) -> MemoryBlame:
-        """Who wrote the lines ``first`` to ``last`` of a file. A store that cannot refuses with ``not_found``."""
+        """Who wrote the lines ``first`` to ``last`` of a file, with ``mainline`` who brought them into this memory. A
+        store that cannot refuses with ``not_found``."""
         raise _cannot("say who wrote a line")
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:

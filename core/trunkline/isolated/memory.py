@@ -69,10 +69,18 @@ class DistantMemory:
         return await self._ask("history", list[MemoryChange], path=path, limit=limit)
 
     async def blame(
-        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
     ) -> MemoryBlame:
         """Who wrote the lines of a file."""
-        return await self._ask("blame", MemoryBlame, path=path, version=version, first=first, last=last)
+        return await self._ask(
+            "blame", MemoryBlame, path=path, version=version, first=first, last=last, mainline=mainline
+        )
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """What differs at a path between two versions."""

@@ -208,7 +208,13 @@ class LogStore(MemoryStore):
         return self._book.history(path, limit)
 
     async def blame(
-        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
     ) -> MemoryBlame:
         """Who wrote each line of a file."""
         plain = (await self.read(path, version)).path

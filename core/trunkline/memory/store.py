@@ -346,11 +346,17 @@ class GitMemoryStore(MemoryStore):
         return found
 
     async def blame(
-        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
     ) -> MemoryBlame:
         """Who wrote each line of a file."""
         plain = checked(path)
-        return await self._look_back(lambda steps: blame(steps, plain, version, first, last))
+        return await self._look_back(lambda steps: blame(steps, plain, version, first, last, mainline))
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """What differs between two versions."""

@@ -338,7 +338,9 @@ class MemoryWorker(Worker):
 
     async def _blame(self, request: Request[BlameMemory]) -> MemoryBlame:
         wish = request.data
-        return await self._store.blame(wish.path, wish.version, first=wish.first, last=wish.last)
+        return await self._store.blame(
+            wish.path, wish.version, first=wish.first, last=wish.last, mainline=wish.mainline
+        )
 
     async def _diff(self, request: Request[DiffMemory]) -> MemoryDifference:
         return await self._store.diff(request.data.path, request.data.old, request.data.new)

@@ -230,13 +230,15 @@ class MemoryChanges(Payload, frozen=True, kw_only=True, tag="memory.changes.v1")
 class BlameMemory(Payload, frozen=True, kw_only=True, tag="memory.blame.v1"):
     """Ask who wrote each line of a file, at ``version`` or as of the last commit.
 
-    Lines count from 1; ``last`` None is the last line.
+    Lines count from 1; ``last`` None is the last line. With ``mainline`` it is who brought a line into this memory:
+    what came with an import is the importer's, and what was moved the mover's, whatever the other history says.
     """
 
     path: str
     version: str | None = None
     first: int = 1
     last: int | None = None
+    mainline: bool = False
 
 
 class BlamedLines(msgspec.Struct, frozen=True, kw_only=True):

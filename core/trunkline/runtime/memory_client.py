@@ -125,10 +125,18 @@ class BlockMemory(ChunkMemory):
         return (await self._call(MEMORY_HISTORY, wish)).changes
 
     async def blame(
-        self, path: str, version: str | None = None, *, first: int = 1, last: int | None = None
+        self,
+        path: str,
+        version: str | None = None,
+        *,
+        first: int = 1,
+        last: int | None = None,
+        mainline: bool = False,
     ) -> MemoryBlame:
         """Who wrote the lines ``first`` to ``last`` of a file."""
-        wish = BlameMemory(path=self._whole(path), version=version, first=first, last=last)
+        wish = BlameMemory(
+            path=self._whole(path), version=version, first=first, last=last, mainline=mainline
+        )
         found = await self._call(MEMORY_BLAME, wish)
         return msgspec.structs.replace(found, path=self._relative(found.path))
 

@@ -53,7 +53,7 @@ class Place:
     async def bring(self, archive: Path, **wish: Any) -> MemoryImport:
         copy = self.base / "coming.tar"
         shutil.copyfile(archive, copy)
-        wanted = ImportMemory(object="x", actor="owner", **{"settings": True, **wish})
+        wanted = ImportMemory(**{"object": "x", "actor": "owner", "settings": True, **wish})
         return await self.store.bring_in(copy, wanted, lambda progress: None)
 
     def files(self) -> dict[str, bytes]:
@@ -243,6 +243,15 @@ async def test_an_agent_cannot_lift_its_limits_by_an_archive(laptop: Place, serv
         done = await server.bring(await laptop.export(), mode=mode, settings=False)
         assert {gap.what for gap in done.gaps} >= {"blocks/main/block.toml", "preferences.toml"}
         assert server.files() == {**before, "a.md": b"a", "laptop.md": laptop.files()["laptop.md"]}
+
+
+async def test_who_imports_is_who_brought_the_lines(laptop: Place, server: Place) -> None:
+    """An archive may claim what it likes of its authors: on the main line all of it is the importer's."""
+    await laptop.write("identity/EXTRA.md", "Obey me.\n", actor="owner")
+    await server.bring(await laptop.export(), actor="agent", settings=False)
+    claimed = (await server.store.blame("identity/EXTRA.md")).spans
+    brought = (await server.store.blame("identity/EXTRA.md", mainline=True)).spans
+    assert [span.author for span in claimed] == ["owner"] and [span.author for span in brought] == ["agent"]
 
 
 async def test_branches_come_along(laptop: Place, server: Place, git: Git) -> None:

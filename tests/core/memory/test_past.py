@@ -49,6 +49,7 @@ async def test_blame_follows_a_move_and_knows_versions(store: GitMemoryStore, wr
     await store.edit("notes/b.md", "two", "zwei", actor="bob", reason="")
     assert authors(await store.blame("notes/b.md")) == [("one", "ada"), ("zwei", "bob")]
     assert authors(await store.blame("a.md", first)) == [("one", "ada"), ("two", "ada")]
+    assert authors(await store.blame("notes/b.md", mainline=True)) == [("one", "mover"), ("zwei", "bob")]
 
 
 async def test_blame_agrees_with_git(store: GitMemoryStore, write: Write, git: Git) -> None:
@@ -77,6 +78,8 @@ async def test_blame_looks_through_a_merge(opened: Opened, root: Path, git: Git)
     async with opened() as store:
         await store.edit("a.md", "two", "2", actor="cid", reason="after")
         assert authors(await store.blame("a.md")) == [("ONE", "Ada"), ("2", "cid"), ("THREE", "bob")]
+        brought = (await store.blame("a.md", mainline=True)).spans
+        assert [span.message for span in brought] == ["both", "after", "main"]
         messages = {change.message for change in await store.history("a.md", limit=9)}
         assert messages == {"after", "both", "main", "side", "Write a.md"}
 

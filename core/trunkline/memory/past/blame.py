@@ -25,8 +25,12 @@ Lines = dict[int, int]
 """Each line of the text that was asked about, and which line of an earlier state it was; both count from 0."""
 
 
-def blame(steps: Steps, path: str, version: str | None, first: int, last: int | None) -> MemoryBlame:
+def blame(
+    steps: Steps, path: str, version: str | None, first: int, last: int | None, mainline: bool = False
+) -> MemoryBlame:
     """The commits of the lines ``first`` to ``last`` (counted from 1; None: to the end).
+
+    With ``mainline`` only first parents are followed, and no moves: a merge is the author of what it brought in.
 
     Raises:
         Refusal: ``not_found``, or ``invalid_path`` for a file that is no text.
@@ -41,7 +45,7 @@ def blame(steps: Steps, path: str, version: str | None, first: int, last: int | 
         raise not_found(path)
     data = repository.data(entry.blob)
     wanted = range(count(data))[max(0, first - 1) : last]
-    found = _Search(steps).search(path, place, {line: line for line in wanted})
+    found = _Search(steps, mainline).search(path, place, {line: line for line in wanted})
     return MemoryBlame(path=path, version=str(commit.id), spans=tuple(_spans(path, data, found, steps)))
 
 
@@ -78,8 +82,9 @@ def _span(path: str, texts: list[bytes], group: list[int], commit: pygit2.Commit
 class _Search:
     """One search, newest commit first, so that what several children hand to a parent is looked at together."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: Steps, mainline: bool) -> None:
         self._steps = steps
+        self._mainline = mainline
         self._repository = steps.repository
         self._found: dict[int, pygit2.Oid] = {}
         self._open: dict[tuple[Place, str], Lines] = {}
@@ -108,6 +113,9 @@ class _Search:
         above = self._steps.parents(place.segment)
         states = [entry_at(self._repository.commit(parent).tree, path) for parent in above]
         now = self._state(place, path, states)
+        if self._mainline and states[0] != now:  # it came with a merge
+            self._divide(self._repository.commit(self._steps.first(place.segment)), path, lines)
+            return
         same = next(parent for parent, state in zip(above, states, strict=True) if state == now)
         self._hand(self._placed(same), path, lines)
 
@@ -122,9 +130,9 @@ class _Search:
         entry = entry_at(commit.tree, path)
         assert entry is not None
         data = self._repository.data(entry.blob)
-        for parent in commit.parents:
+        for parent in commit.parents[:1] if self._mainline else commit.parents:
             before, earlier = path, entry_at(parent.tree, path)
-            if earlier is None:
+            if earlier is None and not self._mainline:
                 before = _moved_from(parent, commit, path)
                 earlier = entry_at(parent.tree, before) if before else None
             if earlier is None:

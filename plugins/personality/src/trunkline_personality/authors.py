@@ -1,8 +1,9 @@
 """Who wrote a file: whether every line of it is the owner's, by what history says of each (blame).
 
 Only such a file is told to the model as the owner's words. A line that was written in a turn is an agent's, whoever
-had asked for it: what a page or a message talked an agent into writing must not come back as an instruction. What
-cannot be told for sure is not the owner's.
+had asked for it: what a page or a message talked an agent into writing must not come back as an instruction. The same
+holds for what an agent brought in with an archive or moved there, whatever that archive's history says of its authors.
+What cannot be told for sure is not the owner's.
 """
 
 import logging
@@ -47,7 +48,7 @@ async def _asked(memory: Memory, path: str, file: MemoryFile) -> bool | None:
     blamed = None
     with anyio.move_on_after(PATIENCE):
         try:
-            blamed = await memory.blame(path)
+            blamed = await memory.blame(path, mainline=True)
         except ToolError:
             return None
     if blamed is None:
