@@ -15,6 +15,11 @@ from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.messages.blocks import BlockConfig
 from trunkline.monitor.standing import PREFERENCES, Preferences
 
+BROKEN_CHUNKS = (
+    "SELECT files.path, chunks.fault FROM chunks JOIN passages ON passages.id = chunks.passage"
+    " JOIN files ON files.id = passages.file WHERE chunks.fault != '' ORDER BY files.path"
+)
+
 
 async def memory_history(patient: Patient) -> HealthResult:
     """memory.history: the memory root is a git repository whose history can be read (PA-F7)."""
@@ -61,6 +66,28 @@ async def memory_settings(patient: Patient) -> HealthResult:
         return fine(f"The preferences can be read, and so can the settings of all blocks ({len(blocks)})")
     hint = "Mend the file. Until then the defaults stand in for preferences, and a block of such a file is not run."
     return odd("; ".join(wrong), hint)
+
+
+async def memory_chunks(patient: Patient) -> HealthResult:
+    """memory.chunks: no file among the chunks of memory is broken, as far as the search index knows them."""
+    import apsw
+
+    index = patient.home.cache / "memory.db"
+    if not index.exists():
+        return fine("The chunks of memory are looked at when memory first starts")
+    try:
+        connection = apsw.Connection(str(index), flags=apsw.SQLITE_OPEN_READONLY)
+        broken = list(connection.execute(BROKEN_CHUNKS))
+        connection.close()
+    except apsw.Error as error:
+        return odd(f"{index} cannot be read: {error}.", "Memory makes it anew when it starts.")
+    if not broken:
+        return fine("No chunk of memory is broken")
+    first = ", ".join(f"{path} ({code})" for path, code in broken[:3])
+    return odd(
+        f"{len(broken)} of the files among the chunks are none, and are passed over: {first}.",
+        "Mend them with an editor, or take an earlier state: trunkline memory history, trunkline memory revert.",
+    )
 
 
 def _problem(file: Path, type: type[msgspec.Struct]) -> str:

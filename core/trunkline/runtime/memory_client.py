@@ -39,7 +39,7 @@ from trunkline.runtime.chunk_client import ChunkMemory
 from trunkline.runtime.exports import export_memory
 from trunkline.runtime.foreign import prepared
 from trunkline.runtime.imports import import_memory
-from trunkline.runtime.private import private_to_another
+from trunkline.runtime.private import is_chunk_place, private_to_another
 from trunkline.subjects import (
     MEMORY_BLAME,
     MEMORY_DELETE,
@@ -199,6 +199,8 @@ class BlockMemory(ChunkMemory):
             raise ToolError(
                 f"{path} is the owner's to change: it holds what a block is allowed. Nothing was changed."
             )
+        if is_chunk_place(whole):
+            raise ToolError(f"{path} is kept as a chunk: use remember, link or forget. Nothing was changed.")
         return whole
 
     def _relative(self, path: str) -> str:

@@ -180,3 +180,22 @@ async def test_a_block_that_is_none_is_refused(running: Platform, block: str) ->
     wish = Remember(content="x", actor="ada", conversation_id="c", block=block)
     with pytest.raises(RemoteFault):
         await running.bus.call(MEMORY_REMEMBER, wish)
+
+
+async def test_no_tool_goes_round_the_policy(running: Platform) -> None:
+    """RLM-F21: chunks are not written, changed or deleted as files, in any layer; they may be read as files."""
+    ada = memory_of(running, "ada")
+    (chunk,) = (await ada.remember("The shed is green")).chunk_ids
+    held = await ada.chunk(chunk)
+    assert held is not None
+    assert "The shed is green" in (await ada.read(f"/{held.path}")).content
+    for path in (
+        f"/{held.path}",
+        "/chunks/2026-05-04/chunk-2026-05-04-00000000.json",
+        "//Chunks/./x.json",
+        "chunks",
+        "agents/ada/chunks/x.json",
+    ):
+        for ask in (ada.write(path, "x"), ada.edit(path, "a", "b"), ada.delete(path)):
+            with pytest.raises(ToolError, match="kept as a chunk"):
+                await ask

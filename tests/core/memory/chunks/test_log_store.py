@@ -1,0 +1,60 @@
+"""Chunks in a store that has no index: the same answers, from what the files say (``Scanned``)."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from trunkline.memory.chunks.keeper import Keeper
+from trunkline.memory.chunks.kinds import Kinds
+from trunkline.memory.chunks.policies import Policies
+from trunkline.memory.chunks.reader import Reader
+from trunkline.memory.chunks.scanned import Scanned
+from trunkline.memory.log_store import LogStore
+from trunkline.memory.record import MemoryRecord
+from trunkline.messages.chunks import DeleteChunk, ForgetChunk, ListChunks, PurgeMemory, Recall, Remember
+from trunkline_bus import Refusal, Scope
+
+pytestmark = pytest.mark.anyio
+
+
+class ListStore(LogStore):
+    """Keeps its records in a list."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[MemoryRecord] = []
+
+    def load(self, root: Path) -> list[MemoryRecord]:
+        return self.records
+
+    def keep(self, record: MemoryRecord) -> None:
+        self.records.append(record)
+
+
+async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
+    """Remember, recall, archive and forget; only a purge takes a store that can write its history anew."""
+    store = ListStore()
+    await store.open(tmp_path / "memory", tmp_path / "cache")
+    policies = Policies(store)
+    reader = Reader(Scanned(store).ask, policies, lambda: datetime(2026, 5, 4, tzinfo=UTC))
+    keeper = Keeper(store, reader, policies, Kinds(), str, lambda: datetime(2026, 5, 4, tzinfo=UTC))
+
+    async def keep(text: str) -> str:
+        wish = Remember(content=text, actor="ada", conversation_id="c", block="main", tags=("t",))
+        return (await keeper.remember(wish, Scope())).chunk_ids[0]
+
+    async def recalled(query: str) -> tuple[str, ...]:
+        return (await reader.recall(Recall(query=query, actor="ada", block="main"))).source_chunks
+
+    red, green = await keep("red apples"), await keep("green apples")
+    assert set(await recalled("aples")) == {red, green}
+    await keeper.delete(DeleteChunk(id=red, actor="ada", block="main"), Scope())
+    assert await recalled("apples") == (green,)
+    page = await reader.page(ListChunks(actor="ada", block="main", tags=("T",), archived=True))
+    assert [chunk.id for chunk in page.chunks] == [red]
+    await keeper.forget(ForgetChunk(id=green, actor="ada", block="main"), Scope())
+    assert await recalled("apples") == ()
+    with pytest.raises(Refusal, match="written anew"):
+        await keeper.purge(PurgeMemory(target=red, confirm=red, actor="owner"), Scope())
+    await store.aclose()
