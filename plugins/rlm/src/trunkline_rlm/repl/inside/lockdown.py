@@ -139,7 +139,9 @@ def _limit(space: int, cpu_seconds: int) -> None:
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
     ):
-        resource.setrlimit(kind, (most, most))
+        allowed = resource.getrlimit(kind)[1]
+        bound = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+        resource.setrlimit(kind, (bound, bound))
 
 
 def _filter(libc: ctypes.CDLL, instructions: list[Instruction]) -> None:
