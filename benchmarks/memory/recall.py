@@ -13,6 +13,7 @@ import anyio
 import msgspec
 
 from benchmarks.figures import progress
+from benchmarks.memory import docstrings
 from benchmarks.memory.bench import Bench, Row
 from trunkline.abc.embedders import Embedder
 from trunkline.abc.memory import Change
@@ -29,23 +30,29 @@ SECONDS_A_TURN = 30.0
 
 
 async def measure(bench: Bench) -> AsyncIterator[Row]:
-    """Without an embedder, then with the local one."""
+    """Without an embedder, then with the local one: dialogues where there are any, and technical texts."""
     files = sorted(bench.data.glob("*recall*.json"))
     if not files:
-        yield Row("recall", f"not measured: no *recall*.json in {bench.data} (see --data)")
+        yield Row("recall", f"no *recall*.json in {bench.data} (see --data)")
     for file in files:
-        entries = msgspec.json.decode(file.read_bytes())
-        yield _row(file.stem, WORDS, await _recalled(bench, entries, None))
-        yield _row(file.stem, LOCAL, await _recalled(bench, entries, StaticEmbedder()))
+        async for row in _both(bench, file.stem, msgspec.json.decode(file.read_bytes()), AIMS):
+            yield row
+    async for row in _both(bench, "docstrings", [docstrings.entry()], {}):
+        yield row
 
 
-def _row(what: str, way: str, found: Mapping[int, float]) -> Row:
-    return Row(
-        f"recall, {what}, {way}",
-        ", ".join(f"{share:.1%} in the top {k}" for k, share in found.items()),
-        ", ".join(f">= {aim:.0%} @{k}" for k, aim in AIMS[way].items()),
-        all(found[k] >= aim for k, aim in AIMS[way].items()),
-    )
+async def _both(
+    bench: Bench, what: str, entries: Sequence[Any], aims: Mapping[str, Mapping[int, float]]
+) -> AsyncIterator[Row]:
+    for way, embedder in ((WORDS, None), (LOCAL, StaticEmbedder())):
+        found = await _recalled(bench, entries, embedder)
+        aimed = aims.get(way, {})
+        yield Row(
+            f"recall, {what}, {way}",
+            ", ".join(f"{share:.1%} in the top {k}" for k, share in found.items()),
+            ", ".join(f">= {aim:.0%} @{k}" for k, aim in aimed.items()),
+            all(found[k] >= aim for k, aim in aimed.items()) if aimed else None,
+        )
 
 
 async def _recalled(bench: Bench, entries: Sequence[Any], embedder: Embedder | None) -> dict[int, float]:
