@@ -212,8 +212,11 @@ async def test_wrong_arguments_are_told_to_the_code() -> None:
         "search_chunks('a', limit=0)",
         "read_chunk(None)",
         "FINAL()",
+        "list_chunks_by_tag(3)",
+        "list_chunks_by_tag([1])",
+        "llm_query('a', context=['x'] * 999)",
     )
-    desk = Desk([code(call) for call in calls] + [code("FINAL('end')")])
+    desk = Desk([code(call) for call in calls] + [code("FINAL('end')")], iterations=len(calls) + 1)
     assert (await desk.retrieval.answer("x")).answer == "end"
     said = [request.messages[-1].content for request in desk.asked[1:]]
     assert all("Error" in text for text in said), said

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -14,6 +15,7 @@ from trunkline.messages.turn import ToolEnded, ToolStarted
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
+from trunkline_rlm.repl import process
 
 pytestmark = pytest.mark.anyio
 
@@ -85,6 +87,25 @@ async def test_a_budget_of_the_owner_ends_a_retrieval() -> None:
         assert sum(request.purpose == "repl" for request in plugin.model.requests) == 1
 
 
+async def test_without_a_model_the_agent_is_told_what_to_use() -> None:
+    """No code is expected of the adapter that answers offline."""
+    async with platform(config={"runtime.provider_adapter": "offline"}) as running:
+        answer = await running.say('/tool retrieve query="Where is the key?"')
+        assert "No model is configured" in answer.text and "memory_search" in answer.text
+
+
+async def test_where_code_cannot_be_shut_in_the_tool_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model is told why, and no code was run."""
+    refusing = tmp_path / "main.py"
+    refusing.write_text('import sys\nsys.stdout.write(\'\\0\\0\\0\\x12["refused","here"]\')\n')
+    monkeypatch.setattr(process, "PROGRAM", refusing)
+    async with asked(code("FINAL(1)")) as (running, _):
+        answer = await running.say("go")
+        assert "cannot be shut in on this machine: here" in answer.text
+
+
 async def test_a_cancelled_turn_ends_code_and_model() -> None:
     """Whoever cancels leaves no process and no call behind."""
     async with asked(code("while True: pass")) as (running, _):
@@ -101,7 +122,7 @@ async def test_a_cancelled_turn_ends_code_and_model() -> None:
 def _processes() -> list[psutil.Process]:
     """Processes of sessions that this one has begun."""
     found = []
-    for process in psutil.Process().children():
+    for child in psutil.Process().children():
         with suppress(psutil.Error):
-            found += [process] if any("trunkline_rlm" in word for word in process.cmdline()) else []
+            found += [child] if any("trunkline_rlm" in word for word in child.cmdline()) else []
     return found

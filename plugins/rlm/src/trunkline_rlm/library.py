@@ -58,7 +58,7 @@ class Library:
 
     async def list_chunks_by_tag(self, tags: str | list[str], limit: int = MOST) -> list[dict[str, Any]]:
         """The chunks that have all of these tags, newest first."""
-        wanted = (tags,) if isinstance(tags, str) else tuple(map(_text, tags))
+        wanted = (tags,) if isinstance(tags, str) else texts(tags, "tags")
         self._step("list_chunks_by_tag", ", ".join(wanted))
         found = await _asked(self._memory.chunks(tags=wanted, limit=_limit(limit)))
         return [self._shown(chunk) for chunk in found]
@@ -107,6 +107,15 @@ async def _asked(answer: Awaitable[Any]) -> Any:
         return await answer
     except ToolError as error:
         raise Fault("RuntimeError", str(error)) from error
+
+
+def texts(value: object, what: str) -> tuple[str, ...]:
+    """A list of texts that code gave. Raises Fault for anything else."""
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise Fault("TypeError", f"{what}: a list of texts is wanted, or for a context a dictionary")
+    if len(value) > MOST:
+        raise Fault("ValueError", f"{what}: no more than {MOST} at once")
+    return tuple(value)
 
 
 def _text(value: object) -> str:

@@ -9,14 +9,19 @@ from typing import Any
 from trunkline import Completer, CompletionError, Message, new_id
 from trunkline_rlm import prompt
 from trunkline_rlm.budget import Budget, Spent
-from trunkline_rlm.library import Library
+from trunkline_rlm.library import Library, texts
 from trunkline_rlm.repl.process import Limits
 from trunkline_rlm.repl.session import Broken, Fault, SandboxViolation, Session, TimedOut
 
 PURPOSE = "repl"
 """How a ledger groups these calls (conflict C18)."""
 
-Context = Sequence[str] | Mapping[str, Any]
+OFFLINE = "offline"
+"""The adapter that answers without a model."""
+
+NO_MODEL = "No model is configured that could write code. Search memory with recall or memory_search."
+
+Context = list[str] | Mapping[str, Any]
 """What a nested question works on: ids of chunks, or any dictionary."""
 
 
@@ -131,15 +136,15 @@ class Retrieval:
                 raise Spent(str(error)) from error
             raise
         self._budget.settle(done)
+        if done.adapter == OFFLINE:
+            raise CompletionError("engine_unavailable", NO_MODEL)
         return done.text
 
     async def _resolved(self, context: Context | None) -> Any:
         """What a nested session is given as ``context``."""
         if context is None or isinstance(context, Mapping):
             return context
-        if isinstance(context, str) or not all(isinstance(each, str) for each in context):
-            raise Fault("TypeError", "the context is a list of chunk ids, or a dictionary")
-        found = [await self._library.read_chunk(each) for each in context]
+        found = [await self._library.read_chunk(each) for each in texts(context, "the context")]
         return [chunk for chunk in found if chunk is not None]
 
     def _tell(self, what: str) -> None:
