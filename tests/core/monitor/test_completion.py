@@ -175,24 +175,28 @@ async def test_a_deadline_ends_the_call() -> None:
         assert (await model.complete("x")).text == "b"
 
 
-@pytest.mark.parametrize(
-    ("program", "code"), [("status:500", "provider_error"), ("overflow", "context_overflow")]
-)
-async def test_a_fault_of_the_vendor_is_a_code_and_a_fixed_sentence(program: str, code: str) -> None:
+async def test_a_fault_of_the_vendor_is_a_code_and_a_fixed_sentence() -> None:
     """The vendor's own words stay in the log."""
     async with asking() as (running, _):
-        with pytest.raises(trunkline.CompletionError) as failed:
-            await trunkline.BlockModel(running.bus, "main").complete(program)
-        assert failed.value.code == code and "scripted" not in str(failed.value)
+        for program, code in (("status:500", "provider_error"), ("overflow", "context_overflow")):
+            with pytest.raises(trunkline.CompletionError) as failed:
+                await trunkline.BlockModel(running.bus, "main").complete(program)
+            assert failed.value.code == code and "scripted" not in str(failed.value)
 
 
-@pytest.mark.parametrize("wrong", [{"purpose": "Not A Word"}, {"max_tokens": 0}, {"timeout": -1.0}])
-async def test_a_wrong_question_is_refused_where_it_is_asked(wrong: dict[str, Any]) -> None:
+async def test_a_wrong_question_is_refused_where_it_is_asked() -> None:
     """The mistake is told to who made it, and reaches no model."""
+    wrongs: list[dict[str, Any]] = [
+        {"purpose": "Not A Word"},
+        {"max_tokens": 0},
+        {"timeout": -1.0},
+        {"prompt": []},
+    ]
     async with asking(["a"]) as (running, plugin):
-        with pytest.raises(trunkline.CompletionError) as refused:
-            await trunkline.BlockModel(running.bus, "main").complete("x", **wrong)
-        assert refused.value.code == "invalid_request" and plugin.model.requests == []
+        for wrong in wrongs:
+            with pytest.raises(trunkline.CompletionError) as refused:
+                await trunkline.BlockModel(running.bus, "main").complete(**{"prompt": "x", **wrong})
+            assert refused.value.code == "invalid_request" and plugin.model.requests == []
 
 
 async def test_a_completion_has_a_span_of_its_own() -> None:
