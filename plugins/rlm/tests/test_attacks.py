@@ -200,6 +200,17 @@ async def test_a_code_that_has_broken_out_of_python_is_still_shut_in(
             outside.check(told)
 
 
+async def test_others_go_first() -> None:
+    """Code yields the processor to the workers, and is what the kernel ends first when memory runs out."""
+    confined = await begun((), Limits())
+    try:
+        there = Path(f"/proc/{confined.pid}")
+        assert os.getpriority(os.PRIO_PROCESS, confined.pid) >= 10
+        assert int((there / "oom_score_adj").read_text()) == 1000
+    finally:
+        await confined.end()
+
+
 async def test_namespaces_are_a_second_wall() -> None:
     """Where the machine gives them, the process has a network and a root folder of its own, both empty."""
     confined = await begun((), Limits())
