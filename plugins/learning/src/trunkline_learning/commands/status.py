@@ -11,17 +11,20 @@ if TYPE_CHECKING:
     from trunkline import Bus
 
 
-@click.command(cls=Command, examples="trunkline learning status\ntrunkline learning status --json")
+@click.command(cls=Command, examples="trunkline learning status\ntrunkline learning status --wait 30 --json")
+@click.option(
+    "--wait", default=0.0, metavar="SECONDS", help="Wait until no turn waits to be learned from, at most so long."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(as_json: bool) -> None:
+def command(wait: float, as_json: bool) -> None:
     """Show whether learning is on, and how much was learned."""
     from trunkline.cli.output import json_out, table
 
-    found = with_memory(_look)
+    found = with_memory(lambda bus: _settled(bus, wait))
     if as_json:
         json_out(found)
         return
-    click.echo(f"Learning is {'on' if found['on'] else 'off'}; {found['asks']}.")
+    click.echo(f"Learning is on; {found['asks']}." if found["on"] else "Learning is off.")
     click.echo(f"Learned from {found['turns']} turns; {found['waiting']} wait.")
     if found["models"]:
         rows = [
@@ -37,10 +40,29 @@ def command(as_json: bool) -> None:
         table(rows, header=("MODEL", "STRATEGIES", "EPISODES", "TURNS", "WENT WELL"))
 
 
-async def _look(bus: "Bus") -> dict[str, Any]:
+async def _settled(bus: "Bus", seconds: float) -> dict[str, Any]:
+    """How things stand once nothing waits, or after so many seconds."""
+    import anyio
+
+    with anyio.move_on_after(seconds):
+        while await _waiting(bus):
+            await anyio.sleep(0.1)
+    return await _look(bus)
+
+
+async def _waiting(bus: "Bus") -> int:
     from trunkline.subjects import FACT_STREAM, LEARNER
     from trunkline_bus import BusError
     from trunkline_bus.operating import consumer_state
+
+    try:
+        state = await consumer_state(bus, FACT_STREAM, LEARNER.name)
+    except BusError:  # it is made when a monitor starts for the first time
+        return 0
+    return state.waiting + state.held
+
+
+async def _look(bus: "Bus") -> dict[str, Any]:
     from trunkline_learning import files, preferences
     from trunkline_learning.merging import Position
     from trunkline_learning.shelf import Shelf
@@ -49,11 +71,6 @@ async def _look(bus: "Bus") -> dict[str, Any]:
     choices = preferences.learning_in(await shelf.text(preferences.FILE))
     text = await shelf.text(files.POSITION)
     position = (files.read(text, Position) if text else None) or Position()
-    try:
-        state = await consumer_state(bus, FACT_STREAM, LEARNER.name)
-        waiting = state.waiting + state.held
-    except BusError:
-        waiting = 0
     asked = choices.model or "the model that answers"
     return {
         "on": choices.on,
@@ -61,7 +78,7 @@ async def _look(bus: "Bus") -> dict[str, Any]:
         if choices.asks
         else "no model is asked",
         "turns": position.count,
-        "waiting": waiting,
+        "waiting": await _waiting(bus),
         "models": {folder: await _model(shelf, folder) for folder in await shelf.folders()},
     }
 
