@@ -53,7 +53,7 @@ async def test_an_episode_says_what_was_asked_used_and_came_of_it_and_where(tmp_
         assert {change.author for change in changes} == {"learner"} and len(changes) == 2
 
 
-async def test_facts_are_kept_as_chunks_with_their_source_and_found_by_session_time_and_role(
+async def test_cc_f19_facts_are_chunks_with_their_source_found_by_session_time_and_role(
     tmp_path: Path,
 ) -> None:
     """CC-F19, MN-F22: what a person says of themselves is a chunk that names conversation, turn and message."""

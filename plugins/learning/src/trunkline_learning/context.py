@@ -28,8 +28,11 @@ LATELY = 6
 SECONDS = 0.5
 """What looking may take; a turn goes on without what took longer."""
 
-LOOKED_AT = 24
-"""How many files are read for a question at most."""
+LOOKED_AT = 16
+"""How many files are read for a question at most: reading is what a lookup costs."""
+
+FEW = 6
+"""With fewer finds of the model's own, those of other models are looked at too (C25)."""
 
 PREFERENCES, PROFILE = f"/{preferences.FILE}", f"/{files.PROFILE}"
 
@@ -95,20 +98,27 @@ async def _for_the_task(turn: TurnInfo, choices: Learning) -> list[ContextPart]:
 
 
 async def _near(turn: TurnInfo, query: str) -> dict[str, Strategy | Episode]:
-    """Strategies and episodes with words of the query: the answering model's own first, then the other models'."""
+    """Strategies and episodes with words of the query: the answering model's own, and if these are few, all models'."""
     own = folder_of(turn.model)
-    places = (files.playbook_folder(own), files.episodes_folder(own), files.MODELS)
+    paths = await _found(turn, query, (files.playbook_folder(own), files.episodes_folder(own)))
+    if len(paths) < FEW:
+        paths += [path for path in await _found(turn, query, (files.MODELS,)) if path not in paths]
+    return await _read(turn, paths)
+
+
+async def _found(turn: TurnInfo, query: str, places: Sequence[str]) -> list[str]:
+    """The files of strategies and episodes in these folders that the index finds, those of each folder in turn."""
     found: list[Sequence[str]] = [()] * len(places)
 
     async def look(number: int) -> None:
-        hits = await turn.memory.search(query, path=f"/{places[number]}", limit=LOOKED_AT // 2)
+        hits = await turn.memory.search(query, path=f"/{places[number]}", limit=LOOKED_AT // len(places))
         found[number] = [hit.path for hit in hits]
 
     async with anyio.create_task_group() as tasks:
         for number in range(len(places)):
             tasks.start_soon(look, number)
     paths = dict.fromkeys(path for some in found for path in some)
-    return await _read(turn, [path for path in paths if files.is_strategy(path) or files.is_episode(path)])
+    return [path for path in paths if files.is_strategy(path) or files.is_episode(path)]
 
 
 async def _read(turn: TurnInfo, paths: Iterable[str]) -> dict[str, Strategy | Episode]:

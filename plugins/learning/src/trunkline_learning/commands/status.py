@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, examples="trunkline learning status\ntrunkline learning status --wait 30 --json")
 @click.option(
-    "--wait", default=0.0, metavar="SECONDS", help="Wait until no turn waits to be learned from, at most so long."
+    "--wait",
+    default=0.0,
+    metavar="SECONDS",
+    help="Wait until no turn waits to be learned from, at most so long.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(wait: float, as_json: bool) -> None:
@@ -45,7 +48,7 @@ async def _settled(bus: "Bus", seconds: float) -> dict[str, Any]:
     import anyio
 
     with anyio.move_on_after(seconds):
-        while await _waiting(bus):
+        while await _waiting(bus):  # noqa: ASYNC110 - the server tells nobody when it is given an ack
             await anyio.sleep(0.1)
     return await _look(bus)
 
