@@ -86,6 +86,8 @@ class Checker:
             return self._secret(key, raw)
         if isinstance(plain, type) and issubclass(plain, msgspec.Struct) and isinstance(raw, dict):
             return self.section(key, plain)
+        if (named := _named_structs(plain)) is not None and isinstance(raw, dict):
+            return {name: self._value((*key, name), named, inner) for name, inner in raw.items()}
         return self._plain(key, kind, plain, raw)
 
     def _secret(self, key: Key, raw: Any) -> Secret | None:
@@ -142,6 +144,12 @@ def _unwrapped(kind: Any) -> Any:
         members = [arg for arg in typing.get_args(kind) if arg is not type(None)]
         return _unwrapped(members[0]) if len(members) == 1 else kind
     return kind
+
+
+def _named_structs(kind: Any) -> type[msgspec.Struct] | None:
+    """The struct of a table whose keys are names of the writer's own, such as ``dict[str, Price]``."""
+    value = typing.get_args(kind)[1] if typing.get_origin(kind) is dict else None
+    return value if isinstance(value, type) and issubclass(value, msgspec.Struct) else None
 
 
 def _items(text: str) -> Any:

@@ -88,11 +88,14 @@ class Config:
 
     def describe(self) -> tuple[Row, ...]:
         """Every setting with its value and origin, the plugins' as they are written."""
-        rows = [
-            Row(f"{section}.{name}", self._shown(getattr(part, name)), self._origin((section, name)))
-            for section, part in _fields(self.settings)
-            for name, _ in _fields(part)
-        ]
+        rows: list[Row] = []
+        for section, part in _fields(self.settings):
+            for name, value in _fields(part):
+                written = self.sources.get((section, name)) if isinstance(value, dict) else None
+                if written:
+                    rows += self._written_rows((section, name), written)
+                else:
+                    rows.append(Row(f"{section}.{name}", self._shown(value), self._origin((section, name))))
         for table, name in self._free_sections():
             rows += self._written_rows((table, name), self.sources.get((table, name)))
         return tuple(rows)

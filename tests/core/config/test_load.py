@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from trunkline.config import Config, InvalidConfig, Origin, Secret, find_home, load_config
+from trunkline.config.settings import Price
 from trunkline.errors import ConfigError
 
 
@@ -203,3 +204,21 @@ def test_sections_that_belong_to_nobody(tmp_path):
     (problem,) = config.unclaimed([("adapters", "openai"), ("plugins", "dice")])
     assert problem.key == "adapters.opnai"
     assert problem.hint == "Did you mean adapters.openai?"
+
+
+def test_tables_under_names_of_the_writers_own(tmp_path):
+    """Each model's price is a table of its own: read, checked key by key, and listed as it is written."""
+    text = '[models.prices]\n"openai/x.1" = { input = 0.1, output = 2 }\n'
+    config = load(tmp_path, text)
+    assert config.settings.models.prices == {"openai/x.1": Price(input=0.1, output=2)}
+    rows = {row.key: row.value for row in config.describe() if row.key.startswith("models.prices")}
+    assert rows == {"models.prices.openai/x.1.input": "0.1", "models.prices.openai/x.1.output": "2"}
+    with pytest.raises(InvalidConfig) as caught:
+        load(tmp_path, "[models.prices]\na = { input = -1, output = 1 }\nb = { inptu = 1 }\nc = 3\n")
+    assert [problem.key for problem in caught.value.problems] == [
+        "models.prices.a.input",
+        "models.prices.b.inptu",
+        "models.prices.b.input",
+        "models.prices.b.output",
+        "models.prices.c",
+    ]
