@@ -4,7 +4,7 @@ The worst case: all of one day, one conversation and one tag, so that whatever g
 """
 
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from statistics import median
 
@@ -15,13 +15,14 @@ from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader
-from trunkline.memory.chunks.record import ChunkFile, encode, new_chunk_id, path_of
+from trunkline.memory.chunks.record import CROWDED, ChunkFile, encode, new_chunk_id, path_of
 from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
 from trunkline.messages.chunks import ChunkMetadata, FindLinked, GetChunk, Recall, Remember
 from trunkline_bus import Scope
 
 FEW, MANY = 100, 100_000
+TIMES = 60
 BATCH = 2_000
 AT = datetime(2026, 5, 4, 12, tzinfo=UTC)
 DICE = random.Random(1)
@@ -69,46 +70,47 @@ class Keeping:
 
 
 async def measure(bench: Bench) -> AsyncIterator[Row]:
-    """Among few, then among many."""
-    few = await _among(bench, FEW)
-    many = await _among(bench, bench.sized(MANY, least=FEW))
-    size = f"{bench.sized(MANY, least=FEW):,}".replace(",", " ")
-    for name in few:
-        ratio = many[name] / few[name]
-        aimed = name == "make"
-        yield Row(
-            f"{name} a chunk among {FEW} and among {size}",
-            f"{milliseconds(few[name])} ms and {milliseconds(many[name])} ms, {ratio:.2f} times",
-            "the same" if aimed else "",
-            ratio <= RATIO if aimed else None,
-        )
+    """Among few and among many, in turns, so that whatever else the machine does slows both."""
+    count = bench.sized(MANY, least=FEW)
+    await _fill(bench, "few", FEW)
+    await _fill(bench, "many", count)
+    async with bench.store("few") as small, bench.store("many") as large:
+        few, many = Keeping(small), Keeping(large)
+        for one in (few, many):
+            await one.make(0)
+            await one.read(0)
+        for name in ("make", "read", "link", "recall"):
+            yield await _row(name, few, many, f"{count:,}".replace(",", " "))
 
 
-async def _among(bench: Bench, number: int) -> dict[str, float]:
-    """The median seconds of each among so many."""
-    name = f"chunks-{number}"
+async def _row(name: str, few: Keeping, many: Keeping, count: str) -> Row:
+    """The medians of one thing, and how many times as long it takes among many."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for number in range(TIMES):
+        for one, taken in zip((few, many), seconds, strict=True):
+            taken += await timed(1, lambda _, one=one, number=number: getattr(one, name)(number))  # type: ignore[misc]
+    small, large = map(median, seconds)
+    aimed = name == "make"
+    return Row(
+        f"{name} a chunk among {FEW} and among {count}",
+        f"p50 {milliseconds(small)} ms and {milliseconds(large)} ms, {large / small:.2f} times",
+        "the same" if aimed else "",
+        large / small <= RATIO if aimed else None,
+    )
+
+
+async def _fill(bench: Bench, name: str, count: int) -> None:
     async with bench.store(name, sync=False) as store:
-        for first in range(0, number, BATCH):
-            await store.change(_chunks(min(BATCH, number - first)))
+        for first in range(0, count, BATCH):
+            await store.change(_chunks(first, min(BATCH, count - first)))
         await store.pack(now=True)
-    async with bench.store(name) as store:
-        keeping = Keeping(store)
-        jobs: dict[str, Callable[[int], Awaitable[None]]] = {
-            "make": keeping.make,
-            "read": keeping.read,
-            "link": keeping.link,
-            "recall": keeping.recall,
-        }
-        await keeping.make(0)
-        await keeping.read(0)
-        return {job: median(await timed(50, call)) for job, call in jobs.items()}
 
 
-def _chunks(count: int) -> Change:
+def _chunks(first: int, count: int) -> Change:
     files: dict[str, bytes | None] = {}
-    for _ in range(count):
+    for number in range(first, first + count):
         chunk = new_chunk_id(AT)
         known = ChunkMetadata(created_at=AT, modified_at=AT, conversation_id="c")
         held = ChunkFile(id=chunk, content=text(), tokens=100, type="note", tags=("all",), metadata=known)
-        files[path_of("blocks/main", chunk, crowded=True)] = encode(held)
+        files[path_of("blocks/main", chunk, crowded=number >= CROWDED)] = encode(held)
     return Change(files, actor="agent", reason="Fill")

@@ -16,8 +16,8 @@ from trunkline.memory.search.terms import Term, any_of, asked, terms_of
 from trunkline.memory.words.stems import Stems
 from trunkline.messages.chunks import Chunk, Recall, Recalled, RecalledChunk
 
-CANDIDATES = 100
-"""Chunks that are weighed, the best by BM25."""
+CANDIDATES = 60
+"""Chunks that are weighed, at least: the best by BM25."""
 
 VISITED = 20
 """How many of those that were weighed are told."""
@@ -78,11 +78,14 @@ def _candidates(connection: apsw.Connection, sight: Sight, wish: Recall, terms: 
         return []
     where, seen = sight.condition()
     more, values = _filters(wish)
+    best = (
+        "SELECT words.rowid AS best FROM words CROSS JOIN chunks ON chunks.passage = words.rowid"
+        f" WHERE words MATCH ? AND {where} AND {more} ORDER BY bm25(words, {WEIGHTS}) LIMIT ?"
+    )
     found = connection.execute(
-        f"SELECT {ROW} FROM words JOIN chunks ON chunks.passage = words.rowid"
-        " JOIN passages ON passages.id = chunks.passage JOIN files ON files.id = passages.file"
-        f" WHERE words MATCH ? AND {where} AND {more} ORDER BY bm25(words, {WEIGHTS}) LIMIT ?",
-        (any_of(terms), *seen, *values, CANDIDATES),
+        f"SELECT {ROW} FROM ({best}) JOIN chunks ON chunks.passage = best"
+        " JOIN passages ON passages.id = best JOIN files ON files.id = passages.file",
+        (any_of(terms), *seen, *values, max(CANDIDATES, 2 * wish.max_results)),
     )
     return [row_of(row) for row in found]
 

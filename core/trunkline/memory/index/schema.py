@@ -1,6 +1,6 @@
 """The tables of the derived index."""
 
-VERSION = 7
+VERSION = 8
 """Of the tables and of what stands in them: an index of another version is made anew."""
 
 _FILES = """
@@ -43,7 +43,7 @@ CREATE TABLE chunks(
 CREATE INDEX chunks_by_id ON chunks(id);
 CREATE INDEX chunks_at ON chunks(at, id);
 CREATE INDEX chunks_by_place ON chunks(place);
-CREATE INDEX chunks_by_conversation ON chunks(conversation, at) WHERE conversation != '';
+CREATE INDEX chunks_by_conversation ON chunks(conversation, at, id) WHERE conversation != '';
 CREATE INDEX chunks_broken ON chunks(fault) WHERE fault != '';
 CREATE INDEX chunks_expiring ON chunks(expires) WHERE expires != 0;
 CREATE TABLE uses(chunk TEXT PRIMARY KEY, at INTEGER, count INTEGER) WITHOUT ROWID;
