@@ -36,7 +36,18 @@ class Cutter:
 
     def __init__(self, detect: Callable[[str], str], count: Counter | None = None) -> None:
         self._detect = detect
-        self.count = count or counter()
+        self._count = count
+
+    @property
+    def ready(self) -> bool:
+        """Whether what counts tokens is loaded, which takes a moment."""
+        return self._count is not None
+
+    def count(self, text: str) -> int:
+        """The tokens of a text."""
+        if self._count is None:
+            self._count = counter()
+        return self._count(text)
 
     def cut(self, text: str, forced: str | None = None) -> list[Piece]:
         """The pieces in order; with ``forced`` all of that type. Joined they are the text, but for white space."""

@@ -107,7 +107,7 @@ class Keeper:
         self._kinds.insist_on_chunk(wish.chunk_type or "note", wish.fields)
 
     async def _cut(self, text: str, kind: str | None) -> list[Piece]:
-        if len(text) < LONG:
+        if len(text) < LONG and self._cutter.ready:
             return self._cutter.cut(text, kind)
         return await anyio.to_thread.run_sync(self._cutter.cut, text, kind)
 
