@@ -79,7 +79,8 @@ class Committer:
         """Carry out the wishes that can be; each other gets its Refusal. Returns when all is on disk."""
         for _ in range(ATTEMPTS):
             try:
-                return _Group(self, wishes).run()
+                with self._worktree.steady():
+                    return _Group(self, wishes).run()
             except HeadMoved:
                 continue  # a person committed with git in between: plan anew
             except (OSError, pygit2.GitError) as error:

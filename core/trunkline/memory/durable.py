@@ -24,15 +24,20 @@ class Syncer:
         if not self._enabled:
             return
         wanted = list(paths)
-        if len(wanted) == 1:
-            _sync(wanted[0])
-            return
-        for _ in self._pool.map(_sync, wanted):
+        shares = [wanted[first::WORKERS] for first in range(min(WORKERS, len(wanted)))]
+        others = self._pool.map(_sync_all, shares[1:])
+        _sync_all(shares[0] if shares else [])
+        for _ in others:
             pass
 
     def close(self) -> None:
         """End the threads."""
         self._pool.shutdown()
+
+
+def _sync_all(paths: list[str]) -> None:
+    for path in paths:
+        _sync(path)
 
 
 def _sync(path: str) -> None:

@@ -8,6 +8,7 @@ appended to.
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -49,11 +50,12 @@ class Worktree:
 
     def __init__(self, root: Path, stage: Path, syncer: Syncer) -> None:
         self.root = root
-        self._stage = stage
+        self._stage = str(stage)
         self._syncer = syncer
         self._handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._touched: set[str] = set()
         self._count = 0
+        self._steady = threading.local()
         self.folds = _folds(stage)
         """Whether this file system takes names that differ only in case for the same one."""
 
@@ -138,14 +140,14 @@ class Worktree:
         name = f"{os.getpid()}-{self._count}"
         mode = 0o777 if executable else 0o666
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
-        file = os.open(self._stage / name, flags, mode)
+        file = os.open(f"{self._stage}/{name}", flags, mode)
         with os.fdopen(file, "wb", buffering=0) as opened:
             _write_all(opened.fileno(), data)
             return Staged(name, Stamp.of(os.fstat(file)))
 
     def staged_path(self, staged: Staged) -> str:
         """Where a staged file lies, for syncing it."""
-        return str(self._stage / staged.name)
+        return f"{self._stage}/{staged.name}"
 
     def sync_staged(self, staged: Staged) -> None:
         """Bring a staged file onto the disk."""
@@ -153,18 +155,18 @@ class Worktree:
 
     def discard(self, staged: Staged) -> None:
         """Drop a staged file that is not needed."""
-        (self._stage / staged.name).unlink(missing_ok=True)
+        Path(self._stage, staged.name).unlink(missing_ok=True)
 
     def clear_stage(self) -> None:
         """Drop whatever an earlier process left half-done."""
-        for left in self._stage.iterdir():
+        for left in Path(self._stage).iterdir():
             left.unlink()
 
     def place(self, staged: Staged, path: str) -> None:
         """Move a staged file to its path, over whatever file is there."""
         self._make_parents(path)
         with self._parent(path) as (handle, name):
-            os.rename(self._stage / staged.name, name, dst_dir_fd=handle)
+            os.rename(f"{self._stage}/{staged.name}", name, dst_dir_fd=handle)
         self._touch_parent(path)
 
     def append(self, path: str, size: int, tail: bytes) -> Stamp:
@@ -192,12 +194,24 @@ class Worktree:
                     os.rmdir(name, dir_fd=handle)
             except OSError:
                 return
+            self._let_go(above)
             self._touch_parent(above)
 
     def sync_folders(self) -> None:
         """Bring onto the disk which names the touched folders hold."""
         touched, self._touched = self._touched, set()
-        self._syncer.sync(str(self.root / folder) for folder in touched)
+        self._syncer.sync(f"{self.root}/{folder}" for folder in touched)
+
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """Keep the folders that this thread opens open until this ends: a group of writes looks at each many times."""
+        self._steady.folders = {}
+        try:
+            yield
+        finally:
+            for handle in self._steady.folders.values():
+                os.close(handle)
+            self._steady.folders = None
 
     # Walking by handle ---------------------------------------------------------------------------------------
 
@@ -212,6 +226,15 @@ class Worktree:
 
     def _folder(self, path: str) -> int:
         """A handle of a folder. Raises FileNotFoundError, and Refusal when something else is on the way."""
+        kept: dict[str, int] | None = getattr(self._steady, "folders", None)
+        if kept is not None and path in kept:
+            return os.dup(kept[path])
+        handle = self._walk(path)
+        if kept is not None:
+            kept[path] = os.dup(handle)
+        return handle
+
+    def _walk(self, path: str) -> int:
         handle = os.dup(self._handle)
         for name in path.split("/") if path else ():
             try:
@@ -224,6 +247,12 @@ class Worktree:
                 os.close(handle)
             handle = below
         return handle
+
+    def _let_go(self, path: str) -> None:
+        """The folder is gone: a new one of its name is another."""
+        kept: dict[str, int] | None = getattr(self._steady, "folders", None)
+        if kept is not None and path in kept:
+            os.close(kept.pop(path))
 
     def _make_parents(self, path: str) -> None:
         try:
