@@ -29,6 +29,7 @@ from trunkline.messages.memory import (
     MemoryDifference,
     MemoryEntry,
     MemoryFile,
+    MemoryFinding,
     MemoryHit,
     MemoryImport,
     MemoryReverted,
@@ -379,6 +380,10 @@ class MemoryStore(ABC):
             Refusal: ``bad_archive``, ``not_supported``, or as any change. A bad archive changes nothing.
         """
         raise Refusal("not_supported", "This memory is kept in a store that cannot bring archives in.")
+
+    async def examine(self, *, mend: bool) -> Sequence[MemoryFinding]:
+        """Look whether what is stored is whole, and mend what can be mended. A store may know nothing of that."""
+        return ()
 
     @abstractmethod
     async def append_conversation(self, append: AppendConversation) -> int:

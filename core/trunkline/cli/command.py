@@ -64,7 +64,9 @@ class LazyGroup(Group):
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """The names that begin so, from the table: nothing is imported for it."""
-        found = [CompletionItem(name, help=line) for name, line in self.lines() if name.startswith(incomplete)]
+        found = [
+            CompletionItem(name, help=line) for name, line in self.lines() if name.startswith(incomplete)
+        ]
         return [*found, *click.Command.shell_complete(self, context, incomplete)]
 
     def format_commands(self, context: click.Context, formatter: Formatter) -> None:

@@ -10,7 +10,7 @@ import logging
 import msgspec
 import pygit2
 
-from trunkline.memory.prepare import Places
+from trunkline.memory.places import Places
 from trunkline.memory.repository import Entry, Repository, entry_at
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.view import GitView

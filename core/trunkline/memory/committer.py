@@ -5,6 +5,7 @@ move the branch → place files → acknowledge.
 """
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,8 +17,8 @@ from trunkline.memory.checkout import Checkout, settle
 from trunkline.memory.drift import Drift
 from trunkline.memory.durable import Syncer
 from trunkline.memory.paths import checked
-from trunkline.memory.prepare import Places
-from trunkline.memory.repository import Entry, HeadMoved, Repository
+from trunkline.memory.places import Places
+from trunkline.memory.repository import Entry, HeadLocked, HeadMoved, Repository
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Content, Entries, Growth, Plan, Wish, known_of
@@ -28,6 +29,9 @@ from trunkline_bus import Refusal
 _log = logging.getLogger(__name__)
 
 ATTEMPTS = 20
+LONGEST_WAIT = 0.2
+"""Seconds between two attempts while another git process holds the branch; all of them take 3."""
+
 HAND_REASON = "Edited by hand"
 
 
@@ -77,10 +81,14 @@ class Committer:
 
     def commit(self, wishes: Sequence[Wish]) -> Result:
         """Carry out the wishes that can be; each other gets its Refusal. Returns when all is on disk."""
-        for _ in range(ATTEMPTS):
+        reason = "another program keeps changing the repository"
+        for attempt in range(ATTEMPTS):
             try:
                 with self._worktree.steady():
                     return _Group(self, wishes).run()
+            except HeadLocked as held:
+                reason = f"another program holds {held}; end it, or remove that file if nothing runs"
+                time.sleep(min(LONGEST_WAIT, 0.005 * 2**attempt))
             except HeadMoved:
                 continue  # a person committed with git in between: plan anew
             except (OSError, pygit2.GitError) as error:
@@ -88,9 +96,7 @@ class Committer:
                     return self._one_by_one(wishes)
                 _log.error("memory could not be written: %s", error)
                 return Result([_failure(error)])
-        refusal = Refusal(
-            "write_failure", "Nothing was written: another program keeps changing the repository."
-        )
+        refusal = Refusal("write_failure", f"Nothing was written: {reason}.")
         return Result([refusal for _ in wishes])
 
     def settle(self) -> None:

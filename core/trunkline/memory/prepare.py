@@ -1,6 +1,7 @@
 """Taking a memory root: folders, the lock, a repository that works. No start without history."""
 
 import errno
+import logging
 import os
 import shutil
 import time
@@ -8,14 +9,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import msgspec
 import pygit2
 from pygit2.enums import RepositoryOpenFlag
 
 from trunkline.errors import StorageError
 from trunkline.folders import make_private
 from trunkline.memory import heap
+from trunkline.memory.care.aside import Aside
+from trunkline.memory.care.healing import heal
+from trunkline.memory.care.objects import broken_loose
+from trunkline.memory.durable import Syncer
 from trunkline.memory.lock import RootLock
+from trunkline.memory.places import Places
+from trunkline.memory.worktree import Worktree
+
+_log = logging.getLogger(__name__)
 
 BRANCH = "main"
 EXCLUDE = """# What editors and systems leave beside files; memory does not take it in.
@@ -28,38 +36,7 @@ Thumbs.db
 """
 OBJECT_CACHE_BYTES = 2 * 1024 * 1024
 _STALE = 0.5
-_MEND = "Look at it with: git -C <memory root> fsck. Nothing was changed."
-
-
-class Places(msgspec.Struct, frozen=True):
-    """Where things lie: the root and our own folder inside its ``.git``."""
-
-    root: Path
-
-    @property
-    def git(self) -> Path:
-        """The repository."""
-        return self.root / ".git"
-
-    @property
-    def own(self) -> Path:
-        """Ours: the lock, files on their way, the note of an unfinished checkout."""
-        return self.git / "trunkline"
-
-    @property
-    def stage(self) -> Path:
-        """Files on their way into the root."""
-        return self.own / "stage"
-
-    @property
-    def intent(self) -> Path:
-        """The note of an unfinished checkout."""
-        return self.own / "intent.json"
-
-    @property
-    def lock(self) -> Path:
-        """The lock file."""
-        return self.own / "lock"
+_MEND = "Run: trunkline memory doctor. Nothing was changed."
 
 
 def take_root(root: Path) -> tuple[Places, RootLock]:
@@ -122,8 +99,28 @@ def _establish(places: Places) -> None:
     pygit2.settings.cache_max_size(OBJECT_CACHE_BYTES)
     heap.few_arenas()
     _remove_litter(places)
+    _mend_objects(places)
     _insist_on_history(git, places)
     git.free()
+
+
+def _mend_objects(places: Places) -> None:
+    """Put broken loose objects aside before anybody reads them (libgit2 may never return from it), or writes the same
+    content again (which git takes for stored already); what the files still hold is made again."""
+    broken = list(broken_loose(places.git / "objects"))
+    if not broken:
+        return
+    aside = Aside(places)
+    for file in broken:
+        aside.put(file)
+    _log.warning("%d broken objects of %s were put aside in %s", len(broken), places.git, aside.folder)
+    syncer = Syncer(enabled=False)
+    worktree = Worktree(places.root, places.stage, syncer)
+    try:
+        heal(places, worktree)
+    finally:
+        worktree.close()
+        syncer.close()
 
 
 def _insist_on_history(git: pygit2.Repository, places: Places) -> None:

@@ -34,6 +34,10 @@ class HeadMoved(Exception):
     """Somebody else moved the branch; what was planned must be planned again."""
 
 
+class HeadLocked(HeadMoved):
+    """Another git process is about to move the branch: it holds the lock file that this names."""
+
+
 class Repository:
     """The git repository of a memory root. With ``sync`` the branch is on disk when it has moved."""
 
@@ -149,7 +153,9 @@ class Repository:
         """Move the branch from ``old`` to ``new``; it is on disk when this returns (with ``sync``).
 
         Raises:
-            HeadMoved: the branch is not at ``old`` any more, or somebody else is moving it right now.
+            HeadMoved: the branch is not at ``old`` any more.
+            HeadLocked: somebody else is moving it right now.
+            OSError: the disk refused.
         """
         name = self.branch()
         pygit2.settings.enable_fsync_gitdir(self._sync)
@@ -161,8 +167,10 @@ class Repository:
             if reference.target != old:
                 raise HeadMoved
             reference.set_target(new)
-        except pygit2.GitError as error:
-            if self.head() == old and "lock" not in str(error):
+        except (pygit2.GitError, OSError) as error:
+            if "failed to lock" in str(error):
+                raise HeadLocked(f"{self.folder}/{name}.lock") from error
+            if self.head() == old:
                 raise OSError(f"the branch could not be moved: {error}") from error
             raise HeadMoved from error
         finally:

@@ -25,6 +25,8 @@ from trunkline.archives.reading import BadArchive
 from trunkline.errors import StorageError
 from trunkline.memory import heap
 from trunkline.memory.batch import OWNER
+from trunkline.memory.care.examination import Examination
+from trunkline.memory.care.offline import DATABASES
 from trunkline.memory.carrying.derived import copied
 from trunkline.memory.carrying.export import export
 from trunkline.memory.carrying.intake import Intake
@@ -48,7 +50,8 @@ from trunkline.memory.past.difference import difference
 from trunkline.memory.past.trail import Steps, Trail
 from trunkline.memory.past.undo import TakeBack, returning, undoing
 from trunkline.memory.paths import checked, folder, refused
-from trunkline.memory.prepare import Places, take_root
+from trunkline.memory.places import Places
+from trunkline.memory.prepare import take_root
 from trunkline.memory.purging.rewriting import Rewriting
 from trunkline.memory.purging.sweeping import Sweeper
 from trunkline.memory.purging.target import Target, target_of
@@ -78,6 +81,7 @@ from trunkline.messages.memory import (
     MemoryDifference,
     MemoryEntry,
     MemoryFile,
+    MemoryFinding,
     MemoryHit,
     MemoryImport,
     MemoryReverted,
@@ -136,6 +140,7 @@ class GitMemoryStore(MemoryStore):
 
     def _open(self, root: Path, cache: Path) -> None:
         places, lock = take_root(root)
+        self._cache = cache
         self._held.callback(lock.release)
         self._places: Places = places
         self._syncer = Syncer(self._sync)
@@ -474,6 +479,8 @@ class GitMemoryStore(MemoryStore):
             repository = Repository(self._places.root)
             try:
                 return job(repository)
+            except (KeyError, pygit2.GitError) as error:
+                raise _lost(error) from error
             finally:
                 repository.close()
 
@@ -481,7 +488,10 @@ class GitMemoryStore(MemoryStore):
 
     async def _look_back(self, question: Callable[[Steps], T]) -> T:
         """Ask about the past, when everything that was committed is known there."""
-        return await self._thread(self._looking_back, lambda: self._trail.ask(question))
+        try:
+            return await self._thread(self._looking_back, lambda: self._trail.ask(question))
+        except (KeyError, pygit2.GitError) as error:
+            raise _lost(error) from error
 
     async def _ask(self, question: Callable[[apsw.Connection], T]) -> T:
         """Ask the index, when it has everything that was committed."""
@@ -575,9 +585,7 @@ class GitMemoryStore(MemoryStore):
             crowd = await anyio.to_thread.run_sync(self._packer.crowd)
             if crowd:
                 older = await anyio.to_thread.run_sync(self._packer.join, crowd)
-                await self._thread(self._writing, self._repository.reopen)
-                await self._thread(self._indexing, self._index.repository.reopen)
-                await self._thread(self._looking_back, self._trail.repository.reopen)
+                await self._look_afresh()
                 await anyio.to_thread.run_sync(self._packer.remove, older)
                 heap.give_back()
 
@@ -605,6 +613,21 @@ class GitMemoryStore(MemoryStore):
             self._exposed = None
         return Purged(tuple(sorted(rewriting.paths)), rewriting.rewritten)
 
+    async def examine(self, *, mend: bool) -> tuple[MemoryFinding, ...]:
+        """Look whether everything is whole, while nobody writes."""
+        databases = tuple(self._cache / name for name in DATABASES)
+        examination = Examination(self._places, self._worktree, databases, mend=mend)
+        async with self._care:
+            found = await self._thread(self._writing, examination.run)
+            await self._look_afresh()
+        return tuple(found)
+
+    async def _look_afresh(self) -> None:
+        """Let every handle see which packs there are."""
+        await self._thread(self._writing, self._repository.reopen)
+        await self._thread(self._indexing, self._index.repository.reopen)
+        await self._thread(self._looking_back, self._trail.repository.reopen)
+
     def _leave_tidy(self) -> None:
         """What a later start and a person's ``git status`` are glad of."""
         self._stamps.save()
@@ -623,6 +646,12 @@ class GitMemoryStore(MemoryStore):
 
 def _vectors_made(now: Progress) -> IndexProgress:
     return IndexProgress(done=now.passages - now.missing, total=now.passages, stage="vectors")
+
+
+def _lost(error: Exception) -> Refusal:
+    """What history should have cannot be read."""
+    _log.error("history cannot be read: %s", error)
+    return Refusal("not_found", "That part of history cannot be read any more. Run: trunkline memory doctor")
 
 
 def _read_version(repository: Repository, path: str, version: str) -> MemoryFile:

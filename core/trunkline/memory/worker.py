@@ -46,6 +46,7 @@ from trunkline.messages.memory import (
     DeleteMemory,
     DiffMemory,
     EditMemory,
+    ExamineMemory,
     ExportMemory,
     ImportMemory,
     ImportProgress,
@@ -54,6 +55,7 @@ from trunkline.messages.memory import (
     MemoryChanged,
     MemoryChanges,
     MemoryDifference,
+    MemoryExamined,
     MemoryExport,
     MemoryFile,
     MemoryFiles,
@@ -81,6 +83,7 @@ from trunkline.subjects import (
     MEMORY_DELETE,
     MEMORY_DIFF,
     MEMORY_EDIT,
+    MEMORY_EXAMINE,
     MEMORY_EXPORT,
     MEMORY_FIND_CONVERSATION,
     MEMORY_HISTORY,
@@ -173,6 +176,7 @@ class MemoryWorker(Worker):
         await add(MEMORY_HISTORY, self._history)
         await add(MEMORY_BLAME, self._blame)
         await add(MEMORY_DIFF, self._diff)
+        await add(MEMORY_EXAMINE, self._examine, limit=1)
         await add(MEMORY_EXPORT, self._export, limit=2)
         await add(MEMORY_IMPORT, self._import, limit=1)
         await add(MEMORY_INDEX_STATS, self._index_stats)
@@ -341,6 +345,9 @@ class MemoryWorker(Worker):
         return await self._store.blame(
             wish.path, wish.version, first=wish.first, last=wish.last, mainline=wish.mainline
         )
+
+    async def _examine(self, request: Request[ExamineMemory]) -> MemoryExamined:
+        return MemoryExamined(findings=tuple(await self._store.examine(mend=request.data.mend)))
 
     async def _diff(self, request: Request[DiffMemory]) -> MemoryDifference:
         return await self._store.diff(request.data.path, request.data.old, request.data.new)

@@ -323,6 +323,27 @@ class MemoryReverted(Payload, frozen=True, kw_only=True, tag="memory.reverted.v1
     undone: str
 
 
+class ExamineMemory(Payload, frozen=True, kw_only=True, tag="memory.examine.v1"):
+    """Look whether the memory root is whole. ``mend`` False only looks."""
+
+    mend: bool = True
+
+
+class MemoryFinding(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was looked at; ``mended`` says that it was broken and is not any more. ``id`` is stable."""
+
+    id: str
+    status: Literal["ok", "mended", "warning", "error"]
+    summary: str
+    hint: str = ""
+
+
+class MemoryExamined(Payload, frozen=True, kw_only=True, tag="memory.examined.v1"):
+    """What was found, in order."""
+
+    findings: tuple[MemoryFinding, ...] = ()
+
+
 class ExportMemory(Payload, frozen=True, kw_only=True, tag="memory.export.v1"):
     """Write an archive of everything, history included, to the bus's object store.
 

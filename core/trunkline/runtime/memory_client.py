@@ -134,9 +134,7 @@ class BlockMemory(ChunkMemory):
         mainline: bool = False,
     ) -> MemoryBlame:
         """Who wrote the lines ``first`` to ``last`` of a file."""
-        wish = BlameMemory(
-            path=self._whole(path), version=version, first=first, last=last, mainline=mainline
-        )
+        wish = BlameMemory(path=self._whole(path), version=version, first=first, last=last, mainline=mainline)
         found = await self._call(MEMORY_BLAME, wish)
         return msgspec.structs.replace(found, path=self._relative(found.path))
 

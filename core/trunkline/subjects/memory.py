@@ -50,6 +50,7 @@ from trunkline.messages.memory import (
     DeleteMemory,
     DiffMemory,
     EditMemory,
+    ExamineMemory,
     ExportMemory,
     ImportMemory,
     ImportProgress,
@@ -58,6 +59,7 @@ from trunkline.messages.memory import (
     MemoryChanged,
     MemoryChanges,
     MemoryDifference,
+    MemoryExamined,
     MemoryExport,
     MemoryFile,
     MemoryFiles,
@@ -103,6 +105,7 @@ MEMORY_DIFF = _memory("diff", DiffMemory, MemoryDifference, "What differs betwee
 MEMORY_REVERT = _memory(
     "revert", RevertMemory, MemoryReverted, "Take a change back, or go back to a version."
 )
+MEMORY_EXAMINE = _memory("examine", ExamineMemory, MemoryExamined, "Look whether all is whole, and mend it.")
 MEMORY_EXPORT = _memory("export", ExportMemory, MemoryExport, "Everything, in one archive.")
 MEMORY_IMPORT: Endpoint[ImportMemory, ImportProgress | MemoryImport] = Endpoint(
     "memory.import", Subject("trunkline.cmd.memory.import"), ImportMemory, ImportProgress | MemoryImport,  # type: ignore[arg-type]

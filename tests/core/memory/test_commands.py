@@ -182,3 +182,25 @@ def test_an_embedder_that_is_not_there_is_named(memory: Run, tmp_path: Path) -> 
     found = memory("search", "x")
     assert found.returncode != 0
     assert "[memory] embedder is 'nobody'" in found.stderr
+
+
+def test_the_doctor_mends_and_tells(memory: Run, tmp_path: Path) -> None:
+    """A whole memory is told as whole; of a broken one it says what was mended, and leaves with 1 for what is lost."""
+    (tmp_path / "a.md").write_text("one\n")
+    memory("add", str(tmp_path / "a.md"))
+    whole = memory("doctor")
+    assert (whole.returncode, "ERROR" in whole.stdout, "memory.start" in whole.stdout) == (0, False, True)
+    root = tmp_path / "home/memory"
+    for file in (root / ".git/objects").glob("??/*"):
+        if len(file.name) == 38:
+            file.chmod(0o644)
+            file.write_bytes(file.read_bytes()[:10])
+    looked = json.loads(memory("doctor", "--look", "--json").stdout)
+    assert {"git.objects": "warning", "git.history": "warning"}.items() <= {
+        finding["id"]: finding["status"] for finding in looked["findings"]
+    }.items()
+    done = memory("doctor")
+    assert done.returncode == 1
+    assert "MENDED   git.objects" in done.stdout
+    assert "damaged" in done.stdout
+    assert (root / "documents/a.md").read_text() == "one\n"

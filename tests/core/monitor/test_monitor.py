@@ -404,7 +404,9 @@ async def test_sources_are_given_their_files_as_they_are_now() -> None:
     async with scripted(notes) as (running, model):
         await running.say("say:a")
         assert notes.seen == (), "what memory began with says nothing yet"
-        await running.bus.call(MEMORY_WRITE, WriteMemory(path="identity/USER.md", content="Ada", actor="owner"))
+        await running.bus.call(
+            MEMORY_WRITE, WriteMemory(path="identity/USER.md", content="Ada", actor="owner")
+        )
         for text in ("one", "two"):
             write = WriteMemory(path="blocks/main/notes.md", content=text, actor="owner")
             await running.bus.call(MEMORY_WRITE, write)

@@ -33,6 +33,7 @@ VERBS: dict[str, str] = {
     "forget": "Take a chunk out; history keeps it.",
     "chunks": "List, show, change, archive and restore chunks.",
     "purge": "Take something out of all of history, for good.",
+    "doctor": "Look whether memory is whole, and mend it.",
     "export": "Write all of memory, history included, to a file.",
     "stats": "Say what the search index holds.",
     "reindex": "Make the search index anew.",

@@ -15,7 +15,7 @@ from trunkline.memory.carrying.merging import Merged, Merging, Rule, Withheld, w
 from trunkline.memory.carrying.missing import gaps, idle_policies
 from trunkline.memory.packing import Packer
 from trunkline.memory.paths import plain
-from trunkline.memory.prepare import Places
+from trunkline.memory.places import Places
 from trunkline.memory.repository import Repository
 from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Wish

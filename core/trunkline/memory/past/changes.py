@@ -36,8 +36,9 @@ def changes(steps: Steps, path: str, limit: int) -> tuple[MemoryChange, ...]:
 
 
 def _previous(repository: Repository, commit: pygit2.Commit, path: str, budget: int) -> str | None:
-    entry = entry_at(commit.parents[0].tree, path) if commit.parents else None
-    if entry is None:
+    try:
+        entry = entry_at(commit.parents[0].tree, path) if commit.parents else None
+        data = None if entry is None else repository.data(entry.blob)
+    except (KeyError, pygit2.GitError):  # damaged: the doctor tells
         return None
-    data = repository.data(entry.blob)
-    return as_text(data) if len(data) <= budget else None
+    return as_text(data) if data is not None and len(data) <= budget else None

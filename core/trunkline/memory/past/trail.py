@@ -6,6 +6,7 @@ has it), and then touches all folders above.
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -18,6 +19,8 @@ from trunkline.memory.index.database import Database
 from trunkline.memory.paths import parents
 from trunkline.memory.repository import Repository
 from trunkline.memory.trees import Trees
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -176,8 +179,15 @@ class _Writer:
         segment = self._segment(commit)
         self._connection.execute("INSERT INTO commits(id, segment) VALUES(?, ?)", (commit.id.raw, segment))
         number = self._connection.last_insert_rowid()
-        rows = [(self._path(path), number) for path in with_folders(touched(self._trees, commit))]
+        rows = [(self._path(path), number) for path in with_folders(self._touched(commit))]
         self._connection.executemany("INSERT INTO steps VALUES(?, ?)", rows)
+
+    def _touched(self, commit: pygit2.Commit) -> set[str]:
+        try:
+            return touched(self._trees, commit)
+        except (KeyError, pygit2.GitError) as error:
+            _log.error("what %s changed cannot be read: %s", commit.id, error)
+            return set()
 
     def _segment(self, commit: pygit2.Commit) -> int:
         """That of the only parent, when nothing follows that parent yet; else a new one."""

@@ -10,7 +10,7 @@ import pygit2
 
 from trunkline.memory.durable import Syncer
 from trunkline.memory.packing import Packer
-from trunkline.memory.prepare import Places
+from trunkline.memory.places import Places
 from trunkline.memory.repository import Repository
 
 

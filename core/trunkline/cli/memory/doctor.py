@@ -1,0 +1,76 @@
+"""``trunkline memory doctor``: whether memory is whole, and mending it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.memory.attached import with_memory
+
+if TYPE_CHECKING:
+    from trunkline.messages.memory import MemoryFinding
+
+EXAMPLES = """
+trunkline memory doctor
+trunkline memory doctor --look --json
+"""
+
+SECONDS = 1800.0
+MARKS = {"ok": "ok     ", "mended": "MENDED ", "warning": "WARNING", "error": "ERROR  "}
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--look", is_flag=True, help="Only look; change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(look: bool, as_json: bool) -> int:
+    """Look whether memory is whole, mend what can be mended, and say what was done.
+
+    Reads every object of history. What is broken is put aside in .git/trunkline/damaged and never deleted. Works while
+    the platform runs (writes wait meanwhile) and also when memory cannot start. Leaves with 1 when something is lost.
+    """
+    from trunkline.cli.output import json_out
+
+    findings = _examined(look)
+    lost = any(finding.status == "error" for finding in findings)
+    if as_json:
+        json_out({"ok": not lost, "findings": findings})
+        return 1 if lost else 0
+    for finding in findings:
+        click.echo(f"{MARKS[finding.status]}  {finding.id:<20} {finding.summary}")
+        if finding.hint:
+            click.echo(f"{'':30} -> {finding.hint}")
+    return 1 if lost else 0
+
+
+def _examined(look: bool) -> "Sequence[MemoryFinding]":
+    """By the worker that has the root, or here when nobody has it."""
+    from trunkline.config import load_config
+    from trunkline.memory.care.offline import examine_root
+    from trunkline.messages.memory import ExamineMemory
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.runfile import running_pid
+    from trunkline.subjects import MEMORY_EXAMINE
+
+    config = load_config()
+    home = Home.of(config)
+    apart = config.settings.bus.url is None and config.settings.memory.store is None
+    if apart and running_pid(home) is None:
+        return [*examine_root(home.memory, home.cache, mend=not look), *_started(look)]
+    wish = ExamineMemory(mend=not look)
+    return with_memory(lambda bus: bus.call(MEMORY_EXAMINE, wish, timeout=SECONDS)).findings
+
+
+def _started(look: bool) -> "list[MemoryFinding]":
+    """Whether memory starts now."""
+    from trunkline.errors import TrunklineError
+    from trunkline.messages.memory import ListMemory, MemoryFinding
+    from trunkline.subjects import MEMORY_LIST
+
+    if look:
+        return []
+    try:
+        with_memory(lambda bus: bus.call(MEMORY_LIST, ListMemory(), timeout=60.0))
+    except TrunklineError as error:
+        return [MemoryFinding(id="memory.start", status="error", summary=error.sentence, hint=error.hint)]
+    return [MemoryFinding(id="memory.start", status="ok", summary="Memory starts")]

@@ -1,0 +1,41 @@
+"""Where things lie in a memory root. Names only."""
+
+from pathlib import Path
+
+import msgspec
+
+
+class Places(msgspec.Struct, frozen=True):
+    """Where things lie: the root and our own folder inside its ``.git``."""
+
+    root: Path
+
+    @property
+    def git(self) -> Path:
+        """The repository."""
+        return self.root / ".git"
+
+    @property
+    def own(self) -> Path:
+        """Ours: the lock, files on their way, the note of an unfinished checkout."""
+        return self.git / "trunkline"
+
+    @property
+    def stage(self) -> Path:
+        """Files on their way into the root."""
+        return self.own / "stage"
+
+    @property
+    def damaged(self) -> Path:
+        """What was found broken and put aside."""
+        return self.own / "damaged"
+
+    @property
+    def intent(self) -> Path:
+        """The note of an unfinished checkout."""
+        return self.own / "intent.json"
+
+    @property
+    def lock(self) -> Path:
+        """The lock file."""
+        return self.own / "lock"
