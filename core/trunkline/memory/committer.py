@@ -91,7 +91,10 @@ class Committer:
                 time.sleep(min(LONGEST_WAIT, 0.005 * 2**attempt))
             except HeadMoved:
                 continue  # a person committed with git in between: plan anew
-            except (OSError, pygit2.GitError) as error:
+            except (OSError, KeyError, pygit2.GitError) as error:
+                if attempt == 0 and not isinstance(error, OSError):
+                    self._repository.reopen()  # another git may have packed what we hold open
+                    continue
                 if len(wishes) > 1:
                     return self._one_by_one(wishes)
                 _log.error("memory could not be written: %s", error)

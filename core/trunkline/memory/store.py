@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -479,19 +479,25 @@ class GitMemoryStore(MemoryStore):
             repository = Repository(self._places.root)
             try:
                 return job(repository)
-            except (KeyError, pygit2.GitError) as error:
-                raise _lost(error) from error
             finally:
                 repository.close()
 
-        return await self._thread(self._reading, read)
+        return await self._twice(lambda: self._thread(self._reading, read))
+
+    async def _twice(self, look: Callable[[], Awaitable[T]]) -> T:
+        """Look again, afresh, where history seems to lack something: another git may have packed it meanwhile."""
+        try:
+            return await look()
+        except (KeyError, pygit2.GitError):
+            await self._look_afresh()
+        try:
+            return await look()
+        except (KeyError, pygit2.GitError) as error:
+            raise _lost(error) from error
 
     async def _look_back(self, question: Callable[[Steps], T]) -> T:
         """Ask about the past, when everything that was committed is known there."""
-        try:
-            return await self._thread(self._looking_back, lambda: self._trail.ask(question))
-        except (KeyError, pygit2.GitError) as error:
-            raise _lost(error) from error
+        return await self._twice(lambda: self._thread(self._looking_back, lambda: self._trail.ask(question)))
 
     async def _ask(self, question: Callable[[apsw.Connection], T]) -> T:
         """Ask the index, when it has everything that was committed."""
