@@ -23,6 +23,7 @@ from trunkline.errors import UnreadableDocument
 GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONPATH", "VIRTUAL_ENV", "TMPDIR", "TESSDATA_PREFIX")
 """The variables that the process has; secrets are not among them."""
 
+STARTING_SECONDS = 60.0
 ENDING_SECONDS = 1.0
 
 PROCESSES = 2
@@ -55,12 +56,14 @@ class ReadingProcess:
             os.close(life)
         self._connection = ours
         self._ending = threading.Lock()
+        self._started = False
         self.usable = True
 
     def read(self, reader: Reader, file: BinaryIO, name: str) -> Document:
         """Have a file read. Raises UnreadableDocument; ``usable`` says whether this can read another one."""
-        deadline = time.monotonic() + self._bounds.seconds
         try:
+            self._begin()
+            deadline = time.monotonic() + self._bounds.seconds
             wire.send(self._connection, _job(reader, name), file.fileno())
             answer = wire.reply(self._connection, deadline)
         except TimeoutError:
@@ -74,6 +77,11 @@ class ReadingProcess:
         if isinstance(answer, wire.Failed):
             raise UnreadableDocument(answer.reason)
         return answer.document
+
+    def _begin(self) -> None:
+        if not self._started:
+            wire.ready(self._connection, time.monotonic() + STARTING_SECONDS)
+            self._started = True
 
     def kill(self) -> None:
         """End the process and all that it started. Its number is ours until it has been waited for, and not after."""

@@ -36,6 +36,7 @@ def main() -> None:
     _give_up_network()
     give_up_writing()
     _take_bounds(memory)
+    connection.sendall(wire.READY)
     while (given := wire.job(connection)) is not None:
         _allow(seconds)
         wire.send(connection, _outcome(*given, memory))

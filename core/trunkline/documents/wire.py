@@ -40,6 +40,9 @@ class Failed(msgspec.Struct, frozen=True, tag=True):
     spent: bool
 
 
+READY = b"!"
+"""What the process says when it has started: a file's time begins then."""
+
 _reply: msgspec.msgpack.Decoder[Read | Failed] = msgspec.msgpack.Decoder(Read | Failed)
 _job = msgspec.msgpack.Decoder(Job)
 
@@ -58,6 +61,12 @@ def job(connection: socket.socket) -> tuple[Job, int] | None:
     if not start:
         return None
     return _job.decode(_exactly(connection, _LENGTH.unpack(start)[0], None)), handles[0]
+
+
+def ready(connection: socket.socket, deadline: float) -> None:
+    """Wait for the process to have started. Raises TimeoutError and EOFError."""
+    if _exactly(connection, len(READY), deadline) != READY:
+        raise EOFError("it did not start as it must")
 
 
 def reply(connection: socket.socket, deadline: float) -> Read | Failed:

@@ -57,7 +57,7 @@ def _with_table(bodies: Sequence[str]) -> bytes:
 
 def pdf_bomb() -> bytes:
     """A PDF whose only page says the same for ever, in little room."""
-    shown = zlib.compress(b"BT /F1 12 Tf 72 720 Td " + b"(x) Tj " * 16_000_000 + b"ET", 9).decode("latin-1")
+    shown = zlib.compress(b"BT /F1 12 Tf 72 720 Td " + b"(x) Tj " * 16_000_000 + b"ET", 1).decode("latin-1")
     return _with_table(
         [
             "<< /Type /Catalog /Pages 2 0 R >>",
@@ -130,7 +130,7 @@ def xlsx(rows: int = 3) -> bytes:
 def packed(parts: Mapping[str, str | bytes]) -> bytes:
     """A ZIP of these parts."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, data in parts.items():
             archive.writestr(name, data)
     return file.getvalue()

@@ -75,7 +75,7 @@ async def test_a_bad_reader_is_told_of_and_survived(deed: str, reason: str) -> N
 @pytest.mark.parametrize("deed", ["hang", "spin", "child"])
 async def test_a_reader_that_does_not_end_is_ended(deed: str) -> None:
     """Asleep, busy, or waiting for a program: killed with all it started when the time is over."""
-    assert await done(deed, seconds=1) == "reading it took longer than 1 s"
+    assert await done(deed, seconds=2) == "reading it took longer than 2 s"
     assert not running("sleep 3600.5")
 
 

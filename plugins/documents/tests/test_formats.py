@@ -143,25 +143,25 @@ async def test_the_text_of_a_picture_is_read(read) -> None:
 
 
 @pytest.mark.parametrize("name", SOUND)
-@pytest.mark.parametrize("harm", ["empty", "half", "noise", "wrong"])
-async def test_a_broken_file_is_refused_with_a_reason(read, name: str, harm: str) -> None:
+async def test_a_broken_file_is_refused_with_a_reason(read, name: str) -> None:
     """Nothing, the first half, noise in the middle, or another format: a sentence, or what can still be read; and
     the next file is read all the same."""
     sound = SOUND[name]
     middle = len(sound) // 2
-    broken = {
+    harms = {
         "empty": b"",
         "half": sound[:middle],
         "noise": sound[:middle] + bytes(range(256)) + sound[middle + 256 :],
         "wrong": b"\0\1\2 this is none of them",
-    }[harm]
-    try:
-        found = await read(name, broken)
-        assert found.sections
-        assert name in ("a.html", "a.pdf", "a.eml") or harm == "noise"
-    except trunkline.UnreadableDocument as error:
-        assert error.sentence.startswith("it ")
-        assert "\n" not in error.sentence
+    }
+    for harm, broken in harms.items():
+        try:
+            found = await read(name, broken)
+            assert found.sections
+            assert name in ("a.html", "a.pdf", "a.eml") or harm == "noise"
+        except trunkline.UnreadableDocument as error:
+            assert error.sentence.startswith("it ")
+            assert "\n" not in error.sentence
     assert (await read(name, sound)).sections
 
 
@@ -173,9 +173,9 @@ async def test_xml_that_unfolds_without_end_is_refused(read) -> None:
 
 
 async def test_an_archive_that_unpacks_without_end_is_refused(read) -> None:
-    """600 MB of zeros in a file of some kilobytes."""
-    bomb = samples.packed({"word/document.xml": bytes(600 * 1024 * 1024)})
-    assert len(bomb) < 1_000_000
+    """520 MB of zeros in a file of some megabytes."""
+    bomb = samples.packed({"word/document.xml": bytes(520 * 1024 * 1024)})
+    assert len(bomb) < 4_000_000
     for name in ("a.docx", "a.xlsx", "a.pptx", "a.epub"):
         with pytest.raises(trunkline.UnreadableDocument, match="unpack"):
             await read(name, bomb)
@@ -184,7 +184,7 @@ async def test_an_archive_that_unpacks_without_end_is_refused(read) -> None:
 async def test_a_pdf_that_unpacks_without_end_is_refused(read) -> None:
     """A page of some kilobytes that holds a hundred million letters."""
     bomb = samples.pdf_bomb()
-    assert len(bomb) < 200_000
+    assert len(bomb) < 1_000_000
     with pytest.raises(trunkline.UnreadableDocument, match=r"memory|longer|characters"):
         await read("a.pdf", bomb)
 
