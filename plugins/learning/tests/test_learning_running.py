@@ -236,3 +236,46 @@ async def test_a_turn_waits_for_no_lookup_that_takes_too_long(tmp_path: Path) ->
     turn = TurnInfo(request, BlockConfig(), Slow(), files=files)  # type: ignore[arg-type]
     with anyio.fail_after(10):
         assert await Learned()(turn) == []
+
+
+async def test_agents_look_up_facts_and_strategies(tmp_path: Path) -> None:
+    """known_facts by words, role and time, with what contradicts; playbook_strategies for a task."""
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        await said(running, "I live in Lisbon.")
+        await said(running, "I live in Porto.")
+        await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
+        told = (
+            await running.say('call:known_facts {"query": "where do I live", "role": "user"} ;; quote')
+        ).text
+        assert "I live in Porto." in told and '"contradicted_by":["I live in Lisbon."]' in told
+        none = (await running.say('call:known_facts {"until": "2020-01-01"} ;; quote')).text
+        assert "Lisbon" not in none
+        wrong = (await running.say('call:known_facts {"since": "yesterday"} ;; quote')).text
+        assert "since must be a date or time" in wrong
+        strategies = (await running.say('call:playbook_strategies {"task": "open the shelf"} ;; quote')).text
+        assert "[pit-" in strategies and "file not found" in strategies
+
+
+async def test_another_models_strategies_are_told_and_the_profile_after_five_messages(tmp_path: Path) -> None:
+    """C25: what was learned with another model is not lost by a change of models. Off, nothing is told."""
+    model = ScriptedModel()
+    async with learning(tmp_path / "home", WORDS_ALONE, model) as running:
+        other = running.home.memory / "models/other_model/playbook/str-0000aaaa.json"
+        other.parent.mkdir(parents=True)
+        other.write_text(
+            '{"id": "str-0000aaaa", "section": "strategies", "strategy": "Count bees twice", "context": "bees", '
+            '"timestamp": "2026-05-01T12:00:00Z"}'
+        )
+        for _ in range(5):
+            await said(running, "Count the bees")
+        await until(lambda: says(running, model, "[str-0000aaaa] helpful="))
+        assert "<profile>" in context_of(model) and "short answers" in context_of(model)
+        (running.home.memory / "preferences.toml").write_text("[learning]\non = false\n")
+        await until(lambda: says(running, model, "", without="<profile>"))
+        assert "str-0000aaaa" not in context_of(model)
+
+
+async def says(running: Platform, model: ScriptedModel, words: str, *, without: str = "\0") -> bool:
+    """Whether the model is told these words, and not those, when it is asked now."""
+    await running.say("Count the bees")
+    return words in context_of(model) and without not in context_of(model)
