@@ -53,6 +53,20 @@ async def jot(context: ToolContext, text: str) -> str:
     return f"{found.content} in {names}"
 
 @trunkline.tool(effect="read")
+async def keep(context: ToolContext, text: str) -> str:
+    """Remember, recall, change, link and forget."""
+    memory = context.memory
+    (chunk,) = (await memory.remember(text, tags=["apart"])).chunk_ids
+    (other,) = (await memory.remember("other", tags=["apart"], fields={})).chunk_ids
+    await memory.link(chunk, other, "supports")
+    await memory.revise(chunk, confidence=0.9)
+    held, listed = await memory.chunk(chunk), await memory.chunks(tags=["apart"])
+    kinds = sorted({link.type for link in await memory.linked(chunk)})
+    answer = (await memory.recall(text)).answer
+    await memory.forget(chunk)
+    return f"{answer} {held.metadata.confidence} {len(listed)} {kinds} {await memory.chunk(chunk)}"
+
+@trunkline.tool(effect="read")
 async def consult(context: ToolContext, purpose: str) -> str:
     """Ask a model."""
     try:
@@ -99,7 +113,7 @@ async def stall() -> str:
 
 @trunkline.hookimpl
 def trunkline_tools():
-    return [pid, environ, jot, consult, talk, big, fail, die, leak, stall]
+    return [pid, environ, jot, keep, consult, talk, big, fail, die, leak, stall]
 '''
 
 APART = {"plugins.acme-host.isolation": "process", "plugins.acme-host.isolation_memory": 700}
@@ -158,6 +172,8 @@ async def test_a_plugin_apart_works_as_one_inside_does(
         assert "sk-very-secret" not in said and "OPENAI_API_KEY" not in said and "GRANTED" not in said
         assert (found.instance.bus.password or "?") not in said
         assert (await call(found, "jot", text="tulips")).output.startswith("tulips in ")
+        kept = (await call(found, "keep", text="tulips like lime")).output
+        assert kept == "tulips like lime 0.9 2 ['context_of', 'follows', 'supports'] None"
         assert "without a model" in (await call(found, "consult", purpose="repl")).output
         assert (await call(found, "consult", purpose="No Word")).output == "code invalid_request"
         assert (await call(found, "fail")).output == "Please be kind."

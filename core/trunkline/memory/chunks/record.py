@@ -21,7 +21,7 @@ _ID = re.compile(NAME)
 _PATH = re.compile(
     rf"(?:(?P<place>.+)/)?chunks/(?P<archive>archive/)?\d{{4}}-\d{{2}}-\d{{2}}/(?:[0-9a-f]/[0-9a-f]/)?(?P<id>{NAME})\.json"
 )
-CROWDED = 256
+CROWDED = 64
 """Chunks of one day beyond which further ones go into folders of that day by their digits."""
 
 

@@ -377,17 +377,17 @@ async def test_a_chunk_that_a_person_writes_by_hand_counts(chunks: Chunks, tmp_p
 
 
 async def test_a_crowded_day_is_spread_over_folders(chunks: Chunks, tmp_path: Path) -> None:
-    """Beyond 256 chunks a day has folders, so that the next one costs as little; all are found the same."""
+    """Beyond 64 chunks a day has folders, so that the next one costs as little; all are found the same."""
     async with anyio.create_task_group() as group:
-        for number in range(256):
+        for number in range(64):
             group.start_soon(chunks.keep, f"bean {number}")
     last = await chunks.keep("apples")
     day = tmp_path / "memory/blocks/main/chunks/2026-05-04"
     held = await chunks.get(last)
     assert held is not None
     assert (tmp_path / "memory" / held.path).parent == day / last[17] / last[18]
-    assert len([file for file in day.iterdir() if file.is_file()]) == 256
-    assert len(await chunks.ids(limit=1_000)) == 257
+    assert len([file for file in day.iterdir() if file.is_file()]) == 64
+    assert len(await chunks.ids(limit=1_000)) == 65
     await chunks.delete(last)
     await chunks.restore(last)
     assert await chunks.get(last) is not None
