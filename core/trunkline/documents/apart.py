@@ -26,7 +26,7 @@ GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "PYTHONPATH", "VIRTUAL_ENV", "TMP
 STARTING_SECONDS = 60.0
 ENDING_SECONDS = 1.0
 
-PROCESSES = 2
+PROCESSES = min(4, os.cpu_count() or 1)
 """How many files are read at the same time."""
 
 
