@@ -15,9 +15,9 @@ async def confined() -> HealthResult:
         return HealthResult("warning", str(error), hint)
     await process.end()
     if process.apart:
-        return HealthResult("ok", "code of models is shut in: system calls filtered, no network, no files")
+        return HealthResult("ok", "Code of models is shut in: system calls filtered, no network, no files")
     return HealthResult(
         "ok",
-        "code of models is shut in by a filter of system calls, without namespaces",
+        "Code of models is shut in by a filter of system calls, without namespaces",
         "Let ordinary users make user namespaces, and code gets a network and a root folder of its own too.",
     )
