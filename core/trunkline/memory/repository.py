@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pygit2
-from pygit2.enums import FileMode, RepositoryOpenFlag, SortMode
+from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag, SortMode
 
 from trunkline.errors import StorageError
 from trunkline.memory.trees import Trees
@@ -92,9 +92,9 @@ class Repository:
 
     def data(self, blob: pygit2.Oid) -> bytes:
         """A blob's bytes."""
-        found = self._git[blob]
-        assert isinstance(found, pygit2.Blob)
-        return found.data
+        kind, data = self._git.read(blob)
+        assert kind == ObjectType.BLOB
+        return data
 
     @staticmethod
     def object_id(name: str) -> pygit2.Oid:

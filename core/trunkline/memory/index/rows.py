@@ -33,8 +33,8 @@ def insert(connection: apsw.Connection, stems: Stems, file: int, found: Sequence
 
 
 def _tags(passage: Passage) -> tuple[str, ...]:
-    """The tags by which a passage can be found: an archived chunk cannot be."""
-    return passage.tags if passage.text else ()
+    """The tags by which a passage can be found, as one text: an archived chunk cannot be."""
+    return (" ".join(passage.tags),) if passage.text and passage.tags else ()
 
 
 def _insert(connection: apsw.Connection, file: int, passage: Passage) -> int:

@@ -16,8 +16,17 @@ def words_in(text: str) -> list[str]:
     """The words of a text in their order, casefolded."""
     if text.isascii():
         return _WORD.findall(text.lower())
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return _WORD.findall(_SPACELESS.sub(_pairs, folded))
+    return _WORD.findall(_SPACELESS.sub(_pairs, folded(text)))
+
+
+def folded(text: str) -> str:
+    """A text in the form in which words are compared: small letters, each written in one way."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+
+
+def spaceless(text: str) -> bool:
+    """Whether a text has some of a script without spaces."""
+    return not text.isascii() and _SPACELESS.search(text) is not None
 
 
 def words_asked(text: str) -> list[str]:
