@@ -14,6 +14,17 @@ from trunkline.doctor.bus_checks import living
 from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.messages.blocks import BlockConfig
 from trunkline.monitor.standing import PREFERENCES, Preferences
+from trunkline.runtime.restoring import was_broken_off
+
+
+async def home_restore(patient: Patient) -> HealthResult:
+    """home.restore: no restore was broken off in its middle."""
+    if not was_broken_off(patient.home.path):
+        return fine("No restore was broken off")
+    return bad(
+        f"A restore into {patient.home.path} was broken off in its middle.",
+        "Start Trunkline once: it puts back what was there before.",
+    )
 
 BROKEN_CHUNKS = (
     "SELECT files.path, chunks.fault FROM chunks JOIN passages ON passages.id = chunks.passage"

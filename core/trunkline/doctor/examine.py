@@ -30,6 +30,7 @@ CHECKS: dict[str, Check] = {
     "workers.alive": bus_checks.workers_alive,
     "streams.form": bus_checks.streams_form,
     "streams.room": bus_checks.streams_room,
+    "home.restore": data_checks.home_restore,
     "memory.history": data_checks.memory_history,
     "memory.lock": data_checks.memory_lock,
     "memory.settings": data_checks.memory_settings,

@@ -24,8 +24,9 @@ from trunkline.archives.reading import safe_name
 from trunkline.config import load_config
 from trunkline.errors import TrunklineError
 from trunkline.plugins.pins import FILE as PINS
-from trunkline.runtime.form import FORM, read_mark, refuse_newer, write_mark
+from trunkline.runtime.form import FORM, read_mark, refuse_newer
 from trunkline.runtime.home import RESTORING, Home, make_folder, storage_errors
+from trunkline.runtime.restoring import Restoring, carry_out, form_of, put_back
 from trunkline.runtime.runfile import instance_lock
 
 SCHEMA = 1
@@ -171,15 +172,15 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
         storage_errors(home.path),
         tempfile.TemporaryDirectory(prefix=RESTORING, dir=home.path) as scratch,
     ):
+        put_back(home.path)
         with _opened(archive) as tar:
             restored = Restored(_label(tar, archive))
             _unpack(tar, Path(scratch), archive)
         places = _places(home, Path(scratch), restored.label)
-        _clear(home, places, restored, replace)
-        for part, place in places.items():
-            make_folder(place.parent)
-            shutil.move(Path(scratch) / part, place)
-        write_mark(home.path, restored.label.form)
+        out = _in_the_way(home, places, restored, replace)
+        into = tuple((place, Path(scratch) / part) for part, place in places.items())
+        plan = Restoring(out=out, into=into, form=form_of(home.path), aside=restored.aside)
+        carry_out(home.path, plan, restored.label.form)
     return restored
 
 
@@ -258,8 +259,11 @@ def _insist_on_wanted(memory: Path, home: Home) -> None:
         )
 
 
-def _clear(home: Home, places: dict[str, Path], restored: Restored, replace: bool) -> None:
-    """Make room; what a bus of before has under way and what is derived does not fit another memory."""
+def _in_the_way(
+    home: Home, places: dict[str, Path], restored: Restored, replace: bool
+) -> tuple[tuple[Path, Path], ...]:
+    """What must be moved, and where to; what a bus of before has under way and what is derived does not fit another
+    memory."""
     wanted = [*places.values(), home.bus, home.cache]
     there = [
         path for path in dict.fromkeys(wanted) if path.is_file() or (path.is_dir() and any(path.iterdir()))
@@ -273,13 +277,11 @@ def _clear(home: Home, places: dict[str, Path], restored: Restored, replace: boo
     if there:
         restored.aside = home.path / f"{ASIDE}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
         make_folder(restored.aside)
-    for path in there:
-        assert restored.aside is not None
-        shutil.move(path, restored.aside / path.name)
-        restored.moved.append(path.name)
     for path in dict.fromkeys(wanted):
-        if path.is_dir():
+        if path.is_dir() and path not in there:
             path.rmdir()
+    restored.moved = [path.name for path in there]
+    return tuple((path, restored.aside / path.name) for path in there if restored.aside is not None)
 
 
 def _broken(archive: Path, why: str) -> TrunklineError:

@@ -14,7 +14,7 @@ import anyio.abc
 
 import trunkline
 from trunkline.config import Config
-from trunkline.errors import ConfigError, TrunklineError
+from trunkline.errors import ConfigError, StorageError, TrunklineError
 from trunkline.messages.workers import WorkerKind
 from trunkline.plugins.plugins import isolated_plugins
 from trunkline.remotes.certificates import DOOR, DOOR_KEY, door_certificate
@@ -27,6 +27,7 @@ from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
 from trunkline.runtime.migration import migrate
 from trunkline.runtime.preferences import check_preferences
+from trunkline.runtime.restoring import put_back
 from trunkline.runtime.runfile import AlreadyRunning, RunFile, instance_lock, remove_run_file, write_run_file
 from trunkline.runtime.worker import Worker
 from trunkline.subjects import FEED_STREAM
@@ -105,6 +106,11 @@ async def supervised(
         with _phase("runtime config"):
             home.prepare()
             stack.enter_context(instance_lock(home))
+            if put_back(home.path):
+                raise StorageError(
+                    f"A restore into {home.path} was broken off, and what was there before is back in its place.",
+                    hint="Start again; to restore after all, run: trunkline restore",
+                )
             home.sweep()
             migrate(home)
         instance = Instance(config, bus_settings(config), home)

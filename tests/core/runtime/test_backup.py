@@ -14,6 +14,7 @@ from trunkline.errors import TrunklineError
 from trunkline.messages.turn import TurnCancelRequested
 from trunkline.runtime.backup import END, LABEL, SCHEMA, read_label, restore_backup
 from trunkline.runtime.home import Home
+from trunkline.runtime.restoring import put_back
 from trunkline.runtime.runfile import AlreadyRunning, instance_lock
 from trunkline.subjects import INBOX
 from trunkline.testing.platform import clean_environ, platform
@@ -120,6 +121,52 @@ def test_a_home_that_is_not_empty_is_left_alone_unless_told(home: Path, tmp_path
     assert Path(done["aside"], "memory/mine.md").read_text() == "later"
     assert not (home / "memory/mine.md").exists()
     assert "needle" in trunkline(home, "memory", "search", "needle").stdout
+
+
+KILLED_AT = """
+import os, pathlib, sys
+left, rename = int(sys.argv[1]), pathlib.Path.rename
+
+def dying(self, target):
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), 9)
+    return rename(self, target)
+
+pathlib.Path.rename = dying
+from trunkline.cli.main import main
+main(["restore", sys.argv[2], "--replace"])
+"""
+
+
+def test_a_restore_that_is_killed_is_told_and_undone(home: Path, tmp_path: Path) -> None:
+    """At whatever move it dies: doctor says so, the next start puts back what was there and says so, once."""
+    file = tmp_path / "b.tar"
+    trunkline(home, "backup", str(file))
+    (home / "memory/mine.md").write_text("later")
+    (home / "trunkline.toml").write_text("[gateway]\nport = 0\n[channels]\nenabled = []\n# later\n")
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(home)}
+    for moves in range(20):
+        done = subprocess.run(
+            [sys.executable, "-c", KILLED_AT, str(moves), str(file)],
+            env=environ,
+            capture_output=True,
+            timeout=60,
+        )
+        if done.returncode == 0:
+            break
+        assert done.returncode == -9, done.stderr
+        if moves == 1:
+            assert "was broken off in its middle" in trunkline(home, "doctor", ok=False).stdout
+            assert "what was there before is back" in trunkline(home, "memory", "list", ok=False).stderr
+        else:
+            assert put_back(home)
+        assert "later" in (home / "trunkline.toml").read_text()
+        assert (home / "memory/mine.md").read_text() == "later"
+        assert not put_back(home)
+    assert moves >= 4 and not (home / "memory/mine.md").exists()
+    assert not (home / "restoring.json").exists() and len(list(home.glob("replaced-*"))) == 1
 
 
 def test_a_newer_archive_is_refused(tmp_path: Path) -> None:
