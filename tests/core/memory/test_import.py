@@ -254,6 +254,22 @@ async def test_who_imports_is_who_brought_the_lines(laptop: Place, server: Place
     assert [span.author for span in claimed] == ["owner"] and [span.author for span in brought] == ["agent"]
 
 
+async def test_what_was_purged_here_does_not_come_back(laptop: Place, server: Place) -> None:
+    """An archive of before the purge is refused by name; without that file it is welcome (C43)."""
+    await laptop.write("a.md", "a")
+    harmless = await laptop.export()
+    await laptop.write("secret.md", "s")
+    await laptop.write("secret.md", None)
+    note = {"target": "secret.md", "paths": ["secret.md"], "actor": "owner"}
+    await server.write("audit/purges.jsonl", json.dumps(note) + "\n")
+    before = server.files()
+    with pytest.raises(Refusal, match=r"'secret\.md', which was purged here"):
+        await server.bring(await laptop.export("y.tar"))
+    assert server.files() == before
+    await server.bring(harmless)
+    assert await server.text("a.md") == "a"
+
+
 async def test_branches_come_along(laptop: Place, server: Place, git: Git) -> None:
     """A person's own branches are history too; one of the same name here stays where it is."""
     await laptop.write("a.md", "1")

@@ -180,8 +180,10 @@ def a_foreign_index(folder: Path) -> None:
     """The index of the pack says other places than the pack has."""
     (index,) = (folder / "memory/.git/objects/pack").glob("*.idx")
     data = bytearray(index.read_bytes())
-    middle = 8 + 256 * 4
-    data[middle : middle + 40] = data[middle + 20 : middle + 40] + data[middle : middle + 20]
+    count = int.from_bytes(data[8 + 255 * 4 : 8 + 256 * 4], "big")
+    start = 8 + 256 * 4 + count * 24
+    places = [data[start + 4 * one : start + 4 * one + 4] for one in range(count)]
+    data[start : start + 4 * count] = b"".join([*places[1:], places[0]])
     index.chmod(0o644)
     index.write_bytes(data)
 

@@ -55,8 +55,8 @@ class Arrived:
         self.repository = Repository(self._folder)
 
     @property
-    def commits(self) -> int:
-        """How many commits this memory does not have."""
+    def commits(self) -> list[pygit2.Oid]:
+        """The commits that this memory does not have."""
         return self._search.commits
 
     def pack(self, folder: Path) -> list[str]:
@@ -118,7 +118,7 @@ class _Search:
         self._own = own.odb
         self._told = told
         self._seen: dict[pygit2.Oid, None] = {}
-        self.commits = 0
+        self.commits: list[pygit2.Oid] = []
 
     def reach(self, heads: Iterable[pygit2.Oid]) -> list[pygit2.Oid]:
         """The fresh objects, none before it was looked at."""
@@ -127,7 +127,7 @@ class _Search:
             commit = waiting.pop()
             if self._is_known(commit):
                 continue
-            self.commits += 1
+            self.commits.append(commit)
             tree, parents = _commit(self._read(commit, ObjectType.COMMIT, LARGEST_LIST))
             waiting += parents
             self._folders(tree)

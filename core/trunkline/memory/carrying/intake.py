@@ -13,6 +13,7 @@ from trunkline.memory.carrying.arrived import Arrived
 from trunkline.memory.carrying.joining import BringFiles, JoinHistory, refuse_unnamed
 from trunkline.memory.carrying.merging import Merged, Merging, Rule, Withheld, withheld_from
 from trunkline.memory.carrying.missing import gaps, idle_policies
+from trunkline.memory.carrying.purged import refuse_purged
 from trunkline.memory.packing import Packer
 from trunkline.memory.paths import plain
 from trunkline.memory.places import Places
@@ -55,6 +56,7 @@ class Intake:
             self._arrived = Arrived(self._scratch, root, self._at("checking"))
             if str(self._arrived.head) != self.manifest.head:
                 raise BadArchive("its history does not end where it says")
+            self._refuse_purged(root, self._arrived)
         elif self.manifest.system == OWN:
             raise BadArchive("it holds no history")
         else:
@@ -62,6 +64,13 @@ class Intake:
             if self._wish.mode == "restore":
                 raise BadArchive("only a memory of Trunkline can be restored", hint="Use --merge.")
             self._files = self._found()
+
+    def _refuse_purged(self, root: Path, arrived: Arrived) -> None:
+        own = Repository(root)
+        try:
+            refuse_purged(own, arrived.repository, arrived.commits)
+        finally:
+            own.close()
 
     def preview(self, root: Path) -> None:
         """Plan without writing, against what is committed now."""
@@ -122,7 +131,7 @@ class Intake:
         return MemoryImport(
             system=self.manifest.system,
             version=version,
-            commits=self._arrived.commits if self._arrived is not None else 0,
+            commits=len(self._arrived.commits) if self._arrived is not None else 0,
             added=sum(one.added for one in accounts),
             changed=sum(one.changed for one in accounts),
             removed=sum(one.removed for one in accounts),

@@ -1,0 +1,43 @@
+"""What was purged here does not come back by an archive of before (C43)."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+import pygit2
+
+from trunkline.archives.reading import BadArchive
+from trunkline.memory.repository import Repository, entry_at, id_at
+
+NOTES = "audit/purges.jsonl"
+"""Where purges are noted: a line each."""
+
+
+class PurgeNote(msgspec.Struct, frozen=True):
+    """As much of a note as tells what was purged."""
+
+    target: str
+    paths: tuple[str, ...] = ()
+
+
+def refuse_purged(own: Repository, arrived: Repository, commits: Iterable[pygit2.Oid]) -> None:
+    """Refuse an archive whose history has what this memory was purged of. Raises BadArchive."""
+    head = own.head()
+    entry = None if head is None else entry_at(own.tree(head), NOTES)
+    notes = [] if entry is None else list(_notes(own.data(entry.blob)))
+    paths = sorted({path for note in notes for path in note.paths})
+    for commit in commits if paths else ():
+        tree = arrived.commit(commit).tree
+        for path in paths:
+            if id_at(tree, path) is not None:
+                raise BadArchive(
+                    f"its history holds {path[:120]!r}, which was purged here, and it would come back",
+                    hint="Nothing was changed. Purge it in the other memory too, and export again.",
+                )
+
+
+def _notes(data: bytes) -> Iterator[PurgeNote]:
+    for line in data.splitlines():
+        try:
+            yield msgspec.json.decode(line, type=PurgeNote)
+        except msgspec.MsgspecError:
+            continue
