@@ -86,8 +86,10 @@ class BlockDocuments:
 
     async def _converted(self, reader: Reader, name: str, file: BinaryIO) -> DocumentText:
         digest = await anyio.to_thread.run_sync(sha256_of, file)
-        document = await self._reading.read(reader, file, name)
-        self._reading.rest()
+        try:
+            document = await self._reading.read(reader, file, name)
+        finally:
+            self._reading.rest()
         text = markdown(document, Origin(source=name, sha256=digest, reader=reader.name))
         if len(text) > LARGEST:
             raise UnreadableDocument(f"it holds more than {LARGEST // 1024 // 1024} MB of text")

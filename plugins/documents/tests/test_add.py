@@ -5,6 +5,7 @@ import re
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,6 +131,26 @@ def test_a_thousand_files_come_in_one_command(memory: Run, tmp_path: Path) -> No
     found = memory("search", "Paper number 780", "--limit", "1")
     assert found.stdout.startswith("documents/many/780.pdf.md:")
     assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 700 * 1024
+
+
+def test_a_killed_command_goes_on_where_it_was(memory: Run, tmp_path: Path) -> None:
+    """What was acknowledged before a SIGKILL is in history; the same command brings the rest and nothing twice."""
+    folder, held = tmp_path / "many", tmp_path / "home/memory/documents/many"
+    folder.mkdir()
+    for number in range(600):
+        (folder / f"{number}.html").write_text(f"<p>Page {number}</p>")
+    argv = [sys.executable, "-m", "trunkline.cli.main", "memory", "add", str(folder)]
+    env = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home")}
+    with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+        deadline = time.monotonic() + 60
+        while not (held.is_dir() and any(held.iterdir())) and first.poll() is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        first.kill()
+    said = json.loads(memory("add", str(folder), "--json").stdout)
+    assert len(said["added"]) + len(said.get("unchanged", [])) == 600
+    assert len(list(held.iterdir())) == 600
+    subprocess.run(["git", "-C", str(held), "fsck", "--strict"], check=True, capture_output=True)
 
 
 def test_a_dropped_in_reader_adds_a_format(memory: Run, tmp_path: Path) -> None:
