@@ -249,6 +249,7 @@ HOSTILE: dict[str, bytes | str] = {
     "unknown function": struct.pack(">I", 18) + b'["call","x",[],{}]',
     "deep": """b'["call","read",[' + b'[' * 50_000 + b']' * 50_000 + b'],{}]'""",
     "much in little": """b'["done",[' + b'[],' * 1_500_000 + b'[]],"",null,false,[]]'""",
+    "many names": """b'["done",1,"",null,false,[' + b'"ab",' * 100_000 + b'"c"]]'""",
     "more output": """b'["out","' + b'x' * 3_000_000 + b'"]'""",
 }
 """Bytes for the pipe; or how code makes the body of a large frame."""
@@ -306,7 +307,7 @@ def test_no_bytes_bring_anything_but_a_frame_or_a_refusal(body: bytes) -> None:
         if isinstance(frame, Call):
             frame.given()
         elif isinstance(frame, Done):
-            _ = frame.value
+            _ = (frame.value, frame.variables)
     except Hostile:
         pass
 

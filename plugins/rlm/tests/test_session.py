@@ -67,6 +67,8 @@ async def test_rlm_t9_variables_and_output_persist() -> None:
         ran = await session.run("x.append(2)\nsys.stderr.write('two')\nx")
         assert (ran.value, ran.output, session.output) == ([1, 2], "two", "one\ntwo")
         assert session.names == ("x: list",)
+        await session.run("globals_ = 0\n" + "y" * 100_000 + " = 1")
+        assert len(session.names) == 3 and max(map(len, session.names)) < 220
         session.clear_output()
         assert session.output == ""
         await session.reset()

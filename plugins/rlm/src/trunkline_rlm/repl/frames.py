@@ -11,6 +11,9 @@ LARGEST = 12 * 1024 * 1024
 LARGEST_DATA = 4 * 1024 * 1024
 """Bytes of a value that is no text: lists of next to nothing take many times as much memory here as on the way."""
 
+LARGEST_NAMES = 128 * 1024
+"""Bytes of the list of variables; our side tells a hundred at most."""
+
 DEEPEST = 200
 """How deeply values that come out may be nested."""
 
@@ -56,12 +59,19 @@ class Done(msgspec.Struct, frozen=True, array_like=True, tag="done", forbid_unkn
     shown: str
     error: str | None
     violation: bool
-    names: list[str]
+    names: msgspec.Raw
 
     @property
     def value(self) -> Any:
         """The value of the last expression. Raises Hostile."""
         return _plain(self.raw, Any)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of variables with their types. Raises Hostile."""
+        if len(bytes(self.names)) > LARGEST_NAMES:
+            raise Hostile("too many names")
+        return tuple(_plain(self.names, list[str]))
 
 
 Frame = Ready | Refused | Out | Call | Done

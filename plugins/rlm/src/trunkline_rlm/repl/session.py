@@ -158,7 +158,7 @@ class Session:
             process = await self._started()
             await process.send("run", code, dict(variables or {}), self._checked)
             done = await self._served(process)
-            value = done.value
+            value, names = done.value, done.variables
         except (Ended, Hostile) as error:
             await self.aclose()
             if isinstance(error, Hostile):
@@ -171,7 +171,7 @@ class Session:
             raise
         if done.violation:
             raise SandboxViolation(done.error)
-        self.names = tuple(done.names)
+        self.names = names
         return Ran(value, done.shown, done.error, self._output.since(before))
 
     async def _started(self) -> Confined:

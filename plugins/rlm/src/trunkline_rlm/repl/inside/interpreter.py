@@ -118,7 +118,7 @@ class Interpreter:
     def _end(self, value: Any, shown: str, error: str | None, *, violation: bool) -> None:
         self._output.flush()
         names = sorted(
-            f"{name}: {type(thing).__name__}"
+            f"{name[:100]}: {type(thing).__name__[:100]}"
             for name, thing in self._space.items()
             if name not in self._given
         )
