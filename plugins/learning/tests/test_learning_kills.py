@@ -8,8 +8,9 @@ import anyio
 import pytest
 
 from trunkline.messages.chunks import ListChunks
-from trunkline.subjects import MEMORY_CHUNKS
+from trunkline.subjects import FACT_STREAM, LEARNER, MEMORY_CHUNKS
 from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline_bus.operating import consumer_state
 
 from .stage import WORDS_ALONE
 
@@ -59,9 +60,15 @@ def state(running: ProcessPlatform) -> tuple[int, int]:
 
 
 async def until_learned(running: ProcessPlatform, turns: int) -> None:
+    """Wait until so many turns are learned from, and acknowledged."""
     with anyio.fail_after(60):
-        while state(running) < (turns, turns):  # noqa: ASYNC110 - other processes write the files
+        while state(running) < (turns, turns) or not await acknowledged(running):  # noqa: ASYNC110 - other processes write the files
             await anyio.sleep(0.05)
+
+
+async def acknowledged(running: ProcessPlatform) -> bool:
+    consumer = await consumer_state(running.bus, FACT_STREAM, LEARNER.name)
+    return consumer.waiting == consumer.held == 0
 
 
 async def facts(running: ProcessPlatform) -> list[str]:

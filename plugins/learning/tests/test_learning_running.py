@@ -92,6 +92,9 @@ async def test_the_same_fact_is_kept_once_and_a_contradiction_is_linked_and_not_
         )
         links = (await running.bus.call(MEMORY_LINKED, wish)).links
         assert kept["I live in Porto now."].id in {link.chunk.id for link in links}
+        await said(running, "I live in Lisbon.")
+        newest, *_ = await facts_of(running)
+        assert newest.content == "I live in Lisbon.", "who moves back is believed"
 
 
 async def test_a_failure_teaches_a_strategy_that_the_next_such_task_is_given(tmp_path: Path) -> None:

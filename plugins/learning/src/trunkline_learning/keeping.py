@@ -6,37 +6,28 @@ say who said it and when. Nothing that was kept is ever overwritten.
 
 import logging
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 import anyio
 import msgspec
 
 from trunkline import Bus, RemoteFault
-from trunkline.messages.chunks import Chunk, ForgetChunk, LinkChunks, ListChunks, Recall, Remember
-from trunkline.messages.memory import ListMemory
+from trunkline.messages.chunks import LinkChunks, ListChunks, Recall, Remember
 from trunkline.subjects import (
     MEMORY_CHUNKS,
-    MEMORY_FORGET,
     MEMORY_LINK,
-    MEMORY_LIST,
     MEMORY_RECALL,
     MEMORY_REMEMBER,
 )
 from trunkline_learning.contradictions import conflict, contradicted, same
-from trunkline_learning.facts import FACT_TYPES, Fact, Finding
+from trunkline_learning.facts import Fact, Finding
+from trunkline_learning.kept import CONTRADICTS, LEARNED, fact_of, forget_fact
 from trunkline_learning.shelf import ACTOR, SECONDS, scope_of
 from trunkline_learning.turns import Source
 from trunkline_learning.words import similarity
 
 log = logging.getLogger(__name__)
 
-LEARNED = "learned"
-"""The source and the tag of a chunk that the learner made."""
-
-CONTRADICTS = "contradicts"
 NEAR = 12
-PAGE = 500
-
 REWORDED = 0.75
 """From here on two facts that a model found in one turn, at two times, are one."""
 
@@ -50,17 +41,12 @@ class Keeper:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    async def known(self, block: str, texts: Iterable[str]) -> tuple[Fact, ...]:
-        """Kept facts that are near to one of the texts, each once, nearest first."""
-        found: dict[str, Fact] = {}
-        for text in texts:
-            wish = Recall(query=text, actor=ACTOR, block=block, max_results=NEAR, min_confidence=0.0)
-            answer = await self._bus.call(MEMORY_RECALL, wish, timeout=SECONDS, repeatable=True)
-            for one in answer.chunks:
-                fact = fact_of(one.chunk, block)
-                if fact is not None:
-                    found.setdefault(fact.id, fact)
-        return tuple(found.values())
+    async def known(self, block: str, text: str) -> tuple[Fact, ...]:
+        """Kept facts that are near to a text, nearest first."""
+        wish = Recall(query=text, actor=ACTOR, block=block, max_results=NEAR, min_confidence=0.0)
+        answer = await self._bus.call(MEMORY_RECALL, wish, timeout=SECONDS, repeatable=True)
+        facts = (fact_of(one.chunk, block) for one in answer.chunks)
+        return tuple(fact for fact in facts if fact is not None)
 
     async def keep(self, findings: Sequence[Finding]) -> None:
         """Keep what is not known yet, and link what contradicts.
@@ -75,11 +61,13 @@ class Keeper:
         earlier = await self._of_turn(source)
         mine = list(earlier)
         for one in fresh:
-            known = await self.known(source.block, [one.fact.text])
+            known = await self.known(source.block, one.fact.text)
             again = next((fact for fact in (*mine, *known) if same(one.fact.text, fact.text)), None)
             again = again or next((fact for fact in earlier if _reworded(one.fact, fact)), None)
             if again is not None and again not in mine:
-                continue  # somebody said so before
+                if not _turned(again, known):
+                    continue  # it was said before
+                again = None  # it was, and then something else; now it holds again
             fact = again or await self._remember(one.fact)
             if fact is None:
                 return  # the block's policy lets nothing be kept
@@ -94,7 +82,7 @@ class Keeper:
         left: list[Fact] = []
         for fact in sorted(await self._of_turn(source), key=lambda one: one.id):
             if any(same(fact.text, other.text) for other in left):
-                await _forget(self._bus, source.block, fact.id, ACTOR)
+                await forget_fact(self._bus, source.block, fact.id, ACTOR)
             else:
                 left.append(fact)
 
@@ -147,66 +135,9 @@ class Keeper:
             log.info("%s contradicts %s and is not linked: %s", fact.id, other, fault.message)
 
 
-async def blocks_of(bus: Bus) -> list[str]:
-    """The names of the blocks that have memory."""
-    try:
-        entries = (
-            await bus.call(MEMORY_LIST, ListMemory(path="blocks"), timeout=SECONDS, repeatable=True)
-        ).entries
-    except RemoteFault as fault:
-        if fault.code == "not_found":
-            return []
-        raise
-    return [entry.path.rpartition("/")[2] for entry in entries if entry.kind == "folder"]
-
-
-async def forget_facts(bus: Bus, ids: Sequence[str] | None, *, actor: str) -> list[str]:
-    """Take out learned facts, those with these ids or all; returns the ids of those that are gone."""
-    gone: list[str] = []
-    for block in await blocks_of(bus):
-        wish = ListChunks(actor=actor, block=block, tags=(LEARNED,), limit=PAGE)
-        while chunks := (await bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS)).chunks:
-            for chunk in chunks:
-                if ids is None or chunk.id in ids:
-                    await _forget(bus, block, chunk.id, actor)
-                    gone.append(chunk.id)
-            if len(chunks) < PAGE:
-                break
-            kept = 0 if ids is None else len(chunks)
-            wish = msgspec.structs.replace(wish, offset=wish.offset + kept)
-    return gone
-
-
-async def _forget(bus: Bus, block: str, id: str, actor: str) -> None:
-    wish = ForgetChunk(id=id, actor=actor, block=block, reason="Forget what was learned")
-    try:
-        await bus.call(MEMORY_FORGET, wish, timeout=SECONDS)
-    except RemoteFault as fault:
-        if fault.code != "not_found":  # somebody else did it
-            raise
-
-
-def fact_of(chunk: Chunk, block: str | None) -> Fact | None:
-    """A chunk as a fact; None when it is something else."""
-    if chunk.type not in FACT_TYPES:
-        return None
-    about = chunk.metadata
-    said_at = about.fields.get("said_at")
-    return Fact(
-        id=chunk.id,
-        text=chunk.content,
-        type=chunk.type,
-        role="assistant" if about.fields.get("role") == "assistant" else "user",
-        source=Source(
-            block=block or "",
-            conversation=about.conversation_id or "",
-            turn=about.turn_id or "",
-            message=about.message_id or "",
-        ),
-        said_at=datetime.fromisoformat(said_at) if isinstance(said_at, str) else about.created_at,
-        confidence=about.confidence,
-        by="model" if about.fields.get("found_by") == "model" else "words",
-    )
+def _turned(fact: Fact, known: Iterable[Fact]) -> bool:
+    """Whether something that contradicts a fact was said after it."""
+    return any(other.said_at > fact.said_at for other, _ in contradicted(fact, known))
 
 
 def _reworded(new: Fact, earlier: Fact) -> bool:

@@ -61,7 +61,7 @@ class Learner:
         """Keep the facts of what a person said: found by a model, else by words."""
         if not turn.by_person or not turn.task.strip():
             return
-        known = (await self._keeper.known(turn.source.block, [turn.task[:LOOKED_FOR]]))[:SHOWN]
+        known = (await self._keeper.known(turn.source.block, turn.task[:LOOKED_FOR]))[:SHOWN]
         found = await teacher.facts(known)
         if found is None:
             found = [Finding(fact) for fact in found_by_words(turn)]

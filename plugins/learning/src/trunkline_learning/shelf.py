@@ -4,7 +4,7 @@ Files that nobody changed are not read again. A write fails with ``Overtaken`` w
 another learner, changed one of the files meanwhile: then everything is read anew and merged again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -23,7 +23,6 @@ from trunkline.subjects import MEMORY_LIST, MEMORY_READ_MANY, MEMORY_SEARCH, MEM
 from trunkline_bus import Scope
 from trunkline_learning import files
 from trunkline_learning.episodes import Episode
-from trunkline_learning.models import folder_of
 from trunkline_learning.playbook import Playbook, Strategy
 from trunkline_learning.turns import Source
 
@@ -52,13 +51,13 @@ class Shelf:
 
     async def text(self, path: str) -> str | None:
         """A file's text; None when it is absent."""
-        file = (await self._files([path])).get(path)
+        file = (await self.files([path])).get(path)
         return None if file is None else file.content
 
     async def draft(self, paths: Iterable[str]) -> "Draft":
         """A change in the making, based on these files as they are now."""
         wanted = tuple(paths)
-        return Draft(self, wanted, await self._files(wanted))
+        return Draft(self, wanted, await self.files(wanted))
 
     async def folders(self) -> tuple[str, ...]:
         """The models that anything was learned with."""
@@ -71,7 +70,7 @@ class Shelf:
             one for one in await self._list(files.playbook_folder(folder)) if files.is_strategy(one.path)
         ]
         stale = [one for one in entries if self._strategies.get(one.path, (None,))[0] != one.modified_at]
-        fresh = await self._files([one.path for one in stale])
+        fresh = await self.files([one.path for one in stale])
         for one in stale:
             if one.path in fresh:
                 self._strategies[one.path] = (one.modified_at, fresh[one.path])
@@ -85,7 +84,7 @@ class Shelf:
         wish = SearchMemory(query=query, path=files.episodes_folder(folder), limit=NEAR)
         hits = (await self._bus.call(MEMORY_SEARCH, wish, timeout=SECONDS, repeatable=True)).hits
         paths = dict.fromkeys(hit.path for hit in hits if files.is_episode(hit.path))
-        found = await self._files(paths)
+        found = await self.files(paths)
         read = (files.read(file.content, Episode) for file in found.values())
         return tuple(one for one in read if one is not None)
 
@@ -93,43 +92,6 @@ class Shelf:
         """The files of a model's episodes with the day each is filed under."""
         found = await self._list(files.episodes_folder(folder), recursive=True)
         return tuple((one.path, files.day_of(one.path)) for one in found if files.is_episode(one.path))
-
-    async def latest_episodes(self, model: str | None, limit: int) -> list[Episode]:
-        """The newest episodes of a model, or of all."""
-        days: list[tuple[str, datetime]] = []
-        for folder in await self._of(model):
-            days += await self.episode_days(folder)
-        days.sort(key=lambda pair: pair[1], reverse=True)
-        end = next(
-            (at for at, (_, day) in enumerate(days) if at >= limit and day != days[limit - 1][1]), len(days)
-        )
-        found = [
-            files.read(one.content, Episode)
-            for one in (await self._files(path for path, _ in days[:end])).values()
-        ]
-        newest = sorted(
-            (one for one in found if one is not None), key=lambda one: one.created_at, reverse=True
-        )
-        return newest[:limit]
-
-    async def all_playbooks(self, model: str | None) -> dict[str, Playbook]:
-        """The strategies by the folders of the models."""
-        return {folder: (await self.playbook(folder))[0] for folder in await self._of(model)}
-
-    async def named_files(self) -> dict[str, str]:
-        """Everything that a person may forget by its name: episodes and strategies by id, ``profile``, numbers."""
-        names: dict[str, str] = {}
-        for folder in await self.folders():
-            for id in (await self.playbook(folder))[0]:
-                names.setdefault(id, files.strategy_path(folder, id))
-            names |= {path.rpartition("/")[2][:-5]: path for path, _ in await self.episode_days(folder)}
-            names[f"{folder}/metrics"] = files.metrics_path(folder)
-        names["profile"] = files.PROFILE
-        there = await self._files(names.values())
-        return {name: path for name, path in names.items() if path in there}
-
-    async def _of(self, model: str | None) -> Sequence[str]:
-        return await self.folders() if model is None else [folder_of(model)]
 
     async def commit(self, draft: "Draft", source: Source, reason: str) -> None:
         """Write a draft in one commit. Raises Overtaken; nothing is written then."""
@@ -153,7 +115,7 @@ class Shelf:
                 return ()
             raise
 
-    async def _files(self, paths: Iterable[str]) -> dict[str, MemoryFile]:
+    async def files(self, paths: Iterable[str]) -> dict[str, MemoryFile]:
         wanted, found = list(paths), dict[str, MemoryFile]()
         for begin in range(0, len(wanted), BATCH):
             wish = ReadManyMemory(paths=tuple(wanted[begin : begin + BATCH]))

@@ -9,7 +9,7 @@ from trunkline import ToolContext, ToolError, tool
 from trunkline.messages.chunks import Chunk
 from trunkline.messages.conversation import now
 from trunkline_learning import choosing, files
-from trunkline_learning.keeping import CONTRADICTS, LEARNED, fact_of
+from trunkline_learning.kept import CONTRADICTS, LEARNED, fact_of
 from trunkline_learning.playbook import Strategy
 
 Limit = Annotated[int, Meta(ge=1, le=100)]

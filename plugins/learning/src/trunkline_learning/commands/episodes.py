@@ -18,10 +18,10 @@ from trunkline.cli.memory.attached import with_memory
 def command(model: str | None, limit: int, as_json: bool) -> int:
     """Show the tasks that are remembered, newest first. Leaves with 1 when there is none."""
     from trunkline.cli.output import json_out, table
-    from trunkline_learning.shelf import Shelf
+    from trunkline_learning.inventory import Inventory
     from trunkline_learning.words import cut
 
-    found = with_memory(lambda bus: Shelf(bus).latest_episodes(model, limit))
+    found = with_memory(lambda bus: Inventory(bus).latest_episodes(model, limit))
     if as_json:
         json_out(found)
     elif not found:

@@ -51,10 +51,10 @@ async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str
     """Everything when there are no ids. Returns what is gone and what was not there."""
     from trunkline.messages.memory import WriteManyMemory
     from trunkline.subjects import MEMORY_WRITE_MANY
-    from trunkline_learning.keeping import forget_facts
-    from trunkline_learning.shelf import Shelf
+    from trunkline_learning.inventory import Inventory
+    from trunkline_learning.kept import forget_facts
 
-    paths = await Shelf(bus).named_files()
+    paths = await Inventory(bus).named_files()
     facts = await forget_facts(bus, ids or None, actor=OWNER)
     chosen = [id for id in ids or paths if id in paths]
     if chosen:

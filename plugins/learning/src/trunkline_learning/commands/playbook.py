@@ -15,12 +15,12 @@ from trunkline.cli.memory.attached import with_memory
 def command(model: str | None, section: str | None, as_json: bool) -> int:
     """Show the strategies, by model and section. Leaves with 1 when there is none."""
     from trunkline.cli.output import json_out
+    from trunkline_learning.inventory import Inventory
     from trunkline_learning.playbook import SECTIONS
-    from trunkline_learning.shelf import Shelf
 
     if section is not None and section not in SECTIONS:
         raise click.UsageError(f"There is no section {section!r}. There are: {', '.join(SECTIONS)}.")
-    books = with_memory(lambda bus: Shelf(bus).all_playbooks(model))
+    books = with_memory(lambda bus: Inventory(bus).all_playbooks(model))
     found = {
         folder: [one for one in book.values() if section in (None, one.section)]
         for folder, book in books.items()
