@@ -9,6 +9,7 @@ from trunkline_personality import state
 from trunkline_personality.changing import change
 from trunkline_personality.phrases import BadPhrase, applied, parsed
 from trunkline_personality.phrases import Change as Step
+from trunkline_personality.places import CHOICE, GENERAL
 from trunkline_personality.sliders import MODES, SLIDERS, named
 from trunkline_personality.state import PERSONALITY, State
 
@@ -56,7 +57,7 @@ async def personality_set(
         return state.written(applied(before, steps))
 
     await _check(context, applied(general, steps).personality)
-    now = _read(await change(context.memory, state.FILE, edit))
+    now = _read(await change(context.memory, CHOICE, edit))
     return {
         **msgspec.to_builtins(now),
         "sliders": {one.name: now.value(one.name) for one in SLIDERS},
@@ -67,7 +68,7 @@ async def personality_set(
 async def _general(context: ToolContext) -> State:
     """What a block without a choice of its own begins with."""
     try:
-        return _read((await context.memory.read(f"/{state.FILE}")).content)
+        return _read((await context.memory.read(GENERAL)).content)
     except ToolError:
         return State()
 
@@ -77,7 +78,7 @@ def _read(text: str) -> State:
         return state.read(text)
     except ValueError as error:
         raise ToolError(
-            f"{state.FILE} in memory cannot be understood ({error}). It is for the owner to mend or delete."
+            f"{CHOICE} in memory cannot be understood ({error}). It is for the owner to mend or delete."
         ) from error
 
 

@@ -7,9 +7,11 @@ when its result is there, and says so in its own words.
 from collections.abc import AsyncIterator
 
 from trunkline import AskModel, Call, Finish, ModelEvent, ModelRequest, ToolCall
-from trunkline_personality.phrases import LONGEST, is_command
 
 TOOL = "personality_set"
+
+LONGEST = 400
+"""Characters beyond which a message is no command."""
 
 
 class Commands:
@@ -23,8 +25,11 @@ class Commands:
             or said.role != "user"
             or len(said.content) > LONGEST
             or not any(tool.name == TOOL for tool in request.tools)
-            or not is_command(said.content)
         ):
+            return proceed(request)
+        from trunkline_personality.phrases import is_command
+
+        if not is_command(said.content):
             return proceed(request)
         return _called(said.content.strip(), f"said_{len(request.messages)}")
 

@@ -6,48 +6,25 @@ A file that says nothing beyond the text it began with is left out, and so is on
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from trunkline import ContextPart, MemoryFile, StatusShown, ToolError, TurnInfo
-from trunkline_personality import showing, state
+from trunkline_personality import state
 from trunkline_personality.authors import Authors
 from trunkline_personality.calibrating import calibrated
 from trunkline_personality.entries import Entries
 from trunkline_personality.placeholders import filled
-from trunkline_personality.remembering import MEMORY, NOTEBOOK
+from trunkline_personality.places import CHOICE, GENERAL, MEMORY, PLACES, Place
 from trunkline_personality.sliders import SLIDERS
 from trunkline_personality.state import State
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A file that is told, with its priority and its share of the budget."""
-
-    path: str
-    priority: int
-    share: float
-
-
-PLACES = (
-    Place("/AGENT.md", 100, 0.3),
-    Place("monitor.md", 95, 0.1),
-    Place("/identity/SOUL.md", 90, 0.15),
-    Place("/identity/USER.md", 70, 0.15),
-    Place(MEMORY, 60, 0.15),
-    Place(NOTEBOOK, 50, 0.2),
-)
-"""In the order in which they are told."""
-
-GENERAL = f"/{state.FILE}"
-
-
 class Guide:
     """Tells the files and the choices."""
 
     name = "guide"
-    files = (*(place.path for place in PLACES), GENERAL, state.FILE)
+    files = (*(place.path for place in PLACES), GENERAL, CHOICE)
 
     def __init__(self) -> None:
         self._authors = Authors()
@@ -64,6 +41,8 @@ class Guide:
             parts += [part for name in _names(chosen) if (part := await self._personality(turn, name))]
             parts.append(_sliders(chosen, turn))
         if chosen.hud != "off":
+            from trunkline_personality import showing
+
             parts += showing.shown(calibrated(chosen, turn.request.message.content), turn, loaded)
         return parts
 
@@ -90,7 +69,7 @@ class Guide:
 
 def chosen_in(files: Mapping[str, MemoryFile]) -> State:
     """What was chosen for the block, else in general. A file that cannot be read counts as absent."""
-    for path in (state.FILE, GENERAL):
+    for path in (CHOICE, GENERAL):
         file = files.get(path)
         if file is not None:
             try:

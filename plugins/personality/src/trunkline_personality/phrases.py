@@ -10,11 +10,9 @@ from typing import Any
 
 import msgspec
 
+from trunkline_personality.commanding import LONGEST
 from trunkline_personality.sliders import MODES, SLIDERS, named
 from trunkline_personality.state import Hud, State
-
-LONGEST = 400
-"""Characters beyond which a message is no command."""
 
 TRIGGERS: Mapping[str, tuple[str, ...]] = {
     "RESEARCH": ("deep dive", "deep research", "research this", "analyst mode"),

@@ -7,8 +7,7 @@ from trunkline import ToolContext, ToolError, tool
 from trunkline_personality.changing import change
 from trunkline_personality.entries import BUDGET, Entries
 from trunkline_personality.notebook import Notebook
-
-MEMORY, NOTEBOOK = "/MEMORY.md", "memory.md"
+from trunkline_personality.places import MEMORY, NOTEBOOK
 
 
 @tool(effect="write")

@@ -8,9 +8,6 @@ import msgspec
 
 from trunkline_personality.sliders import MODES, PERSONALITIES, SLIDERS
 
-FILE = "sliders.json"
-"""In a block's folder; one in the root of memory counts for the blocks that have none."""
-
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Hud = Literal["off", "data", "text"]
 
