@@ -157,6 +157,17 @@ async def test_rlm_t5_of_equal_texts_the_surer_and_the_newer_come_first(
     assert [hit.id for hit in await find(store, "blue gate")] == [sure, new, old]
 
 
+async def test_an_archived_chunk_is_not_found(store: GitMemoryStore, chunks: Chunks, write: Write) -> None:
+    """RLM-T16: neither by its words, nor by its tags, nor by the text as it stands."""
+    name = await chunks.add("the kohlrabi is §eaten§", tags=["vegetables"])
+    assert len(await find(store, "kohlrabi")) == 1
+    await store.move(
+        f"chunks/2026-11-01/{name}.json", f"chunks/archive/2026-11-01/{name}.json", actor="owner", reason=""
+    )
+    for query in ("kohlrabi", "vegetables", "§eaten§", name):
+        assert await find(store, query) == ()
+
+
 async def test_links_bring_what_is_linked(store: GitMemoryStore, chunks: Chunks) -> None:
     """A chunk without any of the words is found by the link to one that has them, in either direction."""
     told = await chunks.add("We went with PostgreSQL.")

@@ -6,6 +6,7 @@ Newest first. What an embedder refuses is asked for again later, and never lost:
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from time import monotonic
 from typing import Protocol, TypeVar
 
 import anyio
@@ -28,6 +29,9 @@ LETTERS = 2_000
 
 ASK_SECONDS = 5.0
 """How long a search waits for the vector of what it looks for."""
+
+COUNT_SECONDS = 2.0
+"""How often passages are counted while vectors are made: among a million that takes as long as embedding some."""
 
 REST_SECONDS = (1.0, 5.0, 20.0, 60.0)
 """The pauses after failures in a row; the last one ever after."""
@@ -61,6 +65,7 @@ class Filling:
         self.progress = Progress()
         self._index = index
         self._filling = anyio.Lock()
+        self._counted = -COUNT_SECONDS
 
     async def vector(self, text: str) -> bytes | None:
         """What to look for; None when the embedder does not say, and words must do."""
@@ -111,6 +116,7 @@ class Filling:
     def stats(self, connection: apsw.Connection) -> VectorStats:
         """How far they are."""
         self._settle(connection)
+        self._count(connection)
         now = self.progress
         return VectorStats(
             embedder=self.embedder.name,
@@ -124,6 +130,8 @@ class Filling:
         """Texts that have no vector, by what they are known by; passages whose text has one are given it at once.
         None when nothing is missing."""
         ready = self._settle(connection)
+        if monotonic() - self._counted > COUNT_SECONDS:
+            self._count(connection)
         newest = "SELECT id FROM passages WHERE vector IS NULL ORDER BY id DESC LIMIT ?"
         rows = [row for (row,) in connection.execute(newest, (self.embedder.batch,))]
         texts = self._texts(connection, rows)
@@ -152,14 +160,17 @@ class Filling:
                 self.space.keep(connection, digest, vector)
 
     def _settle(self, connection: apsw.Connection) -> bool:
-        """See what there is: whether there are vectors of this model, and how many are missing."""
+        """Whether there are vectors of this model. Without, none of them counts."""
         ready = self.space.ready(connection)
         if not ready:  # lost, or those of another model
             connection.execute("UPDATE passages SET vector = NULL WHERE vector > 0")
+        return ready
+
+    def _count(self, connection: apsw.Connection) -> None:
         missing = connection.execute("SELECT count(*) FROM passages WHERE vector IS NULL").get
         passages = connection.execute("SELECT count(*) FROM passages").get
         self.progress = msgspec.structs.replace(self.progress, passages=passages, missing=missing)
-        return ready
+        self._counted = monotonic()
 
     def _failed(self, error: Exception) -> None:
         fault = f"{type(error).__name__}: {error}"

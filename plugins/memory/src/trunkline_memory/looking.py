@@ -36,17 +36,26 @@ async def memory_search(
     type: Literal["content", "filename"] = "content",
     limit: Limit = 10,
 ) -> list[dict[str, Any]]:
-    """Search memory, best first: words in texts and earlier conversations, or names of files.
+    """Search memory, best first: files, documents, chunks and earlier conversations, or names of files.
 
     Args:
-        query: The words to look for.
+        query: What to look for, as a question or as words. Times such as "last Tuesday" or "in May" count.
         path: Only under this folder; / is the whole memory, empty is this block's.
         type: content searches texts, filename searches names.
         limit: How many places at most.
     """
     hits = await context.memory.search(query, path=path, kind=type, limit=limit)
     return [
-        {"path": hit.path, "line": hit.line, "content": hit.content, "context": hit.context} for hit in hits
+        {
+            "path": hit.path,
+            "line": hit.line,
+            "content": hit.content,
+            "context": hit.context,
+            **({"page": hit.page} if hit.page else {}),
+            **({"speaker": hit.speaker} if hit.speaker else {}),
+            **({"said_at": hit.at} if hit.at else {}),
+        }
+        for hit in hits
     ]
 
 
