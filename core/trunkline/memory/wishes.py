@@ -5,7 +5,7 @@ overtaken. Planning may happen more than once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import pygit2
@@ -260,10 +260,13 @@ def _insist_on_hash(view: View, path: str, wanted: str | None) -> None:
     raise Refusal("write_conflict", f"{path!r} was not written: {said}. Read it again and decide.")
 
 
-def insist_on_room(view: View, path: str) -> None:
-    """Raises Refusal ``invalid_path``: a folder is at the path, or a file stands where it needs a folder."""
+def insist_on_room(view: View, path: str, *, without: Collection[str] = ()) -> None:
+    """Raises Refusal ``invalid_path``: a folder is at the path, or a file stands where it needs a folder.
+
+    Files ``without`` which it would be count as gone.
+    """
     above = view.file_above(path)
-    if above is not None:
+    if above is not None and above not in without:
         raise refused(path, f"{above!r} is a file, not a folder")
-    if view.entry(path) is None and view.is_folder(path):
+    if view.entry(path) is None and view.is_folder(path) and not view.below(path).keys() <= set(without):
         raise refused(path, "it is a folder")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.abc.memory import Change
@@ -334,89 +334,3 @@ def test_an_allowed_path_is_plain_and_inside(path: str) -> None:
     assert not {"", ".", "..", ".git"} & {part.lower() for part in plain.split("/")}
     joined = Path("/root/memory", plain)
     assert os.path.normpath(joined) == str(joined)
-
-
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["write", "edit", "delete", "move", "hand", "remove"]),
-        st.sampled_from(["a", "b", "a/x", "a/y", "b/z/q", "c"]),
-        st.sampled_from(["a", "c", "d/e", "a/x"]),
-        st.text("xyz\n", max_size=5),
-    ),
-    max_size=14,
-)  # fmt: skip
-
-
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-@given(steps=STEPS)
-async def test_the_store_does_what_a_dict_would(
-    steps: list[tuple[str, str, str, str]], tmp_path_factory: object
-) -> None:
-    """Any sequence of changes, by callers and by hand, leaves the files that a simple model predicts."""
-    base: Path = tmp_path_factory.mktemp("model")  # type: ignore[attr-defined]
-    store = GitMemoryStore(window=0)
-    await store.open(base / "memory", base / "cache")
-    model = {path: (base / "memory" / path).read_bytes() for path in SEED}
-    try:
-        for step in steps:
-            await _both(store, base / "memory", model, step)
-        found = {path.relative_to(base / "memory").as_posix(): path.read_bytes()
-                 for path in (base / "memory").rglob("*") if path.is_file() and ".git" not in path.parts}  # fmt: skip
-        assert found == model
-        for path, data in model.items():
-            assert (await store.read(path)).content == data.decode()
-    finally:
-        await store.aclose()
-
-
-def _fits(model: dict[str, bytes], path: str) -> bool:
-    """Whether a file may be made or kept at a path: no file above it, no folder in its place."""
-    parts = path.split("/")
-    above = {"/".join(parts[:depth]) for depth in range(1, len(parts))}
-    return not (above & model.keys()) and not any(other.startswith(path + "/") for other in model)
-
-
-async def _both(
-    store: GitMemoryStore, root: Path, model: dict[str, bytes], step: tuple[str, str, str, str]
-) -> None:
-    verb, path, other, text = step
-    below = [name for name in model if name == path or name.startswith(path + "/")]
-    if verb == "hand" and _fits(model, path):
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text)
-        model[path] = text.encode()
-    elif verb == "remove" and path in model:
-        (root / path).unlink()
-        for folder in (root / path).relative_to(root).parents:
-            if str(folder) != "." and not any((root / folder).iterdir()):
-                (root / folder).rmdir()
-        del model[path]
-    elif verb == "write":
-        await _tried(store.change(Change({path: text.encode()}, actor="a", reason="")), _fits(model, path))
-        if _fits(model, path):
-            model[path] = text.encode()
-    elif verb == "edit":
-        possible = path in model and text != "" and text.encode() in model[path]
-        await _tried(store.edit(path, text, "E", actor="a", reason=""), possible)
-        if possible:
-            model[path] = model[path].replace(text.encode(), b"E", 1)
-    elif verb == "delete":
-        await _tried(store.delete(path, actor="a", reason=""), bool(below))
-        for name in below:
-            del model[name]
-    elif verb == "move":
-        inside = other == path or other.startswith(path + "/")
-        possible = bool(below) and not inside and other not in model and _fits(model, other)
-        await _tried(store.move(path, other, actor="a", reason=""), possible)
-        if possible:
-            for name in below:
-                model[other + name.removeprefix(path)] = model.pop(name)
-
-
-async def _tried(attempt: Awaitable[object], possible: bool) -> None:
-    try:
-        await attempt
-    except Refusal:
-        assert not possible
-    else:
-        assert possible

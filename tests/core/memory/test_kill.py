@@ -1,4 +1,7 @@
-"""Memory survives SIGKILL at any instant: what was acknowledged is there, what was not is whole or absent."""
+"""Memory survives SIGKILL at any instant: what was acknowledged is there, what was not is whole or absent.
+
+The writer writes, edits, moves, deletes and takes back, appends to a conversation, and packs meanwhile.
+"""
 
 import json
 import os
@@ -16,6 +19,7 @@ from pathlib import Path
 import pytest
 
 from trunkline.memory.store import GitMemoryStore
+from trunkline.messages.memory import SearchMemory
 from trunkline_bus import Refusal
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
@@ -37,6 +41,7 @@ WRITER = textwrap.dedent(
     from trunkline.memory.store import GitMemoryStore
     from trunkline.memory.worktree import Worktree
     from trunkline.messages.conversation import AppendConversation, Message
+    from trunkline.messages.memory import RevertMemory
 
     base, start, step = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     KINDS = {"Checkout": Checkout, "Repository": Repository, "Worktree": Worktree}
@@ -74,6 +79,29 @@ WRITER = textwrap.dedent(
                 say(gone=path)
                 await store.delete(path, actor=f"w{who}", reason="")
 
+    async def changes(store):
+        """A file is written, edited, moved, and the move taken back."""
+        here, there = "v/here.md", "v/there.md"
+        for number in range(start, start + 100_000):
+            one, two = f"one {number} " * 30, f"two {number} " * 30
+            for path, text in ((here, one), (here, two), (there, two)):
+                say(try_=path, text=text)
+            say(gone=there)
+            version = await store.change(Change({here: one.encode()}, actor="v", reason=""))
+            say(done=here, text=one, version=version)
+            version = await store.edit(here, one, two, actor="v", reason="")
+            say(done=here, text=two, version=version)
+            say(gone=here)
+            version = await store.move(here, there, actor="v", reason="")
+            say(done=there, text=two, version=version)
+            version = (await store.revert(RevertMemory(path="v", actor="v"))).version
+            say(done=here, text=two, version=version)
+
+    async def packing(store):
+        while True:
+            await anyio.sleep(0.02)
+            await store.pack(now=True)
+
     async def talk(store):
         for number in range(start, start + 100_000):
             message = Message(id=f"m{number}", role="user", content=f"message {number} " * 30)
@@ -91,6 +119,9 @@ WRITER = textwrap.dedent(
             for who in range(3):
                 group.start_soon(files, store, who)
             group.start_soon(talk, store)
+            group.start_soon(changes, store)
+            if not step:
+                group.start_soon(packing, store)
 
     anyio.run(main)
     '''
@@ -174,6 +205,14 @@ async def check(opened: Opened, root: Path, git: Git, seen: Seen) -> None:
                 assert (await store.read(path)).content in texts
             except Refusal:
                 assert path in seen.deleted or path not in seen.last
+        newest = {path: version for path, version, _ in seen.versions}
+        for path, version in newest.items():
+            found = {change.version for change in await store.history(path, limit=100_000)}
+            assert version in found
+            assert (await store.blame(path, version)).spans
+        if seen.last:
+            text = next(iter(seen.last.values())).split()[0]
+            assert await store.search(SearchMemory(query=text))
         talk = await store.load_conversation("main", "c", after=0)
         ids = [message.id for message in talk.messages]
         assert len(set(ids)) == len(ids)

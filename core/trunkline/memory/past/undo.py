@@ -102,13 +102,14 @@ class TakeBack(Wish):
     def plan(self, view: View) -> Plan:
         """Refused when a later change stands in the way, or when there is nothing to take back any more."""
         files: dict[str, Content] = {}
+        gone = {path for path, state in self.undoing.states.items() if state.before is None}
         for path, state in self.undoing.states.items():
             now = None if view.entry(path) is None else view.data(path)
             if now == state.before:
                 continue
             files[path] = _back(path, now, state)
             if state.before is not None:
-                insist_on_room(view, path)
+                insist_on_room(view, path, without=gone)
         if not files:
             raise Refusal(
                 "write_conflict", "There is nothing to take back: it is as it was before that change."
