@@ -11,6 +11,7 @@ import httpx
 from trunkline.runtime.connecting import MAX_STORE
 from trunkline.subjects import JOURNAL_STREAM
 from trunkline_bus import Bus, BusError, BusSettings, EmbeddedServer, ServerSettings, connect
+from trunkline_bus.persistence import ask
 
 PASSWORD = "chaos"
 ELECTION = 60.0
@@ -52,7 +53,7 @@ class Servers:
         """Who leads the journal ("stream leader") or the cluster ("meta leader"); None when nobody says."""
         try:
             if of == "stream leader":
-                found = await bus.link.api(f"STREAM.INFO.{JOURNAL_STREAM}", timeout=0.5)
+                found = await ask(bus.link, f"STREAM.INFO.{JOURNAL_STREAM}", timeout=0.5)
                 return str(found["cluster"]["leader"])
             return await self._meta_leader()
         except (BusError, KeyError):
@@ -102,7 +103,7 @@ async def _elected(servers: Servers) -> None:
     url = ",".join(server.url for server in servers.all)
     settings = BusSettings(url=url, user=servers.all[0].user, password=PASSWORD)
     async with connect(settings) as bus:
-        await bus.link.api("INFO", timeout=ELECTION)
+        await ask(bus.link, "INFO", timeout=ELECTION)
         for name in servers.names:
             await servers.until_healthy(name, ELECTION)
 

@@ -18,6 +18,7 @@ from trunkline.runtime.supervisor import BootError
 from trunkline.testing.platform import Answer, Platform, clean_environ, platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict
+from trunkline_bus.persistence import ask
 from trunkline_bus.server import _find_binary
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +37,7 @@ def with_model(provider: str, **more: Any) -> dict[str, Any]:
 
 
 async def kept(running: Platform | ProcessPlatform, stream: str) -> dict[str, Any]:
-    config: dict[str, Any] = (await running.bus.link.api(f"STREAM.INFO.{stream}"))["config"]
+    config: dict[str, Any] = (await ask(running.bus.link, f"STREAM.INFO.{stream}"))["config"]
     return config
 
 

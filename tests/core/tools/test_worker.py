@@ -12,6 +12,7 @@ import trunkline
 from trunkline import Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
 from trunkline.messages.tools import EffectFinished, EffectStarted
 from trunkline_bus import RemoteFault
+from trunkline_bus.persistence import ask
 
 pytestmark = pytest.mark.anyio
 
@@ -421,7 +422,7 @@ async def test_without_a_ledger_only_reads_run(tools: Any) -> None:
     shop = Workshop()
     async with tools(shop) as caller:
         assert (await caller.call("note", {"text": "before"})).status == "ok"
-        await caller.bus.link.api("STREAM.DELETE.EFFECT", {})
+        await ask(caller.bus.link, "STREAM.DELETE.EFFECT", {})
         refused = await caller.call("note", {"text": "x"})
         assert refused.status == "unknown"
         assert refused.output.startswith("note was not run now, and whether it ran before is unknown")
