@@ -10,9 +10,10 @@ import os
 import re
 import shutil
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 import msgspec
 
@@ -172,21 +173,15 @@ class _Unpacking:
     def _one(self, member: tarfile.TarInfo, path: PurePosixPath) -> None:
         if member.name in self._digests:
             raise BadArchive(f"it holds {member.name[:200]!r} twice")
-        digest, source = hashlib.sha256(), self._tar.extractfile(member)
+        source = self._tar.extractfile(member)
         assert source is not None
         target = self._folder / path
         make_private(target.parent)
-        with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _mode(member)), "wb") as file:
-            while piece := source.read(1024 * 1024):
-                digest.update(piece)
-                file.write(piece)
-        self._digests[member.name] = digest.hexdigest()
+        mode = 0o700 if member.mode & 0o100 else 0o600
+        self._digests[member.name] = write_summed(source, target, mode)
 
     def _check(self, sums: bytes) -> None:
-        lines = sums.decode("utf-8", "replace").splitlines()
-        said = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
-        wrong = [name for name, digest in self._digests.items() if said.get(name) != digest]
-        wrong += sorted(said.keys() - self._digests.keys())
+        wrong = unlike(sums, self._digests)
         if wrong:
             raise BadArchive(f"{wrong[0][:200]!r} is not what it was when the archive was made")
 
@@ -204,5 +199,19 @@ def safe_name(member: tarfile.TarInfo) -> PurePosixPath:
     return path
 
 
-def _mode(member: tarfile.TarInfo) -> int:
-    return 0o700 if member.mode & 0o100 else 0o600
+def write_summed(source: IO[bytes], target: Path, mode: int) -> str:
+    """Write what is left of a file to a new one; returns the sum of it. Raises OSError."""
+    digest = hashlib.sha256()
+    with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        while piece := source.read(1024 * 1024):
+            digest.update(piece)
+            file.write(piece)
+    return digest.hexdigest()
+
+
+def unlike(sums: bytes, digests: Mapping[str, str]) -> list[str]:
+    """The files that are not as ``sums`` says, or not there, or not in it."""
+    lines = sums.decode("utf-8", "replace").splitlines()
+    said = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    wrong = [name for name, digest in digests.items() if said.get(name) != digest]
+    return [*wrong, *sorted(said.keys() - digests.keys())]

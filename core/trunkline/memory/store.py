@@ -27,6 +27,7 @@ from trunkline.memory import heap
 from trunkline.memory.batch import OWNER
 from trunkline.memory.care.examination import Examination
 from trunkline.memory.care.offline import DATABASES
+from trunkline.memory.carrying import scratch
 from trunkline.memory.carrying.derived import copied
 from trunkline.memory.carrying.export import export
 from trunkline.memory.carrying.intake import Intake
@@ -160,6 +161,7 @@ class GitMemoryStore(MemoryStore):
         self._trail = Trail(places.root, cache / "memory-history.db")
         self._held.callback(self._trail.close)
         self._committer = Committer(places, self._repository, self._worktree, self._syncer, self._stamps)
+        scratch.clear(cache)
         self._mend()
 
     def _new_filling(self, file: Path) -> Filling | None:

@@ -8,7 +8,6 @@ its worker, so that the archive holds a picture of one commit.
 
 import io
 import os
-import shutil
 import tarfile
 import tempfile
 from collections.abc import Iterator
@@ -20,7 +19,8 @@ from pathlib import Path
 import msgspec
 
 import trunkline
-from trunkline.archives.reading import safe_name
+from trunkline.archives.manifest import SUMS
+from trunkline.archives.reading import safe_name, unlike, write_summed
 from trunkline.config import load_config
 from trunkline.errors import TrunklineError
 from trunkline.plugins.pins import FILE as PINS
@@ -218,20 +218,26 @@ def _label(tar: tarfile.TarFile, archive: Path) -> Label:
 
 
 def _unpack(tar: tarfile.TarFile, folder: Path, archive: Path) -> None:
-    """Plain files and folders of the known parts, and nothing else: an archive may come from anywhere."""
-    name = ""
+    """Plain files and folders of the known parts, and nothing else: an archive may come from anywhere. Memory is
+    checked against the sums that its export brought; a backup from before there were any has none."""
+    name, sums, digests = "", b"", dict[str, str]()
     for member in tar:
         name, path = member.name, safe_name(member)
+        data = tar.extractfile(member)
+        if name == SUMS and data is not None:
+            sums = data.read()
         if path.parts[0] not in PARTS:
             continue
         target = folder / path
         make_folder(target if member.isdir() else target.parent)
-        if (data := tar.extractfile(member)) is not None:
+        if data is not None:
             mode = 0o600 if path.parts[0] != MEMORY else 0o755 if member.mode & 0o100 else 0o644
-            with os.fdopen(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                shutil.copyfileobj(data, file)
+            digests[name] = write_summed(data, target, mode)
     if name != END:
         raise _broken(archive, "its end is missing")
+    wrong = [one for one in unlike(sums, digests) if one.startswith(f"{MEMORY}/")] if sums else []
+    if wrong:
+        raise _broken(archive, f"{wrong[0][:200]!r} is not what it was when the backup was made")
 
 
 def _places(home: Home, scratch: Path, label: Label) -> dict[str, Path]:

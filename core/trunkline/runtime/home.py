@@ -107,6 +107,9 @@ class Home:
         """Remove what processes left here that were killed. Only for who holds the instance's lock."""
         for folder in self.path.glob(f"{RESTORING}*"):
             shutil.rmtree(folder, ignore_errors=True)
+        for pattern in (".carry-*", ".bring-*"):  # archives that commands were unlocking or unpacking
+            for folder in self.cache.glob(pattern):
+                shutil.rmtree(folder, ignore_errors=True)
         for probe in self.run.glob(f"{PROBE}*"):
             probe.unlink(missing_ok=True)
 

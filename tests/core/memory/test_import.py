@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -321,3 +322,57 @@ async def test_others_write_meanwhile(laptop: Place, server: Place) -> None:
     files = server.files()
     assert sum(path.startswith("mine/") for path in files) == 20
     assert sum(path.startswith("many/") for path in files) == 30
+
+
+DYING = """
+import os, shutil, sys, anyio
+from pathlib import Path
+from trunkline.memory.store import GitMemoryStore
+from trunkline.messages.memory import ImportMemory
+
+def told(progress):
+    if progress.stage == sys.argv[3]:
+        os.kill(os.getpid(), 9)
+
+async def main():
+    base = Path(sys.argv[1])
+    store = GitMemoryStore()
+    await store.open(base / "memory", base / "cache")
+    wish = ImportMemory(object="x", actor="owner", settings=True)
+    shutil.copyfile(sys.argv[2], base / "cache/import-x.tar")
+    await store.bring_in(base / "cache/import-x.tar", wish, told)
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.kill
+async def test_an_import_that_is_killed_is_done_by_the_next(
+    laptop: Place, opened: Opened, git: Git, tmp_path: Path
+) -> None:
+    """Wherever it dies: memory is sound, nothing is left lying about, and the same import does the rest."""
+    import anyio
+
+    for number in range(600):  # so that there is something to check and to pack
+        await laptop.write(f"many/{number % 40}.md", f"text {number}")
+    archive = await laptop.export()
+    base = tmp_path / "dying"
+    (base / "cache").mkdir(parents=True)
+    for stage in ("unpacking", "checking", "packing", "writing"):
+        done = await anyio.run_process([sys.executable, "-c", DYING, base, archive, stage], check=False)
+        assert done.returncode == -9, done.stderr
+        async with opened(base) as store:
+            assert (await store.read("AGENT.md")).content
+            assert git("fsck", "--full", "--strict", "--no-dangling", at=base / "memory") == ""
+        assert leavings(base / "cache") == [], stage
+    async with opened(base) as store:
+        place = Place(store, base)
+        await place.bring(archive)
+        assert {path for path in place.files() if path.startswith("many/")} == {
+            path for path in laptop.files() if path.startswith("many/")
+        }
+        assert (await place.bring(archive)).idle
+
+
+def leavings(cache: Path) -> list[str]:
+    return [path.name for path in cache.iterdir() if "import" in path.name or "export" in path.name]

@@ -1,0 +1,16 @@
+"""What exports and imports lay aside in the cache while they run, and what is left of it after a kill."""
+
+import shutil
+from pathlib import Path
+
+ASIDE = (".import-*", ".export-*", ".index-*", "import-*.tar", "memory-*.tar", ".memory-*.tar.part")
+
+
+def clear(cache: Path) -> None:
+    """Remove what a killed process left. Only for who holds the memory root."""
+    for pattern in ASIDE:
+        for left in cache.glob(pattern):
+            if left.is_dir():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
+                left.unlink(missing_ok=True)
