@@ -26,6 +26,7 @@ async def home_restore(patient: Patient) -> HealthResult:
         "Start Trunkline once: it puts back what was there before.",
     )
 
+
 BROKEN_CHUNKS = (
     "SELECT files.path, chunks.fault FROM chunks JOIN passages ON passages.id = chunks.passage"
     " JOIN files ON files.id = passages.file WHERE chunks.fault != '' ORDER BY files.path"

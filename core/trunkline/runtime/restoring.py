@@ -57,7 +57,9 @@ def put_back(home: Path) -> bool:
     Only for who holds the instance's lock. Raises StorageError and OSError.
     """
     try:
-        plan = msgspec.json.decode((home / NOTE).read_bytes(), type=Restoring, dec_hook=lambda kind, text: kind(text))
+        plan = msgspec.json.decode(
+            (home / NOTE).read_bytes(), type=Restoring, dec_hook=lambda kind, text: kind(text)
+        )
     except FileNotFoundError:
         return False
     except msgspec.MsgspecError as error:

@@ -1,4 +1,5 @@
-"""What a search is restricted to, as a condition on passages."""
+"""What a search is restricted to, as a condition on passages. What an index leaves out is said again in each condition:
+SQLite uses an index of some rows only where it sees that no others are wanted."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -26,9 +27,9 @@ class Filter:
         for tag in query.tags:
             self._and("passages.id IN (SELECT passage FROM tags WHERE tag = ?)", tag.casefold())
         if query.speaker:
-            self._and("passages.speaker = ?", query.speaker.casefold())
+            self._and("passages.speaker = ? AND passages.speaker != ''", query.speaker.casefold())
         if query.conversation:
-            self._and("passages.conversation = ?", query.conversation)
+            self._and("passages.conversation = ? AND passages.conversation != ''", query.conversation)
         self._times(query.since, query.until)
         if query.min_confidence:
             self._and("(passages.confidence IS NULL OR passages.confidence >= ?)", query.min_confidence)
@@ -81,6 +82,6 @@ class Filter:
 
     def _times(self, since: datetime | None, until: datetime | None) -> None:
         if since is not None:
-            self._and("passages.at >= ?", micros(since))
+            self._and("passages.at >= ? AND passages.at != 0", micros(since))
         if until is not None:
-            self._and("passages.at > 0 AND passages.at < ?", micros(until))
+            self._and("passages.at < ? AND passages.at != 0", micros(until))

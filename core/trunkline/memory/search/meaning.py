@@ -44,7 +44,7 @@ class Meaning(msgspec.Struct, frozen=True):
             return self._among(connection, wanted, limit)
         found = self.space.nearest(connection, self.vector, limit)
         close = json.dumps([row for row, alike in found.items() if alike >= self.least])
-        these = f"{wanted.passages} AND passages.vector IN (SELECT value FROM json_each(?))"
+        these = f"{wanted.passages} AND passages.vector IN (SELECT value FROM json_each(?)) AND passages.vector > 0"
         return {row for (row,) in connection.execute(these, (*wanted.values, close))}
 
     def likeness(self, connection: apsw.Connection, passages: Iterable[int]) -> Scores:
