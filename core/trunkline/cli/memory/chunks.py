@@ -1,7 +1,7 @@
 """``trunkline memory chunks``: look at chunks, change them, archive and restore them."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -10,6 +10,10 @@ from trunkline.cli.memory.attached import OWNER, with_memory
 
 if TYPE_CHECKING:
     from trunkline.messages.chunks import Chunk
+    from trunkline.messages.memory import MemoryChanged
+    from trunkline_bus import Endpoint
+
+Q = TypeVar("Q")
 
 EXAMPLES = """
 trunkline memory chunks list --tag people
@@ -25,6 +29,17 @@ def line(chunk: "Chunk") -> str:
     text = " ".join(chunk.content.split())
     text = text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
     return f"{chunk.id}  {chunk.type:<10}  {chunk.metadata.confidence:.2f}  {text}"
+
+
+def _changed(endpoint: "Endpoint[Q, MemoryChanged]", wish: Q, what: str, as_json: bool) -> None:
+    """Have a chunk changed, and say so."""
+    from trunkline.cli.output import json_out
+
+    done = with_memory(lambda bus: bus.call(endpoint, wish, timeout=60.0))
+    if as_json:
+        json_out(done)
+    else:
+        click.echo(f"{what} as {done.version[:10]}.")
 
 
 @click.group(cls=Group, examples=EXAMPLES)
@@ -162,18 +177,13 @@ def change(
     as_json: bool,
 ) -> None:
     """Change what is given of a chunk."""
-    from trunkline.cli.output import json_out
     from trunkline.messages.chunks import UpdateChunk
     from trunkline.subjects import MEMORY_UPDATE_CHUNK
 
     wish = UpdateChunk(
         id=chunk, actor=OWNER, content=text, tags=tags or None, confidence=confidence, chunk_type=kind
     )
-    done = with_memory(lambda bus: bus.call(MEMORY_UPDATE_CHUNK, wish, timeout=60.0))
-    if as_json:
-        json_out(done)
-    else:
-        click.echo(f"Changed {chunk} as {done.version[:10]}.")
+    _changed(MEMORY_UPDATE_CHUNK, wish, f"Changed {chunk}", as_json)
 
 
 @command.command("delete", examples="trunkline memory chunks delete chunk-2026-05-04-1f3a9c2b")
@@ -181,16 +191,11 @@ def change(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def delete(chunk: str, as_json: bool) -> None:
     """Put a chunk into the archive: nobody finds it any more, and it can be restored."""
-    from trunkline.cli.output import json_out
     from trunkline.messages.chunks import DeleteChunk
     from trunkline.subjects import MEMORY_DELETE_CHUNK
 
     wish = DeleteChunk(id=chunk, actor=OWNER)
-    done = with_memory(lambda bus: bus.call(MEMORY_DELETE_CHUNK, wish, timeout=60.0))
-    if as_json:
-        json_out(done)
-    else:
-        click.echo(f"Archived {chunk} as {done.version[:10]}.")
+    _changed(MEMORY_DELETE_CHUNK, wish, f"Archived {chunk}", as_json)
 
 
 @command.command("restore", examples="trunkline memory chunks restore chunk-2026-05-04-1f3a9c2b")
@@ -198,16 +203,11 @@ def delete(chunk: str, as_json: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def restore(chunk: str, as_json: bool) -> None:
     """Bring a chunk back from the archive."""
-    from trunkline.cli.output import json_out
     from trunkline.messages.chunks import RestoreChunk
     from trunkline.subjects import MEMORY_RESTORE_CHUNK
 
     wish = RestoreChunk(id=chunk, actor=OWNER)
-    done = with_memory(lambda bus: bus.call(MEMORY_RESTORE_CHUNK, wish, timeout=60.0))
-    if as_json:
-        json_out(done)
-    else:
-        click.echo(f"Restored {chunk} as {done.version[:10]}.")
+    _changed(MEMORY_RESTORE_CHUNK, wish, f"Restored {chunk}", as_json)
 
 
 @command.command("prune", examples="trunkline memory chunks prune --block garden --days 90 --dry-run")

@@ -48,10 +48,16 @@ def test_a_chunk_from_the_command_line_to_the_purge(memory: Run, tmp_path: Path)
 
 
 def test_a_broken_chunk_is_named(memory: Run, tmp_path: Path) -> None:
-    """Counting leaves with 1 and says which file is broken, and how."""
+    """Counting leaves with 1 and says which file is broken, and how; doctor says it as well."""
     file = tmp_path / "home/memory/chunks/2026-05-04/chunk-2026-05-04-00000000.json"
     file.parent.mkdir(parents=True)
     file.write_text("{")
     told = memory("chunks", "stats")
     assert told.returncode == 1
     assert "Broken (invalid_json): chunks/2026-05-04/chunk-2026-05-04-00000000.json" in told.stderr
+    doctor = subprocess.run(
+        [sys.executable, "-m", "trunkline.cli.main", "doctor"],
+        env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "200"},
+        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
+    )  # fmt: skip
+    assert "chunk-2026-05-04-00000000.json (invalid_json)" in doctor.stdout
