@@ -26,6 +26,7 @@ FIGURES = (
     "nearest",
     "documents",
     "chunks",
+    "learning",
 )
 """The modules of this package that measure, in the order of the table."""
 

@@ -11,7 +11,7 @@ from trunkline_learning.episodes import Episode
 from trunkline_learning.preferences import learning_in
 from trunkline_learning.turns import FinishedTurn, Source, ToolUse
 from trunkline_learning.verdicts import judged, judged_by
-from trunkline_learning.words import similarity
+from trunkline_learning.words import expanded, similarity
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -151,3 +151,24 @@ def test_paths_of_memory_say_what_a_file_is() -> None:
         "models/m/metrics.json"
     )
     assert files.day_of("models/m/episodes/mine/ep.json") < AT
+
+
+def test_a_short_question_that_goes_on_is_taken_with_the_task_before_it() -> None:
+    """Below eight words and from .4 on it is a follow-up; up to three synonyms widen what is looked for."""
+    before = "Fix the failing login test of the server"
+    assert episodes.asked_of("and the login test again?", before).startswith(before)
+    assert episodes.asked_of("bake bread", before) == "bake bread"
+    long = "fix the failing login test of the server in the other garden too"
+    assert episodes.asked_of(long, before) == long
+    assert (
+        expanded("fix the error").split()[:3] == ["fix", "the", "error"]
+        and len(expanded("fix the error").split()) == 6
+    )
+
+
+def test_what_the_conversation_has_just_said_is_not_told_again() -> None:
+    """Redundant from .5 on."""
+    kept = some(["Fix the failing login test"])
+    near = {"model": "a/m", "conversation": "x"}
+    assert episodes.scored("fix the failing login test", kept, **near)  # type: ignore[arg-type]
+    assert not episodes.scored("fix the failing login test", kept, lately=["ok"], **near)  # type: ignore[arg-type]
