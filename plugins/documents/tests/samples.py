@@ -210,7 +210,7 @@ def opendocument(body: str) -> bytes:
 
 
 ODT = """<office:text><text:h text:outline-level="1">Garden</text:h>
-<text:p>The frame is <text:span>green</text:span>.</text:p>
+<text:p>The frame<text:line-break/>is<text:tab/><text:span>green</text:span>.</text:p>
 <text:list><text:list-item><text:p>A spade</text:p></text:list-item></text:list>
 <table:table><table:table-row><table:table-cell><text:p>Plant</text:p></table:table-cell></table:table-row>
 <table:table-row><table:table-cell><text:p>Beans</text:p></table:table-cell></table:table-row></table:table></office:text>"""

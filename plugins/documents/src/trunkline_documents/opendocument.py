@@ -15,6 +15,7 @@ TABLE = f"{{{_BASE}:table:1.0}}"
 DRAW = f"{{{_BASE}:drawing:1.0}}"
 OFFICE = f"{{{_BASE}:office:1.0}}"
 PRESENTATION = f"{{{_BASE}:presentation:1.0}}"
+SPACES = (f"{TEXT}s", f"{TEXT}tab", f"{TEXT}line-break")
 MOST_REPEATED = 1_000
 """Sheets say "a million empty cells" in one element; more than this of anything is taken for none."""
 
@@ -103,4 +104,13 @@ def _slide(slide: "_Element", number: int) -> Section:
 
 
 def _text(element: "_Element") -> str:
-    return " ".join("".join(element.itertext()).split())
+    """What an element says; a tab, a space or a new line within is an element of its own."""
+    from lxml.etree import iterwalk
+
+    parts: list[str] = []
+    for event, one in iterwalk(element, events=("start", "end")):
+        if event == "start":
+            parts.append(f" {one.text or ''}" if one.tag in SPACES else one.text or "")
+        elif one is not element:
+            parts.append(one.tail or "")
+    return " ".join("".join(parts).split())
