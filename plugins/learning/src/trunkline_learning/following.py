@@ -31,6 +31,9 @@ TRIES = 3
 PAUSE, LONGEST_PAUSE = 0.5, 30.0
 """Seconds before the next try; twice as long each time."""
 
+AGAIN = 5.0
+"""Seconds until turns are followed anew after that broke off."""
+
 _PASSING = ("engine_unavailable", "storage_failure", "write_failure", "internal")
 """What memory says of itself when it cannot work now."""
 
@@ -53,9 +56,9 @@ async def _follow(bus: Bus) -> None:
             async with bus.pinned(LEARNER, TURN_FACT) as deliveries:
                 async for delivery in deliveries:
                     await _take(bus, learner, delivery)
-        except BusError as error:
-            log.warning("finished turns cannot be followed right now: %s", error)
-            await anyio.sleep(LONGEST_PAUSE)
+        except Exception:  # whatever it is: the monitor has turns to answer, and lives
+            log.warning("finished turns cannot be followed right now", exc_info=True)
+            await anyio.sleep(AGAIN)
 
 
 async def _take(bus: Bus, learner: Learner, delivery: Delivery[TurnFact]) -> None:
@@ -70,7 +73,10 @@ async def _take(bus: Bus, learner: Learner, delivery: Delivery[TurnFact]) -> Non
 async def _keep(delivery: Delivery[TurnFact]) -> None:
     while True:
         await anyio.sleep(LEARNER.ack_wait / 3)
-        await delivery.in_progress()
+        try:
+            await delivery.in_progress()
+        except BusError as error:  # then it comes again, and is passed over if it was learned from
+            log.debug("the turn in work could not be held: %s", error)
 
 
 async def _insist(bus: Bus, learner: Learner, fact: TurnFact) -> None:
