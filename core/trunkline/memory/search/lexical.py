@@ -10,10 +10,10 @@ from collections.abc import Sequence
 import apsw
 
 from trunkline.memory.search.filters import Filter
-from trunkline.memory.search.terms import Term, all_of, any_of
+from trunkline.memory.search.terms import COUNTED, Term, all_of, any_of
 
-SCORED = 12_000
-"""Passages that are scored, about."""
+SCORED, ALONG = 12_000, 120_000
+"""Passages that are scored, about, and how many may have the words that count along."""
 
 WEIGHTS = "2.0, 1.0, 0.6, 8.0"
 """Of a word in the text, in what was said before it and after it, and among the tags."""
@@ -28,7 +28,8 @@ def lexical(connection: apsw.Connection, terms: Sequence[Term], wanted: Filter, 
     if not terms:
         return {}
     total = connection.execute("SELECT max(id) FROM passages").get or 0
-    counted = [term for term in terms if term.passages <= max(SCORED, total / 10)]
+    most = min(max(SCORED, total / 10), COUNTED - 1)
+    counted = [term for term in terms if term.passages <= most]
     if wanted.narrow(connection):
         return _scored(connection, any_of(counted or terms), wanted, limit)
     rare, common = _divided(counted)
@@ -42,7 +43,8 @@ def _divided(terms: Sequence[Term]) -> tuple[list[Term], list[Term]]:
     rare, common, spent = list[Term](), list[Term](), 0
     for term in sorted(terms, key=lambda term: term.passages):
         spent += term.passages
-        (rare if spent <= SCORED else common).append(term)
+        if spent <= ALONG:
+            (rare if spent <= SCORED else common).append(term)
     return rare, common
 
 

@@ -13,6 +13,9 @@ from trunkline.memory.words.stems import Stems
 MOST_WORDS = 32
 """Words of a question that count."""
 
+COUNTED = 100_000
+"""Up to where it is counted how many passages have a word: beyond it is common, and to count them takes long."""
+
 MOST_INSTEAD = 8
 """Words that stand for one which is not there."""
 
@@ -78,8 +81,9 @@ def _term(connection: apsw.Connection, word: str, stems: tuple[str, ...]) -> Ter
 
 
 def _passages(connection: apsw.Connection, stems: Sequence[str]) -> int:
-    rows = (connection.execute("SELECT doc FROM vocabulary WHERE term = ?", (stem,)).get for stem in stems)
-    return sum(count or 0 for count in rows)
+    some = f"SELECT 1 FROM words WHERE words MATCH ? LIMIT {COUNTED}"
+    counts = (connection.execute(f"SELECT count(*) FROM ({some})", (f'"{stem}"',)).get for stem in stems)
+    return sum(counts)
 
 
 def _beginning(connection: apsw.Connection, word: str, stems: Sequence[str]) -> list[str]:

@@ -18,8 +18,8 @@ _log = logging.getLogger(__name__)
 EXACT = 10_000
 """Vectors up to which all are compared in full: 5 ms on two cores. Beyond, one bit a number chooses."""
 
-CHOSEN = 64
-"""How many are chosen by one bit a number."""
+CHOSEN = 48
+"""How many are chosen by one bit a number, at least: what choosing takes grows with it."""
 
 VERSION = "1"
 _TABLES = """
@@ -88,7 +88,7 @@ class Space:
         among, values = "vector IS NOT NULL", list[object]()
         if count > EXACT:
             near = "SELECT rowid FROM vectors.bits WHERE embedding MATCH vec_bit(?) AND k = ?"
-            among, values = f"id IN ({near})", [packed_in_bits(wanted), max(CHOSEN, limit)]
+            among, values = f"id IN ({near})", [packed_in_bits(wanted), max(CHOSEN, limit // 4)]
         rows = connection.execute(
             f"SELECT id, {COSINE.format('vector')} AS alike FROM vectors.known WHERE {among}"
             " ORDER BY alike DESC LIMIT ?",
