@@ -19,20 +19,16 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Metrics(msgspec.Struct, frozen=True, kw_only=True):
-    """``total`` are turns that were learned from; a turn that nobody has judged is neither successful nor failed."""
+    """``total`` are turns that were learned from; a turn that nobody has judged is neither successful nor failed, and
+    ``success_rate`` is that among the judged ones."""
 
     total: int = 0
     successful: int = 0
     failed: int = 0
     strategies_extracted: int = 0
+    success_rate: float = 0.0
     failure_types: dict[str, int] = {}
     daily_stats: dict[str, Day] = {}
-
-    @property
-    def success_rate(self) -> float:
-        """Successful ones among those that were judged; 0 when none was."""
-        judged = self.successful + self.failed
-        return round(self.successful / judged, 4) if judged else 0.0
 
 
 def counted(metrics: Metrics, day: date, *, strategies: int, failures: Sequence[str]) -> Metrics:
@@ -52,10 +48,12 @@ def counted(metrics: Metrics, day: date, *, strategies: int, failures: Sequence[
 def judged(metrics: Metrics, day: date, verdict: Verdict) -> Metrics:
     """A turn of that day was decided about; call it once for each turn."""
     good, bad = int(verdict == "success"), int(verdict == "failure")
+    successful, failed = metrics.successful + good, metrics.failed + bad
     return msgspec.structs.replace(
         metrics,
-        successful=metrics.successful + good,
-        failed=metrics.failed + bad,
+        successful=successful,
+        failed=failed,
+        success_rate=round(successful / max(1, successful + failed), 4),
         daily_stats=_day(metrics.daily_stats, day, successful=good, failed=bad),
     )
 
