@@ -1,5 +1,6 @@
 """The store held against a simple model: whatever is done to it, in whatever order, a dict would know the outcome."""
 
+import os
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
@@ -212,11 +213,13 @@ class Model(RuleBasedStateMachine):
 
     def on_disk(self) -> Files:
         """The files that a person sees."""
-        return {
-            file.relative_to(self.root).as_posix(): file.read_bytes()
-            for file in self.root.rglob("*")
-            if file.is_file() and ".git" not in file.parts
-        }
+        found: Files = {}
+        for folder, folders, names in os.walk(self.root):
+            folders[:] = [name for name in folders if name != ".git"]
+            for name in names:
+                file = Path(folder, name)
+                found[file.relative_to(self.root).as_posix()] = file.read_bytes()
+        return found
 
 
 def inside(files: Files, path: str) -> Files:
