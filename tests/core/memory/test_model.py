@@ -228,6 +228,6 @@ def inside(files: Files, path: str) -> Files:
 
 
 Model.TestCase.settings = settings(
-    max_examples=8, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=15, stateful_step_count=20, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestModel = pytest.mark.filterwarnings("ignore")(Model.TestCase)
