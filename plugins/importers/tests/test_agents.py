@@ -360,6 +360,8 @@ async def test_links_and_strange_files_stay_outside(place: Any, write: Any, tmp_
     write("picture.png", b"\x89PNG\0\xff")
     write("big.txt", "x" * 5_000_000)
     write("notes/~odd.txt", "odd")
+    write("skills/x/.g\u0131t/config", "odd")
+    write("skills/x/\uff0egit/config", "odd")
     write("settings.ini", f"api_key = {KEY}")
     done = await place.bring(home)
     assert (
@@ -368,6 +370,7 @@ async def test_links_and_strange_files_stay_outside(place: Any, write: Any, tmp_
     )
     assert "outside" not in "".join([await place.text(path) for path in await place.paths()])
     told = {gap.what for gap in done.gaps}
+    assert "skills/x/\uff0egit/config" in told
     assert {"picture.png", "big.txt", "notes/~odd.txt", "settings.ini"} <= told
     await keys_are_absent(place)
 

@@ -18,6 +18,7 @@ from trunkline.archives import locking
 from trunkline.archives.locking import Keys, Lock, Locked, lock, unlock
 from trunkline.errors import TrunklineError
 from trunkline.messages.memory import ReadMemory
+from trunkline.runtime.foreign import prepared
 from trunkline.runtime.foreign_archives import unpacked
 from trunkline.subjects import MEMORY_READ
 from trunkline.testing.platform import clean_environ, platform
@@ -102,6 +103,23 @@ async def test_an_import_reaches_the_instance_that_runs(memory: Run, tmp_path: P
         assert found.content == "from elsewhere"
         again = await anyio.to_thread.run_sync(memory, "two", "import", "all.tar")
         assert again.stdout.startswith("Nothing to do")
+
+
+def test_a_folder_whose_history_is_elsewhere_is_refused(tmp_path: Path) -> None:
+    """Borrowed objects and cut-off histories are no whole memory; hooks and configuration of a folder stay there."""
+    root = tmp_path / "memory"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(root)], check=True, timeout=30)
+    (root / "AGENT.md").write_text("a")
+    for arguments in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"]):
+        subprocess.run(["git", "-C", str(root), *arguments], check=True, timeout=30)
+    (root / ".git/hooks").mkdir(exist_ok=True)
+    (root / ".git/hooks/pre-commit").write_text("#!/bin/sh\n")
+    with prepared(root, [], tmp_path / "cache") as archive, tarfile.open(archive) as tar:
+        names = [name.removeprefix("memory/.git/") for name in tar.getnames()]
+    assert not [name for name in names if "hooks" in name or "config" in name or "logs" in name]
+    (root / ".git/objects/info/alternates").write_text("/elsewhere\n")
+    with pytest.raises(TrunklineError, match="not whole"), prepared(root, [], tmp_path / "cache"):
+        pass
 
 
 # The age format -------------------------------------------------------------------------------------------------

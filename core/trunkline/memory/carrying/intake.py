@@ -47,6 +47,7 @@ class Intake:
         self._rule = rule
         self._arrived: Arrived | None = None
         self._accounts: list[Merged] = []
+        self._left: list[Gap] = []
 
     def open(self, root: Path) -> None:
         """Unpack and look it all through. Raises BadArchive, Refusal and OSError; nothing is changed by then."""
@@ -127,7 +128,8 @@ class Intake:
     def report(self, version: str, here: Installed) -> MemoryImport:
         """The account of all of it. ``here`` is what the memory may count on."""
         accounts = self._accounts
-        missing = [*self.manifest.gaps, *(gap for one in accounts for gap in one.gaps), *self._missing(here)]
+        told = (gap for one in accounts for gap in one.gaps)
+        missing = [*self.manifest.gaps, *self._left, *told, *self._missing(here)]
         return MemoryImport(
             system=self.manifest.system,
             version=version,
@@ -166,14 +168,15 @@ class Intake:
         root = self._scratch / MEMORY
         if (root / ".git").exists():
             raise BadArchive("it holds a history that it does not tell of")
-        files = {
-            file.relative_to(root).as_posix(): file for file in sorted(root.rglob("*")) if file.is_file()
-        }
-        for path, file in files.items():
+        files: dict[str, Path] = {}
+        for file in sorted(file for file in root.rglob("*") if file.is_file()):
+            path = file.relative_to(root).as_posix()
             if not plain(path):
-                raise BadArchive(f"it holds {path[:120]!r}, which no file of memory may be called")
-            if file.stat().st_size > LARGEST:
-                raise BadArchive(f"{path[:120]!r} in it is larger than {LARGEST} bytes")
+                self._left.append(Gap(what=path, why="no file of memory may have that name"))
+            elif file.stat().st_size > LARGEST:
+                self._left.append(Gap(what=path, why=f"it is larger than {LARGEST // 1024 // 1024} MB"))
+            else:
+                files[path] = file
         return files
 
     def _batches(self) -> Iterator[Wish]:
