@@ -10,6 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from trunkline.abc.memory import NOWHERE, Change, MemoryStore, Purged
+from trunkline.memory.carrying.purged import NOTES
 from trunkline.memory.chunks.cutting import Cutter, Piece
 from trunkline.memory.chunks.days import Days
 from trunkline.memory.chunks.finding import Row
@@ -56,7 +57,6 @@ PRUNE_SECONDS = 3_600.0
 PLATFORM = "trunkline"
 """The actor of what nobody asked for."""
 
-NOTES = "audit/purges.jsonl"
 TAGS, TAG_LETTERS = 32, 64
 Owned = DeleteChunk | ForgetChunk | RestoreChunk | LinkChunks | UpdateChunk
 

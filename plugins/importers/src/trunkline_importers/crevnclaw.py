@@ -8,7 +8,7 @@ from typing import Any
 
 import trunkline
 from trunkline_importers.databases import Database, database
-from trunkline_importers.pieces import chunk, chunk_id, mapping, message, text_of, time_of
+from trunkline_importers.pieces import chunk, chunk_id, left_settings, mapping, message, text_of, time_of
 
 FILES = {"identity/SOUL.md": "identity/SOUL.md", "identity/AGENTS.md": "AGENT.md"}
 DATABASE = "memory/crevnclaw.db"
@@ -38,11 +38,7 @@ class CrevnClaw(trunkline.Importer):
                     yield from _ledger(found, path)
             elif path in ("config.json", ".pairing-token"):
                 source.used.add(path)
-                yield trunkline.Gap(
-                    what=path,
-                    why="settings and keys of another system have no place here",
-                    hint="Set the model and its key in trunkline.toml.",
-                )
+                yield left_settings(path)
 
 
 def _about(value: object) -> Mapping[str, Any]:

@@ -9,7 +9,7 @@ import trunkline
 from trunkline_importers import workspaces
 from trunkline_importers.databases import database
 from trunkline_importers.nanobot import chat_message
-from trunkline_importers.pieces import items, mapping, text_of, time_of
+from trunkline_importers.pieces import items, left_settings, mapping, text_of, time_of
 
 SESSION = re.compile(r"sessions/(?:session_)?([^/]+)\.(jsonl?)")
 SETTINGS = ("config.yaml", "cli-config.yaml", "gateway.json")
@@ -42,11 +42,7 @@ class Hermes(trunkline.Importer):
                 source.used.add(path)
             elif path in SETTINGS:
                 source.used.add(path)
-                yield trunkline.Gap(
-                    what=path,
-                    why="settings and keys of another system have no place here",
-                    hint="Set the model and its key in trunkline.toml.",
-                )
+                yield left_settings(path)
 
 
 def _stored(source: trunkline.Source) -> Iterator[trunkline.ImportedConversation]:

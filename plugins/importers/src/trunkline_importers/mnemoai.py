@@ -12,6 +12,7 @@ from trunkline_importers.pieces import (
     iso,
     items,
     json_file,
+    left_settings,
     mapping,
     message,
     text_of,
@@ -54,11 +55,7 @@ class MnemoAi(trunkline.Importer):
                 yield trunkline.ImportedFile(path=path, data=source.data(path), source=path)
             elif path in ("config/config.yaml", "mcp/mcp.json"):
                 source.used.add(path)
-                yield trunkline.Gap(
-                    what=path,
-                    why="settings and keys of another system have no place here",
-                    hint="Set models, keys and tool servers in trunkline.toml.",
-                )
+                yield left_settings(path)
             elif DERIVED.fullmatch(path):
                 source.used.add(path)
         if profiles:

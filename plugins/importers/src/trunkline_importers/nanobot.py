@@ -6,7 +6,7 @@ from typing import Any
 
 import trunkline
 from trunkline_importers import workspaces
-from trunkline_importers.pieces import items, mapping, message, text_of, time_of, tool_call
+from trunkline_importers.pieces import items, left_settings, mapping, message, text_of, time_of, tool_call
 
 SESSION = re.compile(r"(?:.*/)?sessions/([^/]+)\.jsonl")
 
@@ -33,11 +33,7 @@ class Nanobot(trunkline.Importer):
                 yield _session(list(source.lines(path)), found[1], path)
             elif path == "config.json":
                 source.used.add(path)
-                yield trunkline.Gap(
-                    what=path,
-                    why="settings and keys of another system have no place here",
-                    hint="Set the model and its key in trunkline.toml.",
-                )
+                yield left_settings(path)
 
 
 def _session(lines: list[Any], name: str, path: str) -> trunkline.ImportedConversation:

@@ -10,6 +10,7 @@ from trunkline_importers.pieces import (
     block_name,
     block_settings,
     items,
+    left_settings,
     mapping,
     message,
     text_of,
@@ -47,11 +48,7 @@ class OpenClaw(trunkline.Importer):
             elif path.rpartition("/")[2] in (*SETTINGS, "sessions.json"):
                 source.used.add(path)
                 if path in SETTINGS:
-                    yield trunkline.Gap(
-                        what=path,
-                        why="settings and keys of another system have no place here",
-                        hint="Set the model and its key in trunkline.toml.",
-                    )
+                    yield left_settings(path)
         for block in sorted(blocks - {source.block}):
             data = block_settings(description=f"The agent {block} of OpenClaw")
             yield trunkline.ImportedFile(

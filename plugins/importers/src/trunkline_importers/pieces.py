@@ -138,6 +138,15 @@ def iso(at: datetime) -> str:
     return at.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def left_settings(path: str) -> trunkline.Gap:
+    """That a file of settings, which may hold keys, was left where it is."""
+    return trunkline.Gap(
+        what=path,
+        why="settings and keys of another system have no place here",
+        hint="Set models, keys and tool servers in trunkline.toml, keys by reference.",
+    )
+
+
 def curated(text: str) -> str:
     """A curated memory whose entries the section sign parts, with our ``---`` between them (MN-F25)."""
     if "§" not in text:
