@@ -142,9 +142,10 @@ async def test_people_see_all_that_was_learned_and_take_out_what_should_not_stay
         [strategy] = books["scripted"]
         assert strategy["id"] in (await cli(running, "learning", "playbook"))[1]
         assert (await cli(running, "learning", "profile"))[0] == 0
-        for id in (strategy["id"], episode["id"], facts[0]["id"], "profile"):
-            assert await cli(running, "learning", "forget", id) == (0, "Forgot 1 thing.\n")
-        assert (await cli(running, "learning", "forget", "pit-none"))[0] == 1
+        ids = (strategy["id"], episode["id"], facts[0]["id"], "profile")
+        assert await cli(running, "learning", "forget", *ids) == (0, "Forgot 4 things.\n")
+        status, told = await cli(running, "learning", "forget", "pit-none")
+        assert status == 1 and "There is no pit-none" in told
         assert len(await facts_of(running)) == 1 and not texts(running, "models/*/playbook/*")
         assert (await cli(running, "learning", "forget", "--all", "--yes"))[0] == 0
         assert not await facts_of(running) and not texts(running, "models/*/metrics.json")
