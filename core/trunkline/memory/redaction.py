@@ -13,8 +13,12 @@ from trunkline.abc.memory import Change
 MARK = "[REDACTED]"
 
 _SHAPES = re.compile(
-    r"-----BEGIN (?P<pem>[A-Z ]*PRIVATE KEY)-----.*?-----END (?P=pem)-----"
-    r"|\b(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}"  # OpenAI, Anthropic, Stripe and those who copied them
+    r"-----BEGIN (?P<pem>[A-Z ]{0,20}PRIVATE KEY)-----(?:(?!-----BEGIN ).)*?-----END (?P=pem)-----"
+    r"|\b(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}"  # OpenAI, Anthropic and those who copied them
+    r"|\b(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}"  # Stripe
+    r"|(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"  # JSON web tokens
+    r"|(?<![A-Za-z0-9_-])AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"  # Google
+    r"|\bglpat-[A-Za-z0-9_-]{20,}"
     r"|\bgh[opsur]_[A-Za-z0-9]{30,}|\bgithub_pat_[A-Za-z0-9_]{30,}"
     r"|\bxox[abprs]-[A-Za-z0-9-]{10,}"
     r"|\bAKIA[0-9A-Z]{16}\b"
@@ -34,6 +38,13 @@ _HARMLESS = re.compile(
 )
 """Values that are no secret: types, references, placeholders, and the words that go on in a sentence."""
 
+_LOGIN = re.compile(
+    r"(?<=://)(?P<name>[^\s:/@?#]{0,128}):(?P<bare>[^\s:/@?#<>{}$\[\]]{3,256})(?=@)(?P<closed>)"
+)
+"""A name and a password in an address."""
+
+_BLANK = r"[ \t\u00a0]{0,80}"
+
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
 
@@ -45,11 +56,13 @@ class Redaction:
         self._words = tuple(name.replace("_", "").casefold() for name in names)
         spelled = "|".join(re.escape(name).replace("_", "[_ -]?") for name in names) or r"(?!)"
         self._named = re.compile(
-            rf"""(?<![A-Za-z0-9])(?P<name>(?:[A-Za-z0-9]+[_-])*(?:{spelled}))(?![A-Za-z0-9_])
-            (?P<between>[*_]{{0,2}}(?P<closed>\\*["'`])?[ \t]{{0,4}}(?:=>|:=|=|:)[*_]{{0,2}}[ \t]{{0,4}})
+            rf"""(?:(?<![A-Za-z0-9])|(?-i:(?<=[a-z0-9])(?=[A-Z])))
+            (?P<name>(?:{spelled})(?:[_-]?(?:access[_-]?)?key)?)(?![A-Za-z0-9_])
+            (?P<between>[*_]{{0,2}}(?P<closed>\\*["'`])?{_BLANK}(?:=>|:=|=|:|：)[*_]{{0,2}}
+            (?:{_BLANK}|(?(closed)\s{{0,200}}|(?!))))
             (?:"(?P<quoted>(?:\\.|[^"\\\n]){{1,4096}})(?=")
-            |(?P<mark>\\+"|\\*'|`)(?P<marked>(?:(?!(?P=mark))[^\n]){{1,4096}}?)(?=(?P=mark))
-            |(?P<bare>[^\s"'`\\,;&|<>(){{}}\[\]]++)(?![ ]?[(\[]))""",
+            |(?P<mark>"{{3}}|'{{3}}|\\+"|\\*'|`)(?P<marked>(?:(?!(?P=mark))[^\n]){{1,4096}}?)(?=(?P=mark))
+            |(?P<bare>[^\s"'`\\,;&|<>(){{}}\[\]]++)(?![(\[]))""",
             re.IGNORECASE | re.VERBOSE,
         )
 
@@ -62,7 +75,7 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """A text without the secrets in it."""
-        return self._named.sub(self._replaced, _SHAPES.sub(MARK, text))
+        return self._named.sub(self._replaced, _LOGIN.sub(self._replaced, _SHAPES.sub(MARK, text)))
 
     def _file(self, data: bytes | None, known: int) -> bytes | None:
         """Only what is new of a file that grew is looked at; a line is looked at whole."""
@@ -78,7 +91,8 @@ class Redaction:
         return data if cleaned == text else data[:start] + cleaned.encode("utf-8")
 
     def _replaced(self, found: re.Match[str]) -> str:
-        value = found["quoted"] or found["marked"] or found["bare"] or ""
+        groups = found.groupdict()
+        value = groups.get("quoted") or groups.get("marked") or groups["bare"] or ""
         if self._harmless(found, value):
             return found[0]
         at = found.end() - len(value) - found.start()
