@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 
 import pygit2
 
-from trunkline.abc.memory import Change, MemoryRule
+from trunkline.abc.memory import MemoryRule
 from trunkline.memory.batch import OWNER, Batch, Draft, Origin
 from trunkline.memory.checkout import Checkout, settle
 from trunkline.memory.drift import Drift
 from trunkline.memory.durable import Syncer
-from trunkline.memory.paths import checked
 from trunkline.memory.places import Places
 from trunkline.memory.repository import Entry, HeadLocked, HeadMoved, Repository
+from trunkline.memory.ruling import ruled
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.view import GitView
-from trunkline.memory.wishes import Content, Entries, Growth, Plan, Wish, known_of
+from trunkline.memory.wishes import Content, Entries, Growth, Plan, Wish
 from trunkline.memory.worktree import Worktree
 from trunkline.messages.memory import MemoryChanged
 from trunkline_bus import Refusal
@@ -184,27 +184,14 @@ class _Group:
             self._batch.add(Origin(OWNER), fresh, HAND_REASON)
 
     def _ruled(self, wish: Wish, plan: Plan) -> Plan:
-        """The plan after all rules have seen it. A rule that fails refuses."""
+        """The plan after all rules have seen it."""
         if not self._of.rules or not plan.files or plan.ruled:
             return plan
         files = {path: self._bytes(content) for path, content in plan.files.items()}
-        change = Change(
-            dict(files),
-            actor=wish.actor,
-            reason=wish.reason or plan.reason,
-            scope=wish.scope,
-            known=known_of(plan, files),
-        )
-        for rule in self._of.rules:
-            try:
-                change = rule(change)
-                ruled: dict[str, Content] = {checked(path): content for path, content in change.files.items()}
-            except Refusal:
-                raise
-            except Exception as error:
-                _log.exception("a memory rule failed; the change is refused")
-                raise Refusal("write_failure", "Nothing was written: a rule of the memory failed.") from error
-        return plan if change.files == files else Plan(ruled, change.reason or plan.reason, count=plan.count)
+        change = ruled(self._of.rules, wish, plan, files)
+        if change.files == files:
+            return plan
+        return Plan(dict(change.files), change.reason or plan.reason, count=plan.count)
 
     def _bytes(self, content: Content) -> bytes | None:
         return self._repository.data(content.blob) if isinstance(content, Entry) else content

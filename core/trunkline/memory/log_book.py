@@ -1,7 +1,6 @@
 """What the records of a log mean: the files as they are, their history, what can be found. No disk, no waiting."""
 
 import io
-import logging
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -25,11 +24,12 @@ from trunkline.memory.log_past import LogPast
 from trunkline.memory.paths import checked, folder, parents, refused, under
 from trunkline.memory.record import MemoryRecord
 from trunkline.memory.repository import Entry
+from trunkline.memory.ruling import ruled
 from trunkline.memory.search.names import search_names
 from trunkline.memory.search.shown import hit_at, matching
 from trunkline.memory.search.words import words_of
 from trunkline.memory.view import View
-from trunkline.memory.wishes import Content, Plan, Wish, WriteFiles, known_of
+from trunkline.memory.wishes import Content, Wish, WriteFiles
 from trunkline.memory.worktree import not_found
 from trunkline.messages.conversation import (
     AppendConversation,
@@ -40,8 +40,6 @@ from trunkline.messages.conversation import (
 )
 from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory
 from trunkline_bus import Refusal, new_id
-
-log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -126,11 +124,11 @@ class LogBook(View):
         """What to keep so that the wish is fulfilled; None when it is already. Raises Refusal, a rule's included."""
         plan = wish.plan(self)
         whole = {path: self._bytes(content) for path, content in plan.files.items()}
-        ruled = _ruled(wish, plan, whole, rules)
-        files = {path: content for path, content in ruled.items() if content != self._now(path)}
+        left = ruled(rules, wish, plan, whole).files
+        files = {path: content for path, content in left.items() if content != self._now(path)}
         if not files:
             return None
-        growing = ruled == whole and set(plan.growth) == set(files)
+        growing = left == whole and set(plan.growth) == set(files)
         return MemoryRecord(
             version=new_id().lower(),
             time=datetime.now(UTC),
@@ -267,28 +265,6 @@ def _entry(data: bytes) -> Entry:
 
 def _checked(paths: Mapping[str, T]) -> dict[str, T]:
     return {checked(path): value for path, value in paths.items()}
-
-
-def _ruled(
-    wish: Wish, plan: Plan, whole: dict[str, bytes | None], rules: Sequence[MemoryRule]
-) -> dict[str, bytes | None]:
-    """What the rules leave of a change. A rule that fails refuses."""
-    change = Change(
-        dict(whole),
-        actor=wish.actor,
-        reason=wish.reason or plan.reason,
-        scope=wish.scope,
-        known=known_of(plan, whole),
-    )
-    for rule in rules if whole else ():
-        try:
-            change = rule(change)
-        except Refusal:
-            raise
-        except Exception as error:
-            log.exception("a memory rule failed; the change is refused")
-            raise Refusal("write_failure", "Nothing was written: a rule of the memory failed.") from error
-    return _checked(change.files)
 
 
 def _listed(name: str, held: Held, *, whole: bool) -> MemoryEntry:

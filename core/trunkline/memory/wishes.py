@@ -5,7 +5,7 @@ overtaken. Planning may happen more than once.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
 import pygit2
@@ -47,13 +47,6 @@ class Plan:
     done: Callable[[Entries], None] = lambda entries: None
     joins: pygit2.Oid | None = None
     ruled: bool = False
-
-
-def known_of(plan: Plan, files: Mapping[str, bytes | None]) -> dict[str, int]:
-    """How many bytes at the beginning of each file are in memory already: it only grows, or is moved."""
-    known = {path: growth.size for path, growth in plan.growth.items()}
-    moved = (path for path, content in plan.files.items() if isinstance(content, Entry))
-    return known | {path: len(files[path] or b"") for path in moved}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

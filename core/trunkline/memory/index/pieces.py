@@ -109,16 +109,10 @@ class _Gathering:
         lines, first = self._lines, self._first
         if any(line.strip() for line in lines):
             yield Piece(first, "\n".join(lines), self.page, self._above)
-        kept: list[str] = []
-        while (
-            overlap
-            and len(lines) > 1
-            and sum(map(len, kept)) + len(lines[-1]) <= OVERLAP
-            and len(kept) < LINES // 10
-        ):
-            kept.insert(0, lines.pop())
-        self._first += len(lines)
-        self._lines, self._letters = kept, sum(len(line) + 1 for line in kept)
+        again = len(lines) - (_shared(lines) if overlap else 0)
+        self._lines = lines[again:]
+        self._first += again
+        self._letters = sum(len(line) + 1 for line in self._lines)
         self._above = self.headings
 
 
