@@ -31,6 +31,7 @@ WRITER = textwrap.dedent(
     '''
     """Writes without end and says what was acknowledged; kills itself at a step when told to."""
     import json, os, signal, sys
+    from contextlib import suppress
     from pathlib import Path
 
     import anyio
@@ -42,6 +43,7 @@ WRITER = textwrap.dedent(
     from trunkline.memory.worktree import Worktree
     from trunkline.messages.conversation import AppendConversation, Message
     from trunkline.messages.memory import RevertMemory
+    from trunkline_bus import Refusal
 
     base, start, step = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     KINDS = {"Checkout": Checkout, "Repository": Repository, "Worktree": Worktree}
@@ -82,6 +84,9 @@ WRITER = textwrap.dedent(
     async def changes(store):
         """A file is written, edited, moved, and the move taken back."""
         here, there = "v/here.md", "v/there.md"
+        say(gone=there)
+        with suppress(Refusal):  # one that was killed between its move and its revert left it
+            await store.delete(there, actor="v", reason="")
         for number in range(start, start + 100_000):
             one, two = f"one {number} " * 30, f"two {number} " * 30
             for path, text in ((here, one), (here, two), (there, two)):
@@ -185,7 +190,7 @@ def run_until_dead(base: Path, start: int, seen: Seen, *, step: str = "", second
             os.kill(process.pid, signal.SIGKILL)
         for line in process.stdout.read().splitlines():
             seen.take(line)
-        assert process.wait(30) == -signal.SIGKILL
+        assert process.wait(30) == -signal.SIGKILL, process.stderr.read().decode()
 
 
 def die_at_once(script: str, base: Path, step: str) -> None:

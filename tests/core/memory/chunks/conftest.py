@@ -42,7 +42,7 @@ class Chunks:
         self.store = store
         redaction = Redaction(NAMES)
         store.rules = (redaction,)
-        store._committer.rules = store.rules
+        store._parts.committer.rules = store.rules
         policies = Policies(store)
         kinds = Kinds(
             [ChunkType("api_endpoint", "", ("method", "path"), ("auth",))], [LinkType("depends_on")]

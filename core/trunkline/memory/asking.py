@@ -1,0 +1,93 @@
+"""Where the work of a store runs: one thread at a time writes, one uses the index, one looks into the past, a few read.
+
+What reads history looks again, afresh, where something seems to be missing: another git may have packed it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+import apsw
+import pygit2
+
+from trunkline.memory.parts import Parts
+from trunkline.memory.past.trail import Steps
+from trunkline.memory.repository import Repository
+from trunkline_bus import Refusal
+
+_log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Asking:
+    """Runs jobs on the parts of a store."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._writing = anyio.CapacityLimiter(1)
+        self._indexing = anyio.CapacityLimiter(1)
+        self._looking_back = anyio.CapacityLimiter(1)
+        self._reading = anyio.CapacityLimiter(8)
+
+    async def write(self, job: Callable[[], T]) -> T:
+        """Run what changes the root; one at a time."""
+        return await anyio.to_thread.run_sync(job, limiter=self._writing)
+
+    async def read(self, job: Callable[[], T]) -> T:
+        """Run what reads files as they are."""
+        return await anyio.to_thread.run_sync(job, limiter=self._reading)
+
+    async def use_index(self, job: Callable[[], T]) -> T:
+        """Run what uses the index, as it stands; one at a time."""
+        return await anyio.to_thread.run_sync(job, limiter=self._indexing)
+
+    async def use_trail(self, job: Callable[[], T]) -> T:
+        """Run what uses the trail of the past, as it stands; one at a time."""
+        return await anyio.to_thread.run_sync(job, limiter=self._looking_back)
+
+    async def index(self, question: Callable[[apsw.Connection], T]) -> T:
+        """Ask the index, when it has everything that was committed."""
+
+        def ask() -> T:
+            self._parts.index.catch_up()
+            return self._parts.index.database.use(question)
+
+        return await self.use_index(ask)
+
+    async def past(self, question: Callable[[Steps], T]) -> T:
+        """Ask about the past, when everything that was committed is known there."""
+        return await self._twice(lambda: self.use_trail(lambda: self._parts.trail.ask(question)))
+
+    async def history(self, job: Callable[[Repository], T]) -> T:
+        """Read history with a repository handle of one's own."""
+
+        def read() -> T:
+            repository = Repository(self._parts.places.root)
+            try:
+                return job(repository)
+            finally:
+                repository.close()
+
+        return await self._twice(lambda: self.read(read))
+
+    async def look_afresh(self) -> None:
+        """Let every handle see which packs there are."""
+        await self.write(self._parts.repository.reopen)
+        await self.use_index(self._parts.index.repository.reopen)
+        await self.use_trail(self._parts.trail.repository.reopen)
+
+    async def _twice(self, look: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await look()
+        except (KeyError, pygit2.GitError):
+            await self.look_afresh()
+        try:
+            return await look()
+        except (KeyError, pygit2.GitError) as error:
+            _log.error("history cannot be read: %s", error)
+            raise Refusal(
+                "not_found", "That part of history cannot be read any more. Run: trunkline memory doctor"
+            ) from error
