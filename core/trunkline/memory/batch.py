@@ -17,6 +17,9 @@ from trunkline_bus import Scope
 OWNER = "owner"
 SUBJECT_LETTERS = 120
 _TRAILERS = re.compile(r"\n*(?:^(?:Actor|Conversation|Turn): .*(?:\n|\Z))+\Z", re.MULTILINE)
+TRAILERS_LETTERS = 2_000
+"""Letters at the end of a message in which its trailers stand; a message may be of any length and from anybody."""
+
 _TRAILER = re.compile(r"^(Actor|Conversation|Turn): (.*)$", re.MULTILINE)
 
 
@@ -100,14 +103,14 @@ class Batch:
 
 def origin_of(commit: pygit2.Commit) -> Origin:
     """Who made a commit, and where: from its trailers; of one that a person made with git, its author."""
-    found = _TRAILERS.search(commit.message)
+    found = _TRAILERS.search(commit.message[-TRAILERS_LETTERS:])
     said = dict(_TRAILER.findall(found.group())) if found else {}
     return Origin(said.get("Actor", commit.author.name), said.get("Conversation"), said.get("Turn"))
 
 
 def reason_of(message: str) -> str:
     """A commit's message without the trailers."""
-    return _TRAILERS.sub("", message).strip()
+    return (message[:-TRAILERS_LETTERS] + _TRAILERS.sub("", message[-TRAILERS_LETTERS:])).strip()
 
 
 def _message(draft: Draft) -> str:

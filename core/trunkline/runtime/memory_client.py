@@ -56,6 +56,9 @@ from trunkline_bus import BusError, RemoteFault
 
 EXPORT_SECONDS = 600.0
 
+OWNERS = (["preferences.toml"], ["policies"], ["audit"])
+"""What no agent writes, besides the configuration of blocks: it may read them."""
+
 
 class BlockMemory(ChunkMemory):
     """``Memory`` for one block: its files here, its chunks in ``ChunkMemory``. ``importers`` give what knows other
@@ -189,9 +192,12 @@ class BlockMemory(ChunkMemory):
         return whole
 
     def _writable(self, path: str) -> str:
-        """The whole path, unless it is or holds a block's configuration: no agent lifts its own limits (C37)."""
+        """The whole path, unless it is or holds what is the owner's: no agent lifts its own limits (C37), chooses who
+        answers, or takes back that something was purged (C43)."""
         whole = self._whole(path)
         parts = [part.casefold() for part in whole.split("/") if part not in ("", ".")]
+        if parts[:1] in OWNERS:
+            raise ToolError(f"{path} is the owner's to change. Nothing was changed.")
         is_setting = len(parts) == 3 and parts[2] == "block.toml"
         if parts[:1] in (["blocks"], ["archive"]) and (is_setting or len(parts) < 3):
             raise ToolError(

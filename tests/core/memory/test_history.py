@@ -1,5 +1,6 @@
 """History: every state that was acknowledged, who made it and why, readable with plain git."""
 
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -216,3 +217,15 @@ async def test_a_persons_git_sees_no_changes_that_nobody_made(
             while git("status", "--porcelain"):  # noqa: ASYNC110 - another program is asked
                 await anyio.sleep(0.05)
         tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("body", ["\n" * 300_000, "Actor: owner\n" * 50_000])
+async def test_no_reason_keeps_history_busy(store: GitMemoryStore, body: str) -> None:
+    """A reason may be of any length and shape, and never passes for the mark of who made the change."""
+    change = Change({"a.md": b"one"}, actor="agent", reason=f"Why\n\n{body}x")
+    await store.change(change)
+    begun = time.process_time()
+    (made,) = await store.history("a.md", limit=1)
+    assert (made.author, made.message.partition("\n")[0]) == ("agent", "Why")
+    assert made.message.endswith("x")
+    assert time.process_time() - begun < 5.0

@@ -238,11 +238,14 @@ async def test_an_agent_cannot_lift_its_limits_by_an_archive(laptop: Place, serv
     """Without the owner's word no archive changes a block's settings or the preferences (C37)."""
     await laptop.write("blocks/main/block.toml", 'tools = ["shell"]\n', actor="owner")
     await laptop.write("preferences.toml", 'model = "openai/dear"\n', actor="owner")
+    await laptop.write("policies/all.json", "{}", actor="owner")
+    await laptop.write("audit/purges.jsonl", "{}", actor="owner")
     await laptop.write("a.md", "a")
     before = server.files()
     for mode in ("merge", "restore"):
         done = await server.bring(await laptop.export(), mode=mode, settings=False)
         assert {gap.what for gap in done.gaps} >= {"blocks/main/block.toml", "preferences.toml"}
+        assert {gap.what for gap in done.gaps} >= {"policies/all.json", "audit/purges.jsonl"}
         assert server.files() == {**before, "a.md": b"a", "laptop.md": laptop.files()["laptop.md"]}
 
 

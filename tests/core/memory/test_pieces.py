@@ -1,14 +1,18 @@
 """How documents are taken apart: at their joints, within bounds, and so that nothing is lost."""
 
 import re
+import time
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trunkline.memory.conversations import Conversation, Header
+from trunkline.memory.index.conversation import turns
 from trunkline.memory.index.document import document_passages
 from trunkline.memory.index.pieces import LETTERS, LINES, OVERLAP, pieces
+from trunkline.messages.conversation import Message
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=120)
 
@@ -84,3 +88,14 @@ def test_a_document_is_found_by_its_page() -> None:
     data = b"---\nsource: a.pdf\n---\n\n<!-- page 1 -->\n\none\n\n<!-- page 7 -->\n\nseven\n"
     found = document_passages("documents/a.pdf.md", data)
     assert [(one.page, one.line) for one in found] == [(0, 1), (1, 6), (7, 10)]
+
+
+@pytest.mark.parametrize("blank", [" " * 300_000, "( " * 100_000, "\n" * 300_000])
+def test_no_message_keeps_the_index_busy(blank: str) -> None:
+    """What anybody may send is indexed in one pass, however much white space or brackets it holds."""
+    said = [Message(id=f"m{n}", role="user", content=f"a{blank}b?") for n in range(2)]
+    header = Header(id="c", block="main", title=None, created_at=said[0].created_at)
+    begun = time.process_time()
+    found = turns(Conversation(header, said, [2, 3], b""), 0, 3)
+    assert [one.asks for one in found] == [True, True]
+    assert time.process_time() - begun < 5.0

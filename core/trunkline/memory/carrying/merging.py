@@ -55,12 +55,14 @@ Withheld = Callable[[str], bool]
 
 
 def withheld_from(actor: str) -> Withheld:
-    """What is the owner's alone to bring: which model answers, what agents may do (C37), and others' private layers."""
+    """What is the owner's alone to bring: which model answers, what agents may do (C37), what was purged (C43), and
+    others' private layers."""
 
     def withheld(path: str) -> bool:
         parts = path.casefold().split("/")
         settings = len(parts) == 3 and parts[0] in ("blocks", "archive") and parts[2] == "block.toml"
-        return settings or parts == ["preferences.toml"] or private_to_another(path, actor)
+        owners = parts == ["preferences.toml"] or parts[0] in ("policies", "audit")
+        return settings or owners or private_to_another(path, actor)
 
     return withheld
 

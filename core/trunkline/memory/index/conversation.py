@@ -21,6 +21,9 @@ REACH_TIME = timedelta(hours=1)
 AROUND_LETTERS = 600
 """How much of a message counts for its neighbours."""
 
+ENDING_LETTERS = 2_000
+"""How much of a message's end tells whether it asks."""
+
 _REMARK = re.compile(r"\s*[\[(][^\[\]()]*[\])]\s*$")
 """What a channel says of an attachment, at the end of a message."""
 
@@ -73,7 +76,7 @@ def _turn(conversation: str, said: Sequence[Line], at: int) -> Passage:
         conversation=conversation,
         before=_near(message, said[max(0, at - REACH) : at]),
         after=_near(message, said[at + 1 : at + 1 + REACH]),
-        asks=_REMARK.sub("", message.content).rstrip().endswith(("?", "？")),
+        asks=_REMARK.sub("", message.content[-ENDING_LETTERS:]).rstrip().endswith(("?", "？")),
     )
 
 

@@ -10,9 +10,9 @@ from functools import lru_cache
 
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _HINT = re.compile(r"(?:^|(?<=\n\n))[ \t]*\((?:[^\n]|\n(?!\n))*\)[ \t]*(?=\n\n|\Z)")
-_UNSET = re.compile(r"^\s*[-*]?\s*\**[\w /-]{1,40}\**\s*:\**\s*(\([^)]*\)|not set|_+)?\s*$", re.IGNORECASE)
+_UNSET = re.compile(r"^ ?[-*]? ?\**[\w /-]{1,40}\** ?:\** ?(\([^)]*\)|not set|_+)? ?$", re.IGNORECASE)
 _HEADING = re.compile(r"^(#{1,6})\s")
-_GIVEN = re.compile(r"^\s*[-*]?\s*\**Block\**\s*:", re.IGNORECASE)
+_GIVEN = re.compile(r"^ ?[-*]? ?\**Block\** ?:", re.IGNORECASE)
 """A line that the program fills in: no sign that anybody wrote."""
 
 
@@ -22,11 +22,18 @@ def filled(text: str) -> str:
     plain = _COMMENT.sub("", text.replace("\r\n", "\n")).strip()
     plain = re.sub(r"\n[ \t]*(?=\n)", "\n", plain)
     plain = re.sub(r"(?m)^(#{1,6}\s.*)\n(?=\()", r"\1\n\n", plain)  # a hint may stand right below its heading
-    lines = [line for line in _HINT.sub("", plain).split("\n") if not _UNSET.match(line)]
+    lines = [line for line in _HINT.sub("", plain).split("\n") if not _UNSET.match(_spaced(line))]
     kept = list(_without_empty_headings(lines))
-    if not any(line.strip() and not _HEADING.match(line) and not _GIVEN.match(line) for line in kept):
+    if not any(
+        line.strip() and not _HEADING.match(line) and not _GIVEN.match(_spaced(line)) for line in kept
+    ):
         return ""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip("\n")
+
+
+def _spaced(line: str) -> str:
+    """A line with one space for each run of white space, so that a pattern looks at it once."""
+    return re.sub(r"\s+", " ", line)
 
 
 def _without_empty_headings(lines: list[str]) -> Iterator[str]:
