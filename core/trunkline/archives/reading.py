@@ -32,9 +32,6 @@ _GITS = re.compile(
 )
 """What of a repository an export holds. A hook, a borrowed object store or an attribute is none of it."""
 
-_UNUSED = re.compile(r"config|index|objects/pack/[^/]*\.rev")
-"""What is left unread: it would say how git behaves here, or is made anew."""
-
 
 class BadArchive(TrunklineError):
     """The archive cannot be used. Nothing was changed."""

@@ -11,7 +11,7 @@ from trunkline_importers.databases import Database, database
 from trunkline_importers.pieces import chunk, chunk_id, left_settings, mapping, message, text_of, time_of
 
 FILES = {"identity/SOUL.md": "identity/SOUL.md", "identity/AGENTS.md": "AGENT.md"}
-DATABASE = "memory/crevnclaw.db"
+DATABASE = "crevnclaw.db"
 
 
 class CrevnClaw(trunkline.Importer):
@@ -22,7 +22,7 @@ class CrevnClaw(trunkline.Importer):
 
     def recognises(self, source: trunkline.Source) -> bool:
         """By its database, or its two directives beside its settings."""
-        named = [path for path in source.paths if path.rpartition("/")[2] == "crevnclaw.db"]
+        named = [path for path in source.paths if path.rpartition("/")[2] == DATABASE]
         return bool(named) or (source.has("identity/AGENTS.md") and source.has("config.json"))
 
     def read(self, source: trunkline.Source) -> Iterator[Any]:
@@ -31,7 +31,7 @@ class CrevnClaw(trunkline.Importer):
             if source.has(path):
                 yield trunkline.ImportedFile(path=target, data=source.data(path), source=path)
         for path in source.paths:
-            if path.rpartition("/")[2] == "crevnclaw.db":
+            if path.rpartition("/")[2] == DATABASE:
                 with database(source, path) as found:
                     yield from _conversations(found, path)
                     yield from _facts(found, path)

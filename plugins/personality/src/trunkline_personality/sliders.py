@@ -102,8 +102,6 @@ SLIDERS = (
 )
 """In the order in which they are shown."""
 
-BY_NAME: Mapping[str, Slider] = {slider.name: slider for slider in SLIDERS}
-
 MODES: Mapping[str, Mapping[str, int]] = {
     "RESEARCH": {"technicality": 85, "directness": 75, "humor": 25},
     "CREATIVE": {"creativity": 90, "humor": 70, "verbosity": 60},
