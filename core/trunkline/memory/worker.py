@@ -14,7 +14,6 @@ import msgspec
 
 from trunkline.abc.memory import Change, Installed, MemoryStore
 from trunkline.errors import ConfigError
-from trunkline.memory.carrying.errand import Errand
 from trunkline.memory.chunks.answering import ChunkAnswers, scope_of
 from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
@@ -24,6 +23,7 @@ from trunkline.memory.chunks.scanned import Scanned
 from trunkline.memory.collected.answering import CollectionAnswers
 from trunkline.memory.collected.collections import Collections
 from trunkline.memory.conversations import names_of
+from trunkline.memory.errand import outliving
 from trunkline.memory.paths import checked
 from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
@@ -370,22 +370,17 @@ class MemoryWorker(Worker):
     async def _index_stats(self, request: Request[AskIndex]) -> IndexStats:
         return await self._store.index_stats()
 
-    async def _reindex(self, request: Request[RebuildIndex]) -> AsyncIterator[IndexProgress | IndexStats]:
-        """Say how far it is until it is done. It goes on when nobody listens any more."""
-        errand: Errand[IndexProgress, IndexStats] = Errand()
-        vectors = request.data.vectors
-        self._group.start_soon(errand.run, lambda: self._store.reindex(errand.tell, vectors=vectors))
-        async for said in errand.told():
-            yield said
-        yield errand.result()
+    def _reindex(self, request: Request[RebuildIndex]) -> AsyncIterator[IndexProgress | IndexStats]:
+        async def work(told: Callable[[IndexProgress], None]) -> IndexStats:
+            return await self._store.reindex(told, vectors=request.data.vectors)
 
-    async def _import(self, request: Request[ImportMemory]) -> AsyncIterator[ImportProgress | MemoryImport]:
-        """Say how far the import is until it is done. It goes on when nobody listens any more."""
-        errand: Errand[ImportProgress, MemoryImport] = Errand()
-        self._group.start_soon(errand.run, lambda: self._bring_in(request.data, errand.tell))
-        async for said in errand.told():
-            yield said
-        yield errand.result()
+        return outliving(self._group, work)
+
+    def _import(self, request: Request[ImportMemory]) -> AsyncIterator[ImportProgress | MemoryImport]:
+        async def work(told: Callable[[ImportProgress], None]) -> MemoryImport:
+            return await self._bring_in(request.data, told)
+
+        return outliving(self._group, work)
 
     async def _bring_in(self, wish: ImportMemory, told: Callable[[ImportProgress], None]) -> MemoryImport:
         """Fetch the archive and bring it in. What came is told before the asker is answered, as every change."""

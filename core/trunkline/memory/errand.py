@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Generic, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -12,8 +13,22 @@ EVERY = 0.5
 """Seconds between two words about the progress."""
 
 
-class Errand(Generic[P, R]):
-    """One piece of work. ``tell`` may be called in any thread."""
+async def outliving(
+    group: TaskGroup, work: Callable[[Callable[[P], None]], Awaitable[R]]
+) -> AsyncIterator[P | R]:
+    """The latest progress of ``work``, now and then, and at last what came of it; raises what the work raised.
+
+    The work belongs to ``group``: it goes on when nobody listens any more. It may tell of its progress in any thread.
+    """
+    errand = _Errand[P, R]()
+    group.start_soon(errand.run, work)
+    async for progress in errand.told():
+        yield progress
+    yield errand.result()
+
+
+class _Errand(Generic[P, R]):
+    """One piece of work."""
 
     def __init__(self) -> None:
         self._done = anyio.Event()
@@ -21,18 +36,17 @@ class Errand(Generic[P, R]):
         self._outcome: list[R] = []
         self._error: Exception | None = None
 
-    def tell(self, progress: P) -> None:
-        """How far it is now."""
-        self._latest = progress
-
-    async def run(self, work: Callable[[], Awaitable[R]]) -> None:
+    async def run(self, work: Callable[[Callable[[P], None]], Awaitable[R]]) -> None:
         """Do the work; what it raises is kept for the asker."""
         try:
-            self._outcome.append(await work())
+            self._outcome.append(await work(self._tell))
         except Exception as error:
             self._error = error
         finally:
             self._done.set()
+
+    def _tell(self, progress: P) -> None:
+        self._latest = progress
 
     async def told(self) -> AsyncIterator[P]:
         """The latest progress, now and then, until the work is done."""
@@ -43,7 +57,7 @@ class Errand(Generic[P, R]):
                 yield self._latest
 
     def result(self) -> R:
-        """What came of it. Raises what the work raised."""
+        """What came of it."""
         if self._error is not None:
             raise self._error
         return self._outcome[0]
