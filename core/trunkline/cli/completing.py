@@ -1,5 +1,7 @@
-"""What the shell is told when somebody presses Tab: blocks, and paths of memory. Looks at files alone, so it is quick;
-whatever goes wrong, there is simply nothing to offer."""
+"""What the shell is told when somebody presses Tab: blocks, chunks, and paths of memory.
+
+Looks at files alone, so it is quick; whatever goes wrong, there is simply nothing to offer.
+"""
 
 import contextlib
 from pathlib import Path
@@ -9,6 +11,9 @@ from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 MOST = 500
+DAYS = 100
+"""Folders of chunks that are looked into: one for each day and block."""
+DATED = len("chunk-2026-05-04")
 
 
 class BlockName(StringParamType):
@@ -36,7 +41,41 @@ class MemoryPath(StringParamType):
         return [CompletionItem(path) for path in found]
 
 
-TYPES: dict[str, type[StringParamType]] = {"block": BlockName, "blocks": BlockName, "path": MemoryPath}
+class ChunkId(StringParamType):
+    """The id of a chunk, of all blocks; of the newest when there are many."""
+
+    def shell_complete(
+        self, context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The chunks whose ids begin so."""
+        folders = ["chunks", *(f"blocks/{name}chunks" for name in _names("blocks") if name.endswith("/"))]
+        days = [(day.rstrip("/"), folder) for folder in folders for day in _names(folder)]
+        begun = [(day, folder) for day, folder in days if f"chunk-{day}".startswith(incomplete[:DATED])]
+        found: list[str] = []
+        for day, folder in sorted(begun, reverse=True)[:DAYS]:
+            found += _names(f"{folder}/{day}", incomplete or "chunk-")
+        return [CompletionItem(name.removesuffix(".json")) for name in found[:MOST]]
+
+
+class ChunkOrPath(MemoryPath):
+    """The id of a chunk, or a path of memory."""
+
+    def shell_complete(
+        self, context: click.Context, parameter: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Chunks as soon as it looks like one, else paths."""
+        kind = ChunkId() if incomplete.startswith("chunk-") else super()
+        return kind.shell_complete(context, parameter, incomplete)
+
+
+TYPES: dict[str, type[StringParamType]] = {
+    "block": BlockName,
+    "blocks": BlockName,
+    "chunk": ChunkId,
+    "source": ChunkId,
+    "target": ChunkId,
+    "path": MemoryPath,
+}
 """What a command's parameters of these names stand for."""
 
 
@@ -49,19 +88,19 @@ def complete_by_name(parameters: list[click.Parameter]) -> None:
 
 
 def _below(folder: str, begun: str) -> list[str]:
-    names = [name for name in _names(folder) if name.startswith(begun)]
-    return [f"{folder}/{name}" if folder else name for name in names]
+    return [f"{folder}/{name}" if folder else name for name in _names(folder, begun)]
 
 
-def _names(folder: str) -> list[str]:
-    """The names in a folder of memory; those of folders end with a slash."""
+def _names(folder: str, begun: str = "") -> list[str]:
+    """The names in a folder of memory that begin so; those of folders end with a slash."""
     from trunkline.config import load_config
 
     with contextlib.suppress(Exception):
         root = load_config().settings.runtime.memory_root
         place = (root / folder).resolve()
         if place.is_relative_to(root.resolve()):
-            entries = sorted(entry for entry in place.iterdir() if not entry.name.startswith("."))
+            seen = (entry for entry in place.iterdir() if entry.name.startswith(begun))
+            entries = sorted(entry for entry in seen if not entry.name.startswith("."))
             return [_name(entry) for entry in entries[:MOST] if not entry.is_symlink()]
     return []
 

@@ -3,6 +3,7 @@
 Hidden and linked files are left out. Text in UTF-8 goes to memory as it is; what a reader reads, as Markdown.
 """
 
+import errno
 import hashlib
 import os
 import stat
@@ -78,6 +79,8 @@ def opened(source: Path) -> Iterator[BinaryIO]:
                 raise UnreadableDocument("it is not a regular file")
             yield file
     except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise UnreadableDocument("it is a link; name what it leads to") from error
         raise UnreadableDocument((error.strerror or "it cannot be read").lower()) from error
 
 
@@ -96,7 +99,7 @@ def decoded(data: bytes) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise UnreadableDocument("it is not text in UTF-8") from None
+        raise UnreadableDocument("it is not text in UTF-8 (iconv converts it)") from None
 
 
 def sha256_of(file: BinaryIO) -> str:

@@ -69,6 +69,17 @@ async def test_an_openclaw_home(place: Any, write: Any) -> None:
     assert (await place.bring(home)).idle
 
 
+async def test_an_openclaw_workspace_without_its_state(place: Any, write: Any) -> None:
+    """Soul and instructions beside MEMORY.md are enough; with the memory in a folder it is a nanobot's."""
+    for name in ("AGENTS.md", "SOUL.md", "USER.md"):
+        write(f"claw/{name}", "Kind.")
+        write(f"nano/{name}", "Kind.")
+    claw = write("claw/MEMORY.md", "Tea.") / "claw"
+    nano = write("nano/memory/MEMORY.md", "Tea.") / "nano"
+    assert (await place.bring(nano)).system == "nanobot"
+    assert (await place.bring(claw)).system == "openclaw"
+
+
 async def test_a_workspace_that_changed_on_both_sides(place: Any, write: Any) -> None:
     """What changed there comes, what changed here stays, and of both the other lies beside it."""
     write("SOUL.md", "1")

@@ -25,6 +25,8 @@ def home(tmp_path: Path) -> Path:
         "blocks/garden/notes/a b.md",
         "blocks/garden/notes/c.md",
         "AGENT.md",
+        "chunks/2026-05-04/chunk-2026-05-04-1f3a9c2b.json",
+        "blocks/garden/chunks/2026-05-05/chunk-2026-05-05-77aa01c3.json",
     ):
         file = tmp_path / "home/memory" / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +52,12 @@ def test_bash_completes_commands_blocks_and_paths(home: Path) -> None:
         ("blocks", "show", ""): ["garden", "main"],
         ("chat", "--block", "g"): ["garden"],
         ("memory", "show", "A"): ["AGENT.md"],
-        ("memory", "show", "blocks/g"): ["blocks/garden/notes/a b.md", "blocks/garden/notes/c.md"],
+        ("memory", "show", "blocks/garden/n"): ["blocks/garden/notes/a b.md", "blocks/garden/notes/c.md"],
+        ("memory", "forget", ""): ["chunk-2026-05-05-77aa01c3", "chunk-2026-05-04-1f3a9c2b"],
+        ("memory", "chunks", "show", "chunk-2026-05-04"): ["chunk-2026-05-04-1f3a9c2b"],
+        ("memory", "link", "x", "supports", "chunk-2026-05-05-77"): ["chunk-2026-05-05-77aa01c3"],
+        ("memory", "purge", "chunk-2026-05-04-1"): ["chunk-2026-05-04-1f3a9c2b"],
+        ("memory", "purge", "A"): ["AGENT.md"],
         ("memory", "history", "blocks/"): ["blocks/garden/", "blocks/main/"],
         ("memory", "show", "../"): [""],
         ("memory", "show", "away/pass"): [""],

@@ -52,7 +52,7 @@ def test_a_folder_is_brought_and_found(memory: Run, notes: Path) -> None:
         line.removeprefix(f"Skipped {notes}/").split(": ", 1) for line in added.stderr.splitlines()
     )
     assert reasons["data.bin"] == "it is binary, and no reader is there for it"
-    assert reasons["latin.txt"] == "it is not text in UTF-8"
+    assert reasons["latin.txt"] == "it is not text in UTF-8 (iconv converts it)"
     assert reasons["huge.txt"] == "it is larger than 4 MB"
     assert "secrets" in reasons["prod.env"]
     found = memory("search", "climbing frames")
@@ -93,14 +93,46 @@ def test_nothing_to_bring_is_an_error(memory: Run, notes: Path, tmp_path: Path) 
 
 
 def test_errors_are_one_sentence(memory: Run) -> None:
-    """What is not there, and paths that are not allowed, exit with 1 and no traceback."""
+    """What is not there, and paths that are not allowed, exit with 1: a sentence, a hint, and no traceback."""
     for arguments in (("show", "nope.md"), ("show", "../x"), ("list", "nope"), ("history", "nope")):
         done = memory(*arguments)
         assert done.returncode == 1
         assert done.stderr.startswith("Error: ")
-        assert len(done.stderr.splitlines()) == 1
+        assert len(done.stderr.splitlines()) == 2
+        assert done.stderr.splitlines()[1].startswith("Hint: ")
     assert memory("search", "xylophone quartet").returncode == 1
     assert memory("search", "x", "--limit", "0").returncode == 2
+
+
+def test_what_is_not_there_is_told_with_where_to_look(memory: Run, notes: Path) -> None:
+    """A name that memory does not know ends with 1 and the command that lists the names it does know."""
+    memory("add", str(notes / "garden.md"))
+    asked = {
+        ("show", "nothing.md"): "trunkline memory list",
+        ("show", "documents"): "trunkline memory list",
+        ("show", "documents/garden.md", "--version", "dead"): "trunkline memory history",
+        ("revert", "documents/garden.md", "--version", "dead"): "trunkline memory history",
+        ("diff", "documents/garden.md", "dead"): "trunkline memory history",
+        ("history", "nothing.md"): "trunkline memory list",
+        ("blame", "nothing.md"): "trunkline memory list",
+        ("forget", "chunk-x"): "trunkline memory chunks list",
+        ("chunks", "show", "chunk-x"): "trunkline memory chunks list",
+        ("purge", "nothing.md", "--confirm", "nothing.md"): "trunkline memory list",
+    }
+    for arguments, command in asked.items():
+        done = memory(*arguments)
+        assert (done.returncode, done.stdout) == (1, ""), arguments
+        assert f'"{command}' in done.stderr.partition("Hint: ")[2], (arguments, done.stderr)
+    assert memory("blame", "documents/garden.md", "--lines", "7-9").stderr == "There are no such lines.\n"
+    assert "it is a link" in memory("add", str(notes / "link.md")).stderr
+
+
+def test_a_slip_is_told_before_history_is_touched(memory: Run, notes: Path) -> None:
+    """A confirmation that is another name purges nothing and promises nothing."""
+    memory("add", str(notes / "garden.md"))
+    done = memory("purge", "documents/garden.md", "--confirm", "documents/garden")
+    assert done.returncode == 2 and "nothing was purged" in done.stderr and "Rewriting" not in done.stderr
+    assert memory("show", "documents/garden.md").returncode == 0
 
 
 def test_export_writes_an_archive_once(memory: Run, tmp_path: Path) -> None:

@@ -11,19 +11,38 @@ T = TypeVar("T")
 OWNER = "owner"
 """The actor of what a person does with a command."""
 
+FILES = (
+    '"trunkline memory list" shows what is there, and "trunkline memory search NAME --names" finds a file.'
+)
+VERSIONS = '"trunkline memory history PATH" lists the versions there are of a file or folder.'
+CHUNKS = '"trunkline memory chunks list" shows the chunks there are, with --archived the archived ones.'
 
-def with_memory(job: "Callable[[Bus], Awaitable[T]]") -> T:
-    """Run a job with the instance that runs, or with a memory worker for as long as this takes."""
+NOT_THERE = ("not_found", "invalid_path")
+"""The codes of what names nothing that can be shown or changed."""
+
+
+def with_memory(job: "Callable[[Bus], Awaitable[T]]", *, hint: str = "") -> T:
+    """Run a job with the instance that runs, or with a memory worker for as long as this takes.
+
+    ``hint`` says what to do when memory has nothing of the name that the job asks for.
+    """
     from trunkline.cli.aio import run
 
-    found: T = run(_with_attached, job)
+    found: T = run(_with_attached, job, hint)
     return found
 
 
-async def _with_attached(job: "Callable[[Bus], Awaitable[T]]") -> T:
+async def _with_attached(job: "Callable[[Bus], Awaitable[T]]", hint: str) -> T:
     from trunkline.config import load_config
+    from trunkline.errors import TrunklineError
     from trunkline.runtime.attach import attached
     from trunkline.workers import load_worker
+    from trunkline_bus import RemoteFault
 
     async with attached(load_config(), load_worker, kinds=("memory",)) as bus:
-        return await job(bus)
+        try:
+            return await job(bus)
+        except RemoteFault as fault:
+            if hint and fault.code in NOT_THERE:
+                raise TrunklineError(fault.message, hint=hint) from fault
+            raise

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached import FILES, VERSIONS, with_memory
 
 if TYPE_CHECKING:
     from trunkline.messages.memory import BlamedLines
@@ -43,10 +43,14 @@ def command(path: str, lines: tuple[int, int | None], version: str | None, as_js
     from trunkline.subjects import MEMORY_BLAME
 
     wish = BlameMemory(path=path, version=version, first=lines[0], last=lines[1])
-    found = with_memory(lambda bus: bus.call(MEMORY_BLAME, wish, timeout=60.0))
+    found = with_memory(
+        lambda bus: bus.call(MEMORY_BLAME, wish, timeout=60.0), hint=VERSIONS if version else FILES
+    )
     if as_json:
         json_out(found)
         return
+    if not found.spans:
+        click.echo("There are no such lines.", err=True)
     width = max((len(_by(span)) for span in found.spans), default=0)
     for span in found.spans:
         for number, line in enumerate(span.lines, span.first):

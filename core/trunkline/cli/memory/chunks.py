@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from trunkline.cli.command import Group
-from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.memory.attached import CHUNKS, OWNER, with_memory
 
 if TYPE_CHECKING:
     from trunkline.messages.chunks import Chunk
@@ -35,7 +35,7 @@ def _changed(endpoint: "Endpoint[Q, MemoryChanged]", wish: Q, what: str, as_json
     """Have a chunk changed, and say so."""
     from trunkline.cli.output import json_out
 
-    done = with_memory(lambda bus: bus.call(endpoint, wish, timeout=60.0))
+    done = with_memory(lambda bus: bus.call(endpoint, wish, timeout=60.0), hint=CHUNKS)
     if as_json:
         json_out(done)
     else:
@@ -112,7 +112,7 @@ def show(chunk: str, as_json: bool) -> int:
     if as_json:
         json_out(found)
     elif found is None:
-        click.echo(f"There is no chunk {chunk}.", err=True)
+        click.echo(f"There is no chunk {chunk}.\nHint: {CHUNKS}", err=True)
     else:
         click.echo(_described(found))
     return 0 if found else 1
@@ -149,7 +149,7 @@ def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
     from trunkline.subjects import MEMORY_LINKED
 
     wish = FindLinked(id=chunk, actor=OWNER, link_type=kind, limit=limit)
-    found = with_memory(lambda bus: bus.call(MEMORY_LINKED, wish, timeout=60.0)).links
+    found = with_memory(lambda bus: bus.call(MEMORY_LINKED, wish, timeout=60.0), hint=CHUNKS).links
     if as_json:
         json_out(found)
     for link in () if as_json else found:

@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached import FILES, with_memory
 
 
 @click.command(cls=Command, examples="trunkline memory history AGENT.md --limit 5")
@@ -19,7 +19,7 @@ def command(path: str, limit: int, as_json: bool) -> None:
     from trunkline.subjects import MEMORY_HISTORY
 
     wish = MemoryHistory(path=path, limit=limit)
-    changes = with_memory(lambda bus: bus.call(MEMORY_HISTORY, wish, timeout=60.0)).changes
+    changes = with_memory(lambda bus: bus.call(MEMORY_HISTORY, wish, timeout=60.0), hint=FILES).changes
     if as_json:
         json_out(changes)
         return

@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached import FILES, with_memory
 
 
 @click.command(cls=Command, examples="trunkline memory list\ntrunkline memory list blocks/main --recursive")
@@ -17,7 +17,7 @@ def command(path: str, recursive: bool, as_json: bool) -> None:
     from trunkline.subjects import MEMORY_LIST
 
     wish = ListMemory(path=path, recursive=recursive)
-    entries = with_memory(lambda bus: bus.call(MEMORY_LIST, wish, timeout=60.0)).entries
+    entries = with_memory(lambda bus: bus.call(MEMORY_LIST, wish, timeout=60.0), hint=FILES).entries
     if as_json:
         json_out(entries)
         return

@@ -5,6 +5,7 @@ import sys
 import click
 
 from trunkline.cli.command import Command
+from trunkline.cli.completing import ChunkOrPath
 from trunkline.cli.memory.attached import OWNER, with_memory
 
 EXAMPLES = """
@@ -14,9 +15,11 @@ trunkline memory purge documents/letter.md --confirm documents/letter.md
 
 PURGE_SECONDS = 3_600.0
 
+PURGEABLE = 'Give a path as "trunkline memory list" shows it, or the id of a chunk.'
+
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.argument("target")
+@click.argument("target", type=ChunkOrPath())
 @click.option("--confirm", help="TARGET once more, instead of typing it when asked.")
 @click.option("--reason", default="", help="Why, for the note in audit/purges.jsonl.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -30,9 +33,12 @@ def command(target: str, confirm: str | None, reason: str, as_json: bool) -> Non
     from trunkline.messages.chunks import PurgeMemory
     from trunkline.subjects import MEMORY_PURGE
 
-    wish = PurgeMemory(target=target, confirm=confirm or _confirmed(target), actor=OWNER, reason=reason)
+    confirm = confirm or _confirmed(target)
+    if confirm != target:
+        raise click.UsageError(f"{confirm!r} is not {target!r}: nothing was purged.")
+    wish = PurgeMemory(target=target, confirm=confirm, actor=OWNER, reason=reason)
     click.echo("Rewriting history; this may take minutes when there is much of it.", err=True)
-    done = with_memory(lambda bus: bus.call(MEMORY_PURGE, wish, timeout=PURGE_SECONDS))
+    done = with_memory(lambda bus: bus.call(MEMORY_PURGE, wish, timeout=PURGE_SECONDS), hint=PURGEABLE)
     if as_json:
         json_out(done)
         return

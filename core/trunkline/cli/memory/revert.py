@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.memory.attached import FILES, OWNER, VERSIONS, with_memory
 
 EXAMPLES = """
 trunkline memory revert MEMORY.md
@@ -33,7 +33,8 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
     if not path and version is None:
         raise click.UsageError("Name the file or folder, or the version that is to be taken back.")
     wish = RevertMemory(path=path, actor=OWNER, version=version, to=to)
-    done = with_memory(lambda bus: bus.call(MEMORY_REVERT, wish, timeout=60.0))
+    hint = VERSIONS if version or to else FILES
+    done = with_memory(lambda bus: bus.call(MEMORY_REVERT, wish, timeout=60.0), hint=hint)
     if as_json:
         json_out(done)
         return

@@ -97,4 +97,5 @@ def _place(hit: "MemoryHit") -> str:
 def _meaning(vectors: float | None) -> str:
     if vectors is None:
         return "Words alone were searched: [memory] embedder names nothing."
-    return f"Words and meaning were searched; {vectors:.0%} of all passages have their vectors."
+    waiting = ' "trunkline memory reindex" waits for the others.' if vectors < 1 else ""
+    return f"Words and meaning were searched; {vectors:.0%} of all passages have their vectors.{waiting}"

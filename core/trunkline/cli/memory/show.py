@@ -3,7 +3,7 @@
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import with_memory
+from trunkline.cli.memory.attached import FILES, VERSIONS, with_memory
 
 
 @click.command(
@@ -19,7 +19,9 @@ def command(path: str, version: str | None, as_json: bool) -> None:
     from trunkline.subjects import MEMORY_READ
 
     wish = ReadMemory(path=path, version=version)
-    file = with_memory(lambda bus: bus.call(MEMORY_READ, wish, timeout=60.0))
+    file = with_memory(
+        lambda bus: bus.call(MEMORY_READ, wish, timeout=60.0), hint=VERSIONS if version else FILES
+    )
     if as_json:
         json_out(file)
     else:

@@ -20,6 +20,8 @@ from trunkline_importers.pieces import (
 
 Items = Iterator[trunkline.ImportedConversation | trunkline.ImportedFile | trunkline.Gap]
 SETTINGS = ("openclaw.json", "clawdbot.json", "moltbot.json")
+OWN = ("IDENTITY.md", "HEARTBEAT.md", "BOOTSTRAP.md", "TOOLS.md", "MEMORY.md")
+"""What only its workspaces have beside a soul and instructions; a nanobot's memory lies in a folder."""
 SESSION = re.compile(r"(?:.*/)?agents/([^/]+)/sessions/([^/]+)\.jsonl")
 
 
@@ -33,7 +35,7 @@ class OpenClaw(trunkline.Importer):
         """The state folder by its settings or sessions, the workspace by its files."""
         if any(source.has(name) for name in SETTINGS) or any(map(SESSION.fullmatch, source.paths)):
             return True
-        own = [source.has(name) for name in ("IDENTITY.md", "HEARTBEAT.md", "BOOTSTRAP.md", "TOOLS.md")]
+        own = [source.has(name) for name in OWN]
         return source.has("SOUL.md") and source.has("AGENTS.md") and any(own)
 
     def read(self, source: trunkline.Source) -> Items:
