@@ -64,8 +64,9 @@ class ChunkOrPath(MemoryPath):
         self, context: click.Context, parameter: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Chunks as soon as it looks like one, else paths."""
-        kind = ChunkId() if incomplete.startswith("chunk-") else super()
-        return kind.shell_complete(context, parameter, incomplete)
+        if incomplete.startswith("chunk-"):
+            return ChunkId().shell_complete(context, parameter, incomplete)
+        return super().shell_complete(context, parameter, incomplete)
 
 
 TYPES: dict[str, type[StringParamType]] = {
