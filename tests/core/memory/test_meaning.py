@@ -1,6 +1,7 @@
 """Finding what is meant: vectors are made in the background, kept by text, and never needed."""
 
-from collections.abc import AsyncIterator
+import math
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -191,3 +192,40 @@ async def test_cc_t15_the_nearest_fact_comes_first(tmp_path: Path) -> None:
         assert hits[0].path == "b.md"
         assert all(hit.score == hit.score for hit in hits)
         assert await paths(store, "nowhere") == ["c.md"]
+
+
+class Strange(TinyEmbedder):
+    """One that answers with what it is given, whatever that is."""
+
+    vector: Vector | None = None
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """The strange vector for each text, or what is right when there is none."""
+        return await super().embed(texts) if self.vector is None else [self.vector] * len(texts)
+
+
+@pytest.mark.parametrize(
+    "vector", [(), (1.0,), (0.5,) * 33, (math.nan,) * 16, (math.inf,) * 16, (0.1,) * 20_000]
+)
+async def test_an_embedder_that_answers_nonsense_harms_nothing(tmp_path: Path, vector: Vector) -> None:
+    """Vectors of another length, of none, of no numbers: words find, memory goes on, and what follows is right."""
+    for at_first in (True, False):
+        base = tmp_path / str(at_first)
+        base.mkdir()
+        embedder = Strange(MEANS)
+        async with tended(base, embedder) as store:
+            embedder.vector = vector if at_first else None
+            await write(store, garage="The automobile stands outside.")
+            if not at_first:
+                await complete(store)
+            embedder.vector = vector
+            await write(store, shed="A lorry in the shed.")
+            await anyio.sleep(0.3)
+            assert "garage.md" in await paths(store, "automobile")
+            assert "shed.md" in await paths(store, "shed")
+            embedder.vector = None
+            await write(store, barn="Barn: car.")
+            assert "barn.md" in await paths(store, "barn")
+            if not at_first:
+                await complete(store)
+                assert "barn.md" in await paths(store, "lorry")

@@ -38,7 +38,7 @@ class Meaning(msgspec.Struct, frozen=True):
 
     def nearest(self, connection: apsw.Connection, wanted: Filter, limit: int) -> set[int]:
         """The passages that are most alike."""
-        if not self.space.ready(connection):
+        if not self.space.takes(connection, self.vector):
             return set()
         if wanted.narrow(connection):
             return self._among(connection, wanted, limit)
@@ -50,7 +50,7 @@ class Meaning(msgspec.Struct, frozen=True):
     def likeness(self, connection: apsw.Connection, passages: Iterable[int]) -> Scores:
         """How alike passages are, with what is around them; those without a vector are left out."""
         sums: dict[int, tuple[float, float]] = {}
-        if self.space.ready(connection):
+        if self.space.takes(connection, self.vector):
             values = (self.vector, json.dumps(list(passages)), _NEAR_MICROS)
             for row, distance, alike in connection.execute(_NEAR, values):
                 total, weight = sums.get(row, (0.0, 0.0))

@@ -105,8 +105,7 @@ class Filling:
             except Exception as error:
                 self._failed(error)
                 return False
-            await ask(partial(self._keep, made=made))
-            return True
+            return await ask(partial(self._keep, made=made))
 
     def prune(self, connection: apsw.Connection) -> None:
         """Forget the vectors of texts that are gone, once all that are there have theirs."""
@@ -152,12 +151,19 @@ class Filling:
             one.id: "\n".join((*filter(None, (one.named,)), *texts.lines(one)))[:LETTERS] for one in found
         }
 
-    def _keep(self, connection: apsw.Connection, made: Mapping[bytes, Vector]) -> None:
+    def _keep(self, connection: apsw.Connection, made: Mapping[bytes, Vector]) -> bool:
+        """Keep what was made; False when it is of no use."""
+        try:
+            self.space.insist_on_length(connection, {len(vector) for vector in made.values()})
+        except ValueError as error:
+            self._failed(error)
+            return False
         if made and not self.space.ready(connection):
             self.space.begin(connection, len(next(iter(made.values()))))
         with connection:
             for digest, vector in made.items():
                 self.space.keep(connection, digest, vector)
+        return True
 
     def _settle(self, connection: apsw.Connection) -> bool:
         """Whether there are vectors of this model. Without, none of them counts."""

@@ -21,6 +21,9 @@ EXACT = 10_000
 CHOSEN = 48
 """How many are chosen by one bit a number, at least: what choosing takes grows with it."""
 
+LONGEST = 8_192
+"""Numbers of a vector that sqlite-vec takes."""
+
 VERSION = "1"
 _TABLES = """
 CREATE TABLE vectors.meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -46,6 +49,25 @@ class Space:
             return False
         found = dict(connection.execute("SELECT key, value FROM vectors.meta"))
         return found.get("model") == self._model and found.get("version") == VERSION
+
+    def takes(self, connection: apsw.Connection, packed: bytes) -> bool:
+        """Whether there are vectors of this model, as long as this one: what is not cannot be compared."""
+        return self.ready(connection) and self._length(connection) == len(packed)
+
+    def insist_on_length(self, connection: apsw.Connection, lengths: Iterable[int]) -> None:
+        """Refuse vectors of other lengths than those that are here, or of several. Raises ValueError."""
+        here = {self._length(connection)} if self.ready(connection) else set[int]()
+        if not all(1 <= length <= LONGEST for length in lengths):
+            raise ValueError(f"it answers with vectors of none or of more than {LONGEST} numbers")
+        if len(here | {_octets(length) * 8 for length in lengths}) > 1:
+            raise ValueError(
+                "it answers with vectors of another length than before; if its model is another one now, run: "
+                "trunkline memory reindex --vectors"
+            )
+
+    def _length(self, connection: apsw.Connection) -> int:
+        said = connection.execute("SELECT value FROM vectors.meta WHERE key = 'dimensions'").get
+        return _octets(int(said)) * 8
 
     def begin(self, connection: apsw.Connection, dimensions: int) -> None:
         """Make room for vectors; those of another model are forgotten."""
