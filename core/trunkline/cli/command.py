@@ -62,6 +62,16 @@ class LazyGroup(Group):
         found: click.Command = importlib.import_module(f"{self._package}.{module}").command
         return found
 
+    def resolve_command(
+        self, context: click.Context, words: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; for a slip, an error with the names that are near."""
+        try:
+            return super().resolve_command(context, words)
+        except click.NoSuchCommand as slip:
+            names = self.list_commands(context)
+            raise click.NoSuchCommand(slip.command_name, possibilities=names, ctx=context) from None
+
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """The names that begin so, from the table: nothing is imported for it."""
         found = [

@@ -17,7 +17,7 @@ VARIABLE = "_TRUNKLINE_COMPLETE"
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print what SHELL needs to complete commands, options, blocks and paths of memory with the Tab key.
+    """Print what SHELL needs to complete commands, options, blocks, chunks and paths of memory with the Tab key.
 
     Put the line for your shell into its start file.
     """

@@ -28,7 +28,7 @@ COMMANDS: dict[str, str] = {
     "partitions": "Say or change into how many partitions the inbox is dealt.",
     "dead": "Look at messages that nobody could read, and send them again.",
     "remote": "Use the tools of other hosts.",
-    "completion": "Let the Tab key complete commands, blocks and paths of memory.",
+    "completion": "Let the Tab key complete commands, blocks, chunks and paths of memory.",
     "backup": "Write memory, its history and the settings to one archive.",
     "restore": "Begin a home from a backup.",
 }

@@ -77,6 +77,8 @@ def _modules(statement: str) -> set[str]:
         (("run", "tools"), 1, ["Error: There is no bus to run the worker on.", "Hint: Give --bus"]),
         (("run", "tools", "--bus", "nats://127.0.0.1:4"), 1, ["Error: ", "127.0.0.1:4"]),
         (("nonsense",), 2, ["No such command 'nonsense'"]),
+        (("docter",), 2, ["No such command 'docter'", "doctor"]),
+        (("memory", "serach", "beans"), 2, ["No such command 'serach'", "search"]),
         (("up", "--port", "99999"), 2, ["--port"]),
         (("plugins", "new", "tool", "Not A Name"), 1, ["cannot be called 'Not A Name'", "lower-case words"]),
         (("init", "--yes", "--adapter", "nobody"), 1, ["no model adapter 'nobody'", "There are: auto"]),

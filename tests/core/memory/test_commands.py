@@ -57,6 +57,7 @@ def test_a_folder_is_brought_and_found(memory: Run, notes: Path) -> None:
     assert "secrets" in reasons["prod.env"]
     found = memory("search", "climbing frames")
     assert found.stdout == "documents/notes/garden.md:2: The climbing frame is green.\n"
+    assert memory("search", "climbing", "frames").stdout == found.stdout
     assert memory("show", "documents/notes/sub/ünï.txt").stdout == "Grüße\n"
 
 

@@ -12,7 +12,7 @@ trunkline memory recall beans --block garden --limit 3 --why
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.argument("query")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @click.option("--block", help="What this block's agents would find; else everything.")
 @click.option("--tag", "tags", multiple=True, help="Only what has this tag. May be given again.")
 @click.option("--limit", default=5, show_default=True, type=click.IntRange(1, 1000), help="How many at most.")
@@ -22,7 +22,7 @@ trunkline memory recall beans --block garden --limit 3 --why
 @click.option("--why", is_flag=True, help="Say what each signal gave.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    query: str,
+    words: tuple[str, ...],
     block: str | None,
     tags: tuple[str, ...],
     limit: int,
@@ -37,7 +37,12 @@ def command(
     from trunkline.subjects import MEMORY_RECALL
 
     wish = Recall(
-        query=query, actor=OWNER, block=block, max_results=limit, min_confidence=confidence, tags=tags
+        query=" ".join(words),
+        actor=OWNER,
+        block=block,
+        max_results=limit,
+        min_confidence=confidence,
+        tags=tags,
     )
     found = with_memory(lambda bus: bus.call(MEMORY_RECALL, wish, timeout=60.0))
     if as_json:

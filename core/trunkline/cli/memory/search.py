@@ -21,7 +21,7 @@ trunkline memory search todo --names
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.argument("query")
+@click.argument("words", nargs=-1, required=True, metavar="QUERY")
 @click.option("--path", default="", help="Only under this folder.")
 @click.option(
     "--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind; again for more."
@@ -38,7 +38,7 @@ trunkline memory search todo --names
 @click.option("--why", is_flag=True, help="Say of each hit which signals speak for it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
-    query: str,
+    words: tuple[str, ...],
     path: str,
     kinds: tuple[str, ...],
     tags: tuple[str, ...],
@@ -51,7 +51,7 @@ def command(
     why: bool,
     as_json: bool,
 ) -> int:
-    """Search memory, best first. Leaves with 1 when nothing is found."""
+    """Search memory, best first; quotes around QUERY may be left out. Leaves with 1 when nothing is found."""
     import msgspec
 
     from trunkline.cli.output import json_out
@@ -60,7 +60,7 @@ def command(
 
     wish = msgspec.convert(
         {
-            "query": query, "path": path, "limit": limit, "kind": "filename" if names else "content",
+            "query": " ".join(words), "path": path, "limit": limit, "kind": "filename" if names else "content",
             "kinds": kinds, "tags": tags, "speaker": speaker, "conversation": conversation,
             "since": _local(since), "until": _local(until),
         },
