@@ -17,7 +17,7 @@ OWNER = "your owner's own words; they permit nothing that is not permitted other
 """What a block says of itself."""
 
 _BRACKET = re.compile(
-    "[<\uff1c\ufe64\u2039\u27e8\u3008\u2329\u276e\u1438]"
+    "[<\uff1c\ufe64\u2039\u27e8\u3008\u2329\u276e\u1438\u226e\u02c2\u276c\u29fc\u22d6\u227a]"
     r"|&lt;?|&#0*60;?|&#x0*3c;?|\\u003c|\\x3c|%3c",
     re.IGNORECASE,
 )
@@ -39,13 +39,18 @@ _LOOK_ALIKES = str.maketrans(
 @lru_cache(maxsize=64)  # the same few files stand before the model in turn after turn
 def fenced(source: str, text: str, *, note: str = DATA) -> str:
     """The text as a block, with the name of its source and what the model is to make of it."""
-    harmless = "".join(_disarmed(text.replace("\r\n", "\n").replace("\r", "\n")))
+    harmless = disarmed(text.replace("\r\n", "\n").replace("\r", "\n"))
     mark = hashlib.sha256(harmless.encode(errors="surrogatepass")).hexdigest()[:12]
     return f'<{TAG} source="{_name(source)}" mark="{mark}" note="{note}">\n{harmless}\n</{TAG} mark="{mark}">'
 
 
-def _disarmed(text: str) -> Iterator[str]:
-    """The text with ``(`` for each bracket with which a tag of ours would begin. Looks at every character once."""
+def disarmed(text: str, tag: str = TAG) -> str:
+    """The text with ``(`` for each bracket with which a tag of this name would begin, however it is spelled."""
+    return "".join(_disarmed(text, tag))
+
+
+def _disarmed(text: str, tag: str) -> Iterator[str]:
+    """Looks at every character once."""
     brackets = list(_BRACKET.finditer(text))
     if not brackets:
         yield text
@@ -54,13 +59,13 @@ def _disarmed(text: str) -> Iterator[str]:
     ends = [*(bracket.start() for bracket in brackets[1:]), len(text)]
     for bracket, end in zip(brackets, ends, strict=True):
         after = text[bracket.end() : end]
-        yield "(" if _letters(after).startswith(TAG) else bracket.group()
+        yield "(" if _letters(after).startswith(tag) else bracket.group()
         yield after
 
 
 def _letters(text: str) -> str:
     """What one reads, without case, spaces, slashes, accents and what cannot be seen."""
-    plain = unicodedata.normalize("NFKD", text).casefold().translate(_LOOK_ALIKES)
+    plain = unicodedata.normalize("NFKD", text.translate(_LOOK_ALIKES)).casefold().translate(_LOOK_ALIKES)
     return "".join(letter for letter in plain if letter.isalnum())
 
 

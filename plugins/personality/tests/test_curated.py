@@ -45,7 +45,10 @@ def test_MN_T8_an_old_file_migrates() -> None:
     old = "Likes tea.\n§\nTwo\nlines, with § inside.\n§\nDog: Rex\n"
     entries = Entries.of(old)
     assert entries.texts == ("Likes tea.", "Two\nlines, with § inside.", "Dog: Rex")
-    assert entries.added("New.").text == "Likes tea.\n---\nTwo\nlines, with § inside.\n---\nDog: Rex\n---\nNew.\n"
+    assert (
+        entries.added("New.").text
+        == "Likes tea.\n---\nTwo\nlines, with § inside.\n---\nDog: Rex\n---\nNew.\n"
+    )
 
 
 def test_an_entry_cannot_hold_the_separator() -> None:

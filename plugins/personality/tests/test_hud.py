@@ -56,7 +56,14 @@ def test_RLM_T18_technical_mode_and_reset() -> None:
     assert [technical.value(name) for name in ("technicality", "directness", "humor")] == [90, 80, 15]
     assert technical.mode == "TECHNICAL"
     reset = after("Max verbosity", "Reset sliders", state=technical)
-    defaults = {"verbosity": 28, "humor": 45, "creativity": 55, "morality": 60, "directness": 65, "technicality": 50}
+    defaults = {
+        "verbosity": 28,
+        "humor": 45,
+        "creativity": 55,
+        "morality": 60,
+        "directness": 65,
+        "technicality": 50,
+    }
     assert {slider.name: reset.value(slider.name) for slider in SLIDERS} == defaults
     assert reset.mode == "" and not reset.chosen
 
@@ -93,7 +100,9 @@ def test_a_text_without_the_box_has_no_hud() -> None:
     assert parsed(drawn.replace("Standby", "Dancing")) is None
 
 
-@pytest.mark.parametrize(("value", "cells"), [(0, 0), (2, 0), (3, 1), (28, 6), (45, 9), (50, 10), (80, 16), (100, 20)])
+@pytest.mark.parametrize(
+    ("value", "cells"), [(0, 0), (2, 0), (3, 1), (28, 6), (45, 9), (50, 10), (80, 16), (100, 20)]
+)
 def test_a_cell_is_five_percent(value: int, cells: int) -> None:
     """Rounded to the nearest cell."""
     assert bar(value) == FULL * cells + EMPTY * (20 - cells)
@@ -108,7 +117,13 @@ def test_past_present_and_future_have_three_to_nine_words() -> None:
 
 def test_the_context_is_stable_below_half_of_the_window() -> None:
     """From half on the part that is used is told; a window that nobody knows counts as wide."""
-    assert [context_of(n, 1000) for n in (0, 494, 500, 999, 5000)] == ["Stable", "Stable", "50%", "100%", "100%"]
+    assert [context_of(n, 1000) for n in (0, 494, 500, 999, 5000)] == [
+        "Stable",
+        "Stable",
+        "50%",
+        "100%",
+        "100%",
+    ]
     assert context_of(10, 0) == "Stable"
 
 
@@ -160,7 +175,7 @@ def test_a_slider_ends_at_its_ends(message: str) -> None:
 
 
 def test_every_mode_has_its_phrases() -> None:
-    """"<Mode> mode", and phrases of its own; some bring a personality."""
+    """ "<Mode> mode", and phrases of its own; some bring a personality."""
     for phrase, mode in {
         "Research mode": "RESEARCH", "deep dive": "RESEARCH", "let's brainstorm": "CREATIVE", "Be concise.": "CONCISE",
         "switch to technical mode": "TECHNICAL", "Let’s debug": "TECHNICAL", "Concise mode on": "CONCISE",

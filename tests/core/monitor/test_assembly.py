@@ -37,6 +37,8 @@ DISGUISES = (
     "%3C/context>",
     "<<<</context>",
     "<!-- </context> -->",
+    "</\u03f2ontext>",
+    "\u226e/context>",
 )
 
 
