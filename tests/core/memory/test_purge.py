@@ -115,6 +115,18 @@ async def test_a_purge_is_noted(chunks: Chunks, write: Write, root: Path) -> Non
     assert change.version == done.version
 
 
+async def test_no_purge_takes_the_notes_of_others(chunks: Chunks, write: Write, root: Path) -> None:
+    """What may not come back stays known: the notes are not purged, nor spoilt by how somebody left them."""
+    await write("secret.md", "zebra")
+    await write("audit/purges.jsonl", '{"target": "x", "paths": ["x"]}')
+    for target in ("audit", "audit/purges.jsonl"):
+        with pytest.raises(Refusal, match="not purged"):
+            await purge(chunks, target)
+    await purge(chunks, "secret.md")
+    lines = (root / "audit/purges.jsonl").read_text().splitlines()
+    assert [json.loads(line)["paths"] for line in lines] == [["x"], ["secret.md"]]
+
+
 async def test_a_slip_purges_nothing(chunks: Chunks, write: Write, git: Git) -> None:
     """Without the confirmation, for what never was, and for no path nothing is changed."""
     await write("a.md", "one")

@@ -274,6 +274,9 @@ class Keeper:
             raise Refusal(
                 "not_confirmed", f"Repeat {wish.target!r} to confirm: what is purged cannot come back."
             )
+        if wish.target.strip("/").split("/")[0] == NOTES.split("/")[0]:
+            raise Refusal("invalid_path", f"{NOTES} says what may not come back: it is not purged.")
+        await self._notes()  # one that cannot be read would be lost: better said before anything is gone
         for path in await self._reader.paths(wish.target):
             try:
                 await self._store.delete(path, actor=wish.actor, reason=f"Purge {wish.target}", scope=scope)
@@ -297,15 +300,21 @@ class Keeper:
             "commits": purged.commits,
             "reason": wish.reason,
         }
-        try:
-            held = (await self._store.read(NOTES)).content
-        except Refusal:
-            held = ""
-        text = held + msgspec.json.encode(entry).decode() + "\n"
+        text = await self._notes() + msgspec.json.encode(entry).decode() + "\n"
         reason = f"Note the purge of {wish.target}"
         return await self._store.change(
             Change({NOTES: text.encode()}, actor=wish.actor, reason=reason, scope=scope)
         )
+
+    async def _notes(self) -> str:
+        """The notes so far, in whole lines. Raises Refusal when there are some that cannot be read."""
+        try:
+            held = (await self._store.read(NOTES)).content
+        except Refusal as refusal:
+            if refusal.code != "not_found":
+                raise
+            return ""
+        return held if not held or held.endswith("\n") else held + "\n"
 
     async def _own(self, wish: Owned, chunk: str, *, archived: bool = False) -> Row:
         """The chunk, if the asker may change what lies in its layer. Raises Refusal ``not_found`` or ``forbidden``."""
