@@ -9,7 +9,7 @@ import anyio
 from trunkline.errors import StorageError, Unavailable
 from trunkline.messages.memory import ExportMemory, MemoryExport
 from trunkline.subjects import EXPORTS, MEMORY_EXPORT
-from trunkline_bus import Bus
+from trunkline_bus import Bus, background_tasks
 
 EXPORT_SECONDS = 3_600.0
 
@@ -61,7 +61,6 @@ async def _watched(file: Path, size: int, told: Callable[[int, int], None]) -> A
             if await anyio.Path(file).exists():
                 told((await anyio.Path(file).stat()).st_size, size)
 
-    async with anyio.create_task_group() as group:
+    async with background_tasks() as group:
         group.start_soon(watch)
         yield
-        group.cancel_scope.cancel()

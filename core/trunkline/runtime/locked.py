@@ -30,7 +30,8 @@ def lock_file(plain: Path, target: Path, to: Lock) -> None:
             os.fsync(file.fileno())
         part.replace(target)
     except OSError as error:
-        raise StorageError(f"{target} cannot be written: {(error.strerror or 'failed').lower()}.") from error
+        why = (error.strerror or "failed").lower()
+        raise StorageError(f"{target} cannot be written: {why}.", hint="Choose another place.") from error
     finally:
         part.unlink(missing_ok=True)
 

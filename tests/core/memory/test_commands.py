@@ -150,6 +150,16 @@ def test_export_writes_an_archive_once(memory: Run, tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir() if "part" in file.name] == []
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc, a folder that takes no file")
+def test_an_export_says_where_it_cannot_be_written(memory: Run) -> None:
+    """A folder that takes no file is named, with what to do, also when the archive is locked."""
+    for lock in ((), ("--recipient", "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")):
+        done = memory("export", "/proc/everything.tar", *lock)
+        assert done.returncode == 1
+        assert done.stderr.startswith("Error: /proc/everything.tar cannot be written: "), done.stderr
+        assert "Hint: Choose another place" in done.stderr
+
+
 def test_listing_shows_names(memory: Run) -> None:
     """Files with size, folders with a slash."""
     assert [line.split()[-1] for line in memory("list").stdout.splitlines()[1:]] == [

@@ -1,9 +1,14 @@
 """``trunkline memory recall``: the chunks that answer a question."""
 
+from typing import TYPE_CHECKING
+
 import click
 
 from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import OWNER, with_memory
+
+if TYPE_CHECKING:
+    from trunkline.messages.chunks import RecalledChunk
 
 EXAMPLES = """
 trunkline memory recall "where does Anna work"
@@ -52,7 +57,12 @@ def command(
     for one in () if as_json else found.chunks:
         click.echo(line(one.chunk))
         if why:
-            click.echo(
-                f"    {one.score:.2f}: " + ", ".join(f"{name} {part:.2f}" for name, part in one.why.items())
-            )
+            click.echo(f"    {one.score:.2f}: {_why(one)}")
     return 0 if found.chunks else 1
+
+
+def _why(one: "RecalledChunk") -> str:
+    """What each signal gave, and by how much confidence and age raise or lower their sum."""
+    told = ", ".join(f"{name} {part:.2f}" for name, part in one.why.items())
+    total = sum(one.why.values())
+    return f"{told}; times {one.score / total:.2f} for confidence and age" if total else told
