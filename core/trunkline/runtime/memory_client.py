@@ -56,7 +56,7 @@ from trunkline_bus import BusError, RemoteFault
 
 EXPORT_SECONDS = 600.0
 
-OWNERS = (["preferences.toml"], ["policies"], ["audit"])
+OWNERS = (["policies"], ["audit"])
 """What no agent writes, besides the configuration of blocks: it may read them."""
 
 
@@ -192,8 +192,8 @@ class BlockMemory(ChunkMemory):
         return whole
 
     def _writable(self, path: str) -> str:
-        """The whole path, unless it is or holds what is the owner's: no agent lifts its own limits (C37), chooses who
-        answers, or takes back that something was purged (C43)."""
+        """The whole path, unless it is or holds what is the owner's: no agent lifts its own limits (C37), or takes
+        back that something was purged (C43). Preferences are choices and no limits: an agent may change them."""
         whole = self._whole(path)
         parts = [part.casefold() for part in whole.split("/") if part not in ("", ".")]
         if parts[:1] in OWNERS:

@@ -72,14 +72,15 @@ async def as_dealt(bus: Bus, wanted: Topology) -> Topology:
     if not any(stream.name == INBOX_STREAM for stream in wanted.streams):
         return wanted
     now = await dealing(bus)
+    others = tuple(consumer for consumer in wanted.consumers if consumer.stream != INBOX_STREAM)
     if now.shut:
         log.error('the inbox is dealt anew; if not, run "trunkline partitions %d" again', now.partitions)
         streams = tuple(stream for stream in wanted.streams if stream.name != INBOX_STREAM)
-        return replace(wanted, streams=streams, consumers=())
+        return replace(wanted, streams=streams, consumers=others)
     return replace(
         wanted,
         streams=tuple(_dealt(stream, now.partitions) for stream in wanted.streams),
-        consumers=_consumers(now.partitions),
+        consumers=(*_consumers(now.partitions), *others),
     )
 
 
