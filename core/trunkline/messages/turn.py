@@ -95,14 +95,15 @@ class StatusShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     text: str = ""
 
 
-class Started(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="started"):
+class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     """The turn began. ``context`` is what the model is given besides the conversation, fixed for the turn; one with
-    the role ``user`` is told just before the person's message. ``statuses`` are what people are shown of it."""
+    the role ``user`` is told just before the person's message. ``statuses`` are what people are shown of it; unset
+    where there are none, so that a record of before there were any is still the same bytes."""
 
     request: TurnRequested
     model: str
     context: tuple[Message, ...] = ()
-    statuses: tuple[StatusShown, ...] = ()
+    statuses: tuple[StatusShown, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):

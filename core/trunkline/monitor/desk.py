@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 from opentelemetry import trace
 
@@ -241,7 +242,7 @@ class TurnDesk:
         if run.turn.phase is Phase.NEW:
             label = choice.label if isinstance(choice, Choice) else ""
             context, statuses = await self._briefer.context(briefing, label)
-            first = Started(request=request, model=label, context=context, statuses=statuses)
+            first = Started(request=request, model=label, context=context, statuses=statuses or msgspec.UNSET)
         elif run.turn.phase is Phase.THINKING and (
             _continues(choice) or any(cuts(c.item) for c in run.controls)
         ):

@@ -216,7 +216,7 @@ def shown(turn: Turn, entry: JournalEntry) -> Iterable[FeedEvent]:
     while they came."""
     match entry:
         case Started(statuses=statuses):
-            yield from statuses
+            yield from statuses or ()
         case ModelCallFinished():
             yield from _calls_of(turn.steps[-1])
         case ToolFinished(call_id=call_id):
@@ -249,7 +249,7 @@ def replayed(turn: Turn, *, begun: str = "") -> Iterable[FeedEvent]:
     the epoch before could not know it otherwise.
     """
     if turn.started is not None:
-        yield from turn.started.statuses
+        yield from turn.started.statuses or ()
     for message in turn.early:
         yield MessageSteered(message=message)
     for step in turn.steps:

@@ -32,6 +32,9 @@ SILENT_PAUSE, FIRST_PAUSE, LONGEST_PAUSE = 0.25, 0.05, 2.0
 the first when something is known to be missing; doubled each time."""
 
 
+CAUGHT_UP_WITHIN = 0.5
+"""Seconds after which a server that leads a stream from now on knows what was accepted before."""
+
 STORED_WITHIN = 5.0
 """Seconds after which what a reader was shown and the stream does not hold counts as lost."""
 
@@ -110,7 +113,7 @@ class FeedReader:
     async def _begin(self) -> None:
         """Take in what is stored, silently up to the position to resume from."""
         stored = await self._stored_up_to_position()
-        if not stored and not await self._is_known():
+        if not stored and not self._chain and not await self._is_surely_known():
             raise TurnNotFound
         if not stored or (self._chain and self._chain[-1][0] == JOURNAL_EPOCH):
             stored = [*stored, *await self._told_by_journal()]
@@ -208,6 +211,14 @@ class FeedReader:
         except BusError as error:
             log.debug("the journal of %s cannot be read now: %s", self._turn, error)
             return []
+
+    async def _is_surely_known(self) -> bool:
+        """``_is_known``, asked twice: a server that has just begun to lead a stream may not know yet all that the one
+        before it accepted."""
+        if await self._is_known():
+            return True
+        await anyio.sleep(CAUGHT_UP_WITHIN)
+        return await self._is_known()
 
     async def _is_known(self) -> bool:
         """Whether somebody accepted the turn. The inbox comes first: a turn leaves it only after its journal began."""

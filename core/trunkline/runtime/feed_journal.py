@@ -63,7 +63,7 @@ class _Teller:
         match entry:
             case Started(request=request, statuses=statuses):
                 self._client_tools = frozenset(tool.name for tool in request.client_tools)
-                yield from statuses
+                yield from statuses or ()
             case ModelCallPlanned(step=step):
                 self._step = step
             case ModelCallFinished():

@@ -3,7 +3,7 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import anyio
@@ -93,6 +93,15 @@ async def test_a_file_that_is_still_written_is_waited_for(tmp_path: Path, folder
         await until(lambda: held(running).get("slow.txt", "").endswith("39\n"))
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C interrupts, also where a shell started the tests in the background, deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_watching_by_hand(tmp_path: Path, folder: Path) -> None:
     """``trunkline memory watch`` tells what it brings, and Ctrl-C ends it."""
     argv = [sys.executable, "-m", "trunkline.cli.main", "memory", "watch", str(folder), "--json"]

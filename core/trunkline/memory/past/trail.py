@@ -135,7 +135,7 @@ class Trail:
         walk = self.repository.git.walk(head, SortMode.TOPOLOGICAL | SortMode.REVERSE)
         if known is not None:
             walk.hide(known)
-        writer = _Writer(connection, self.repository.git)
+        writer = _Writer(connection, self.repository)
         while batch := [commit for _, commit in zip(range(BATCH), walk, strict=False)]:
             with connection:
                 for commit in batch:
@@ -166,9 +166,10 @@ class Trail:
 class _Writer:
     """Adds commits; parents before children. What is there already stays as it is."""
 
-    def __init__(self, connection: apsw.Connection, git: pygit2.Repository) -> None:
+    def __init__(self, connection: apsw.Connection, repository: Repository) -> None:
         self._connection = connection
-        self._trees = Trees(git)
+        self._root = repository.folder.parent
+        self._trees = Trees(repository.git)
         self._paths: dict[str, int] = {}
 
     def add(self, commit: pygit2.Commit) -> None:
@@ -185,9 +186,20 @@ class _Writer:
     def _touched(self, commit: pygit2.Commit) -> set[str]:
         try:
             return touched(self._trees, commit)
+        except (KeyError, pygit2.GitError):
+            return self._looked_at_afresh(commit.id)
+
+    def _looked_at_afresh(self, commit: pygit2.Oid) -> set[str]:
+        """What seems to be missing may have been packed meanwhile. What is lost indeed leaves the rest of history
+        readable, so it is said and passed over."""
+        repository = Repository(self._root)
+        try:
+            return touched(Trees(repository.git), repository.commit(commit))
         except (KeyError, pygit2.GitError) as error:
-            _log.error("what %s changed cannot be read: %s", commit.id, error)
+            _log.error("what %s changed cannot be read: %s", commit, error)
             return set()
+        finally:
+            repository.close()
 
     def _segment(self, commit: pygit2.Commit) -> int:
         """That of the only parent, when nothing follows that parent yet; else a new one."""
