@@ -19,6 +19,7 @@ PUBLIC = (
     "trunkline.errors",
     "trunkline.messages",
     "trunkline.paths",
+    "trunkline.fence",  # the mark around what is data, and text that can end none
     "trunkline.subjects",  # the table of what may be asked and heard on the bus
     "trunkline.testing",
 )

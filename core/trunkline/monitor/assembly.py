@@ -7,7 +7,7 @@ prompt's beginning holds. What changes with every turn is told apart, just befor
 from collections.abc import Sequence
 
 from trunkline.abc.context import ContextPart
-from trunkline.monitor.fence import DATA, OWNER, fenced
+from trunkline.fence import DATA, OWNER, fenced
 
 BYTES_A_TOKEN = 4
 """The documented estimate: UTF-8 bytes to a token. It is near for English and errs to the safe side for most others."""

@@ -7,9 +7,9 @@ import string
 import pytest
 
 from trunkline.abc.context import ContextPart
+from trunkline.fence import fenced
 from trunkline.messages.conversation import Message
 from trunkline.monitor.assembly import assembled, cut, tokens_of
-from trunkline.monitor.fence import fenced
 from trunkline.monitor.transcript import given
 
 LINE = "Read AGENT.md for your instructions."

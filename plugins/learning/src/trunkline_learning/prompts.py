@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
-from trunkline.monitor.fence import disarmed
+from trunkline.fence import disarmed
 from trunkline_learning.facts import CERTAIN, FACT_TYPES, LONGEST, MOST, Fact, Finding
 from trunkline_learning.playbook import (
     SECTIONS,
