@@ -1,5 +1,6 @@
 """What one client saw of one turn, and whether it joined: no gap, no repeat, one end. No I/O in here."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +16,7 @@ from trunkline.messages.turn import (
 
 
 @dataclass(slots=True)
-class Transcript:
+class Transcript(ABC):
     """The common part: things that may be seen once only, the end, and when text came.
 
     ``client``: which sort saw it. ``moments``: the step and the time of each piece of text, on the clock of the run.
@@ -28,9 +29,9 @@ class Transcript:
     _once: set[str] = field(default_factory=set)
 
     @property
+    @abstractmethod
     def text(self) -> str:
         """All that is on the client's screen."""
-        raise NotImplementedError
 
     def _note(self, what: str) -> None:
         if what in self._once:

@@ -49,7 +49,7 @@ async def test_an_openclaw_home(place: Any, write: Any) -> None:
         {"type": "compaction", "summary": "x"},
     )  # fmt: skip
     write("agents/main/sessions/s1.jsonl", lines)
-    home = write("agents/work/sessions/s2.jsonl", lines)
+    home = write("agents/desk/sessions/s2.jsonl", lines)
     done = await place.bring(home)
     assert done.system == "openclaw"
     assert await place.text("AGENT.md") == "Do." and await place.text("identity/SOUL.md") == "Kind."
