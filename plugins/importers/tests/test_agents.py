@@ -61,7 +61,7 @@ async def test_an_openclaw_home(place: Any, write: Any) -> None:
     asked, called, result = await place.said("openclaw-main-s1")
     assert asked.content == "Tea?" and called.tool_calls[0].arguments == {"ml": 200}
     assert (result.role, result.tool_call_id, result.content) == ("tool", "c", "hot")
-    assert (await place.store.find_conversation("openclaw-work-s2")).block == "work"
+    assert (await place.store.find_conversation("openclaw-desk-s2")).block == "desk"
     assert {"openclaw.json", "credentials/oauth.json"} <= {gap.what for gap in done.gaps}
     await keys_are_absent(place)
     brought = await place.json("imported/openclaw/brought.json")
