@@ -88,9 +88,9 @@ class Wire(ABC):
         """How the protocol says this error in the stream; None when it is said by the HTTP status."""
         return None
 
+    @abstractmethod
     def whole(self, reply: Reply) -> dict[str, Any]:
         """The answer as one JSON document, for a request that does not want a stream."""
-        raise NotImplementedError
 
     def call_id(self, number: int) -> str:
         """The id of a tool call: the same whenever the same conversation is asked about."""
@@ -332,6 +332,10 @@ class EngineWire(Wire):
         said = [number for number, line in enumerate(self.heard.lines) if line.role == "user"]
         lines = self.heard.lines[: said[-1] + 1] if said else self.heard.lines
         return as_loop(script, replace(self.heard, lines=lines))
+
+    def whole(self, reply: Reply) -> dict[str, Any]:
+        """There is no such answer: this contract always streams (PA-F33)."""
+        return {"code": "invalid_request", "message": "This contract answers in a stream only."}
 
     def begin(self) -> bytes:
         return b""
