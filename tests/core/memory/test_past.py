@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
+import anyio
 import pytest
 
 from trunkline.abc.memory import Change
@@ -94,6 +95,27 @@ async def test_blame_of_nothing_is_refused(
     await write("a.md", "x")
     with pytest.raises(Refusal):
         await store.blame(path, version)
+
+
+async def test_the_past_stands_still_while_others_write(store: GitMemoryStore, write: Write) -> None:
+    """Who asks about a file while others write is told what happened to it, not that nothing ever did."""
+    await write("a.md", "one\n", actor="ada")
+
+    async def others(who: int) -> None:
+        for number in range(10_000):
+            await write(f"{who}.md", f"{number}\n")
+
+    async with anyio.create_task_group() as group:
+        for who in range(3):
+            group.start_soon(others, who)
+        for _ in range(12):
+            assert authors(await store.blame("a.md")) == [("one", "ada")]
+            assert [file.path for file in (await store.diff("a.md")).files] == ["a.md"]
+            undone = await store.revert(RevertMemory(path="a.md", actor="owner"))
+            await store.revert(RevertMemory(path="a.md", actor="ada"))
+            assert undone.paths == ("a.md",)
+            await write("a.md", "one\n", actor="ada")
+        group.cancel_scope.cancel()
 
 
 # What the derived table may go through -----------------------------------------------------------------------

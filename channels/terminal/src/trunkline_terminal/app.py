@@ -22,7 +22,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from trunkline import printable
 from trunkline_terminal import words
-from trunkline_terminal.completion import SlashCompleter
+from trunkline_terminal.completion import SlashCompleter, complete_at_once
 from trunkline_terminal.history import open_history
 from trunkline_terminal.layout import STYLE, build_layout
 from trunkline_terminal.paint import Paint
@@ -285,6 +285,13 @@ class TerminalScreen:
                 self._buffer.complete_state = None
             else:
                 self._buffer.validate_and_handle()
+
+        @keys.add("tab")
+        def _tab(event: KeyPressEvent) -> None:
+            if self._buffer.complete_state is not None:
+                self._buffer.complete_next()
+            else:
+                complete_at_once(self._buffer)
 
         @keys.add("escape", "enter")
         @keys.add("c-j")

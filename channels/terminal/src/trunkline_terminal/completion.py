@@ -2,7 +2,14 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import (
+    CompleteEvent,
+    Completer,
+    Completion,
+    PathCompleter,
+    get_common_complete_suffix,
+)
 from prompt_toolkit.document import Document
 
 from trunkline_terminal.commands import COMMANDS
@@ -31,3 +38,18 @@ class SlashCompleter(Completer):
         for command in COMMANDS:
             if command.help and command.name.startswith(begun):
                 yield Completion(command.name, -len(begun), display=command.usage, display_meta=command.help)
+
+
+def complete_at_once(buffer: Buffer) -> None:
+    """Complete what is typed as far as it is clear, and offer the rest.
+
+    The menu that comes while typing is made in the background, and a Tab that is pressed meanwhile would be lost.
+    """
+    found = list(buffer.completer.get_completions(buffer.document, CompleteEvent(completion_requested=True)))
+    common = get_common_complete_suffix(buffer.document, found)
+    if len(found) == 1:
+        buffer.apply_completion(found[0])
+    elif common:
+        buffer.insert_text(common)
+    else:
+        buffer.start_completion()

@@ -12,7 +12,6 @@ import pygit2
 from pygit2.enums import DeltaStatus
 
 from trunkline.memory.batch import origin_of, reason_of
-from trunkline.memory.past.difference import version as named
 from trunkline.memory.past.lines import Run, count, runs, split
 from trunkline.memory.past.trail import Place, Steps
 from trunkline.memory.paths import refused
@@ -36,7 +35,7 @@ def blame(
         Refusal: ``not_found``, or ``invalid_path`` for a file that is no text.
     """
     repository = steps.repository
-    commit = named(repository, version)
+    commit = steps.version(version)
     place = steps.place(commit.id)
     if place is None:
         raise Refusal("not_found", f"Version {str(commit.id)[:10]} is not in the history of memory.")

@@ -5,7 +5,6 @@ from pygit2.enums import DeltaStatus
 
 from trunkline.memory.past.trail import Steps
 from trunkline.memory.paths import under
-from trunkline.memory.repository import Repository
 from trunkline.messages.memory import DifferenceKind, FileDifference, MemoryDifference
 from trunkline_bus import Refusal
 
@@ -27,13 +26,12 @@ def difference(steps: Steps, path: str, old: str | None, new: str | None) -> Mem
     Raises:
         Refusal: ``not_found``: no such version, or nothing ever happened at the path.
     """
-    repository = steps.repository
-    after = version(repository, new)
+    after = steps.version(new)
     if old is None:
         after = last_change(steps, path, after)
         before = after.parents[0] if after.parents else None
     else:
-        before = version(repository, old)
+        before = steps.version(old)
     files, text, whole = _shown(_between(before, after), path)
     return MemoryDifference(
         path=path,
@@ -43,15 +41,6 @@ def difference(steps: Steps, path: str, old: str | None, new: str | None) -> Mem
         text=text,
         whole=whole,
     )
-
-
-def version(repository: Repository, name: str | None) -> pygit2.Commit:
-    """The commit that a full or shortened id names; None names the newest. Raises Refusal ``not_found``."""
-    head = repository.head()
-    found = repository.commit(head) if name is None and head else repository.version(name or "")
-    if found is None:
-        raise Refusal("not_found", f"Memory has no version {(name or 'at all')[:64]!r}.")
-    return found
 
 
 def last_change(steps: Steps, path: str, until: pygit2.Commit) -> pygit2.Commit:

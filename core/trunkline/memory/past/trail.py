@@ -19,6 +19,7 @@ from trunkline.memory.index.database import Database
 from trunkline.memory.paths import parents
 from trunkline.memory.repository import Repository
 from trunkline.memory.trees import Trees
+from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
 
@@ -48,11 +49,25 @@ class Place(NamedTuple):
 
 
 class Steps:
-    """The table, open for questions."""
+    """The table, open for questions. It stands still: what is committed meanwhile is not part of the answer."""
 
-    def __init__(self, connection: apsw.Connection, repository: Repository) -> None:
+    def __init__(self, connection: apsw.Connection, repository: Repository, head: pygit2.Oid | None) -> None:
         self._connection = connection
         self.repository = repository
+        self._head = head
+
+    def version(self, name: str | None) -> pygit2.Commit:
+        """The commit that a full or shortened id names; None names the newest in the table.
+
+        Raises:
+            Refusal: ``not_found``.
+        """
+        if name is None and self._head is not None:
+            return self.repository.commit(self._head)
+        found = self.repository.version(name or "")
+        if found is None:
+            raise Refusal("not_found", f"Memory has no version {(name or 'at all')[:64]!r}.")
+        return found
 
     def newest(self, path: str, limit: int, *, until: int | None = None) -> list[pygit2.Oid]:
         """The newest commits that touched a path ("" is everything), not newer than the number ``until``."""
@@ -105,8 +120,8 @@ class Trail:
         """Put a question, when everything that was committed is in the table."""
 
         def job(connection: apsw.Connection) -> T:
-            self._catch_up(connection)
-            return question(Steps(connection, self.repository))
+            head = self._catch_up(connection)
+            return question(Steps(connection, self.repository, head))
 
         return self._database.use(job)
 
@@ -124,12 +139,13 @@ class Trail:
         self._database.close()
         self.repository.close()
 
-    def _catch_up(self, connection: apsw.Connection) -> None:
+    def _catch_up(self, connection: apsw.Connection) -> pygit2.Oid | None:
+        """Returns the commit up to which everything is in the table; None before the first."""
         head = self.repository.head()
         name = connection.execute("SELECT value FROM meta WHERE key = 'head'").get
         known = None if name is None else pygit2.Oid(hex=name)
         if head is None or known == head:
-            return
+            return head
         if known is not None and not self.repository.includes(head, str(known)):
             known = self._cut(connection, known, head)
         walk = self.repository.git.walk(head, SortMode.TOPOLOGICAL | SortMode.REVERSE)
@@ -142,11 +158,12 @@ class Trail:
                     writer.add(commit)
         with connection:
             connection.execute("REPLACE INTO meta VALUES('head', ?)", (str(head),))
+        return head
 
     def _cut(self, connection: apsw.Connection, known: pygit2.Oid, head: pygit2.Oid) -> pygit2.Oid | None:
         """Forget the commits that are no longer in the branch's history; returns up to where it is known then."""
         base = self.repository.git.merge_base(known, head) if known in self.repository.git else None
-        place = None if base is None else Steps(connection, self.repository).place(base)
+        place = None if base is None else Steps(connection, self.repository, base).place(base)
         with connection:
             if place is None or self._later(connection, place) > CUT_LIMIT:
                 for table in ("meta", "commits", "segments", "paths", "steps"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from trunkline.memory.batch import reason_of
-from trunkline.memory.past.difference import last_change, version
+from trunkline.memory.past.difference import last_change
 from trunkline.memory.past.lines import merged
 from trunkline.memory.past.trail import Steps
 from trunkline.memory.paths import under
@@ -44,9 +44,7 @@ def undoing(steps: Steps, path: str, name: str | None) -> Undoing:
         Refusal: ``not_found``: no such version, or it did nothing at the path.
     """
     repository = steps.repository
-    commit = (
-        last_change(steps, path, version(repository, None)) if name is None else version(repository, name)
-    )
+    commit = last_change(steps, path, steps.version(None)) if name is None else steps.version(name)
     before = commit.parents[0].tree_id if commit.parents else None
     old = Snapshot(None if before is None else commit.parents[0].tree)
     new = Snapshot(commit.tree)
@@ -64,13 +62,12 @@ def returning(steps: Steps, path: str, name: str) -> Undoing:
     Raises:
         Refusal: ``not_found``: no such version, or nothing was at the path then.
     """
-    repository = steps.repository
-    then, now = (Snapshot(version(repository, one).tree) for one in (name, None))
+    then, now = (Snapshot(steps.version(one).tree) for one in (name, None))
     if path and then.entry(path) is None and then.folder(path) is None:
         raise Refusal("not_found", f"There was nothing at {path!r} in version {name[:64]!r}.")
     there = {file for file in _files(then, path) if then.entry(file) != now.entry(file)}
     added = {file for file in _files(now, path) if then.entry(file) is None}
-    target = str(version(repository, name).id)
+    target = str(steps.version(name).id)
     reason = f"Go back to {target[:10]}" + (f" in {path}" if path else "")
     return Undoing(target, _states(steps, sorted(there | added), then, now), reason)
 
