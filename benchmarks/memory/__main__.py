@@ -22,6 +22,7 @@ FIGURES = (
     "appends",
     "search",
     "recall",
+    "remembered",
     "reindex",
     "nearest",
     "documents",

@@ -44,7 +44,7 @@ class Keeping:
         policies = Policies(store)
         redaction = Redaction(("api_key", "token", "password", "secret", "private_key"))
         store.rules = (redaction,)
-        self.reader = Reader(store.ask, policies, lambda: AT)
+        self.reader = Reader(store, policies, lambda: AT)
         self.keeper = Keeper(store, self.reader, policies, Kinds(), redaction.text, lambda: AT)
         self.made: list[str] = []
 

@@ -63,7 +63,7 @@ async def _recalled(bench: Bench, entries: Sequence[Any], embedder: Embedder | N
         where = f"{name}-{'words' if embedder is None else embedder.name}"
         async with bench.store(where, embedder=embedder) as store:
             await _bring(store, name, entry)
-            await _embedded(store)
+            await embedded(store)
             progress(f"{name}: {len(entry['questions'])} questions")
             for question in entry["questions"]:
                 if evidence := set(question["evidence"]):
@@ -80,13 +80,14 @@ async def _bring(store: GitMemoryStore, name: str, entry: Mapping[str, Any]) -> 
         }
         await store.change(Change(files, actor="benchmark", reason="Bring texts"))
         return
-    messages = tuple(_messages(entry["sessions"]))
+    said = tuple(messages(entry["sessions"]))
     await store.append_conversation(
-        AppendConversation(block="main", conversation=name, messages=messages, actor="benchmark")
+        AppendConversation(block="main", conversation=name, messages=said, actor="benchmark")
     )
 
 
-def _messages(sessions: Sequence[Any]) -> Iterator[Message]:
+def messages(sessions: Sequence[Any]) -> Iterator[Message]:
+    """The turns of a dialogue, with the times at which they were said."""
     for session in sessions:
         began = datetime.strptime(session["date"], WRITTEN_DATE).replace(tzinfo=UTC)
         for number, turn in enumerate(session["turns"]):
@@ -99,8 +100,8 @@ def _messages(sessions: Sequence[Any]) -> Iterator[Message]:
             )
 
 
-async def _embedded(store: GitMemoryStore) -> None:
-    """Wait until everything has its vector."""
+async def embedded(store: GitMemoryStore) -> None:
+    """Wait until everything has its vector, if there is an embedder."""
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(store.tend)
         await store.search(SearchMemory(query="anything"))

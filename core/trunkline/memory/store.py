@@ -229,26 +229,21 @@ class GitMemoryStore(MemoryStore):
         if plain.kind == "filename":
             entries = await self.list("", recursive=True)
             return search_names((entry.path for entry in entries if entry.kind == "file"), plain)
-        meaning = await self._meaning(plain.query)
+        meaning = await self.meaning(plain.query)
         return await self._asking.index(
             lambda connection: search_content(connection, self._parts.index, plain, meaning)
         )
 
-    async def _meaning(self, text: str) -> Meaning | None:
+    async def meaning(self, text: str) -> Meaning | None:
         """What is looked for, as a vector; None where words must do."""
-        if self._parts.filling is None or not text.strip():
-            return None
-        vector = await self._parts.filling.vector(text)
-        return (
-            None
-            if vector is None
-            else Meaning(self._parts.filling.space, vector, self._parts.filling.embedder.least)
-        )
+        filling = self._parts.filling
+        vector = await filling.vector(text) if filling and text.strip() else None
+        return Meaning(filling.space, vector, filling.embedder.least) if filling and vector else None
 
     @property
     def vectors(self) -> float | None:
         """How far the vectors are."""
-        return None if self._parts.filling is None else self._parts.filling.progress.share
+        return None if self._parts.filling is None else self._parts.filling.share
 
     async def index_stats(self) -> IndexStats:
         """What the index holds."""

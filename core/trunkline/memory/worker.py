@@ -193,9 +193,8 @@ class MemoryWorker(Worker):
     def _chunks(self) -> ChunkAnswers:
         """Chunks are files of the store; what is read off them comes from its index, if it has one."""
         store, plugins = self._store, self.context.plugins
-        ask = store.ask if isinstance(store, GitMemoryStore) else Scanned(store).ask
         policies = Policies(store)
-        reader = Reader(ask, policies)
+        reader = Reader(store if isinstance(store, GitMemoryStore) else Scanned(store), policies)
         kinds = Kinds(
             (owned.item for owned in plugins.chunk_types()), (owned.item for owned in plugins.link_types())
         )

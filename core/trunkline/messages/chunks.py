@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from trunkline.messages.memory import searched_by
 from trunkline_bus import Payload
 
 Layer = Literal["project_agent", "project_global", "user_agent", "user_global"]
@@ -113,18 +114,21 @@ class Recall(Payload, frozen=True, kw_only=True, tag="memory.recall.v1"):
 
 
 class RecalledChunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A chunk that was found, and ``why``: what each signal gave to its score."""
+    """A chunk that was found. Its ``score`` is the sum of ``why``, what each signal gave (``phrase``, ``words``,
+    ``tags``, ``like``, ``meaning``), times all ``factors`` (``confidence``, ``age``, ``date``)."""
 
     chunk: Chunk
     score: float
     why: dict[str, float] = {}
+    factors: dict[str, float] = {}
 
 
 class Recalled(Payload, frozen=True, kw_only=True, tag="memory.recalled.v1"):
     """The best chunk's text as ``answer``, how sure (0 when nothing was found), and where it comes from.
 
     ``traversal_path`` are the ids that were looked at on the way, in order. ``iterations_used`` and ``cost_usd`` are of
-    models, of which none was asked.
+    models, of which none was asked. ``vectors`` is the share of passages (0 to 1) that can be found by their meaning:
+    None without an embedder, when words alone are searched.
     """
 
     answer: str = ""
@@ -134,6 +138,12 @@ class Recalled(Payload, frozen=True, kw_only=True, tag="memory.recalled.v1"):
     iterations_used: int = 0
     cost_usd: float = 0.0
     chunks: tuple[RecalledChunk, ...] = ()
+    vectors: float | None = None
+
+    @property
+    def searched(self) -> str:
+        """How it was looked for, as a sentence."""
+        return searched_by(self.vectors)
 
 
 class GetChunk(Payload, frozen=True, kw_only=True, tag="memory.chunk-get.v1"):

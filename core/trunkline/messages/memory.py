@@ -176,6 +176,23 @@ class MemoryHits(Payload, frozen=True, kw_only=True, tag="memory.hits.v1"):
     hits: tuple[MemoryHit, ...] = ()
     vectors: float | None = None
 
+    @property
+    def searched(self) -> str:
+        """How it was looked for, as a sentence."""
+        return searched_by(self.vectors)
+
+
+def searched_by(vectors: float | None) -> str:
+    """How far a search goes by meaning, as a sentence, from the share of passages (0 to 1) that have vectors."""
+    if vectors is None:
+        return "Words alone were searched: [memory] embedder names nothing."
+    if vectors == 0:
+        return "Words alone were searched: there are no vectors to compare (trunkline memory stats)."
+    if vectors == 1:
+        return "Words and meaning were searched."
+    missing = f"{max(0.01, 1 - vectors):.0%} of all passages have no vector yet"
+    return f"Words and meaning were searched; {missing}, and words alone find them."
+
 
 class ListMemory(Payload, frozen=True, kw_only=True, tag="memory.list.v1"):
     """Ask for the names under ``path``."""

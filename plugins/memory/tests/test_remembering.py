@@ -47,6 +47,7 @@ async def test_what_is_remembered_is_recalled(context: ToolContext) -> None:
     assert found["answer"] == "User prefers dark mode"
     assert found["source_chunks"] == [chunk]
     (one,) = found["chunks"]
+    assert "Words alone" in found["searched"]
     assert (one["type"], one["tags"], one["conversation_id"]) == ("preference", ["ui"], "conv_test")
     with pytest.raises(ToolError, match="blank"):
         await used(remember, context, content="  ")

@@ -58,11 +58,13 @@ def command(
         click.echo(line(one.chunk))
         if why:
             click.echo(f"    {one.score:.2f}: {_why(one)}")
+    if why and not as_json:
+        click.echo(found.searched, err=True)
     return 0 if found.chunks else 1
 
 
 def _why(one: "RecalledChunk") -> str:
-    """What each signal gave, and by how much confidence and age raise or lower their sum."""
+    """What each signal gave, and what raises or lowers their sum."""
     told = ", ".join(f"{name} {part:.2f}" for name, part in one.why.items())
-    total = sum(one.why.values())
-    return f"{told}; times {one.score / total:.2f} for confidence and age" if total else told
+    factors = "".join(f"; times {factor:.2f} for {name}" for name, factor in one.factors.items())
+    return told + factors

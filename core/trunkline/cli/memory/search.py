@@ -87,15 +87,8 @@ def _show(found: "MemoryHits", *, names: bool, why: bool) -> None:
         for one in hit.why if why else ():
             click.echo(f"    {one.signal:<11}{one.weight:<8g}{one.detail}")
     if why and not names:
-        click.echo(_meaning(found.vectors), err=True)
+        click.echo(found.searched, err=True)
 
 
 def _place(hit: "MemoryHit") -> str:
     return f"{hit.path}:{hit.line}" + (f" (page {hit.page})" if hit.page else "")
-
-
-def _meaning(vectors: float | None) -> str:
-    if vectors is None:
-        return "Words alone were searched: [memory] embedder names nothing."
-    waiting = ' "trunkline memory reindex" waits for the others.' if vectors < 1 else ""
-    return f"Words and meaning were searched; {vectors:.0%} of all passages have their vectors.{waiting}"

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
 import apsw
+import msgspec
 
 from trunkline.memory.chunks.finding import (
     Contents,
@@ -24,6 +25,7 @@ from trunkline.memory.chunks.linking import linked
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.recalling import recall
 from trunkline.memory.chunks.record import is_chunk_id
+from trunkline.memory.search.meaning import Meaning
 from trunkline.memory.words.stems import Stems
 from trunkline.messages.chunks import (
     Chunk,
@@ -46,19 +48,31 @@ T = TypeVar("T")
 Question = Callable[[apsw.Connection, Contents], T]
 
 
-class Ask(Protocol):
-    """Asks the index, once it has everything that was committed before."""
+class Source(Protocol):
+    """Where chunks are looked up: a store with an index."""
 
-    async def __call__(self, question: Question[T]) -> T: ...
+    @property
+    def vectors(self) -> float | None:
+        """The share of passages (0 to 1) that have vectors; None without an embedder."""
+        ...
+
+    async def ask(self, question: Question[T]) -> T:
+        """Ask the index, once it has everything that was committed before."""
+        ...
+
+    async def meaning(self, text: str) -> Meaning | None:
+        """What is looked for, as a vector; None where words must do."""
+        ...
 
 
 class Reader:
     """Answers for one memory. ``now`` tells the time."""
 
     def __init__(
-        self, ask: Ask, policies: Policies, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self, source: Source, policies: Policies, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        self._ask = ask
+        self._source = source
+        self._ask = source.ask
         self._policies = policies
         self._now = now
         self._stems = Stems()  # used where the index is asked, one question at a time
@@ -94,9 +108,11 @@ class Reader:
     async def recall(self, wish: Recall) -> Recalled:
         """The chunks that answer a question."""
         sight, now = await self._sight(wish.block, wish.actor), self._now()
-        return await self._ask(
-            lambda connection, contents: recall(connection, contents, self._stems, sight, wish, now)
+        meaning = await self._source.meaning(wish.query)
+        found = await self._ask(
+            lambda connection, contents: recall(connection, contents, self._stems, sight, wish, now, meaning)
         )
+        return msgspec.structs.replace(found, vectors=self._source.vectors)
 
     async def counts(self, wish: CountChunks) -> ChunkCounts:
         """How many there are: of a block with the owner's own, or in all of memory."""

@@ -1,4 +1,5 @@
-"""An index of chunks for stores that have none: in main memory, compared with the files at each question."""
+"""An index of chunks for stores that have none: in main memory, compared with the files at each question. It has no
+vectors."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -31,6 +32,15 @@ class Scanned:
         self._connection.execute(SCHEMA)
         self._stems = Stems()
         self._held: dict[str, tuple[MemoryEntry, int, bytes]] = {}
+
+    @property
+    def vectors(self) -> None:
+        """There are none."""
+        return
+
+    async def meaning(self, text: str) -> None:
+        """Words must do."""
+        return
 
     async def ask(self, question: Callable[[apsw.Connection, Contents], T]) -> T:
         """Ask, when everything that was committed is in."""

@@ -4,13 +4,13 @@ A turn is as alike as it and what was said around it, fading with the distance, 
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Protocol
 
 import apsw
 import msgspec
 
 from trunkline.memory.index.conversation import REACH_TIME
-from trunkline.memory.search.filters import Filter
 from trunkline.memory.vectors.space import COSINE, Scores, Space
 
 SHARE = 1.1
@@ -29,6 +29,18 @@ JOIN vectors.known AS known ON known.id = there.vector AND known.vector IS NOT N
 _NEAR_MICROS = round(REACH_TIME.total_seconds() * 1_000_000)
 
 
+class Wanted(Protocol):
+    """Which passages may be found: a SELECT of their ids that ends in its conditions, and its values."""
+
+    @property
+    def passages(self) -> str: ...
+    @property
+    def values(self) -> Sequence[str | int | float]: ...
+    def narrow(self, connection: apsw.Connection) -> bool:
+        """Whether they are few enough to be looked at one by one."""
+        ...
+
+
 class Meaning(msgspec.Struct, frozen=True):
     """What is looked for, as a vector. ``least`` is how alike a passage must be to be found by that alone."""
 
@@ -36,7 +48,7 @@ class Meaning(msgspec.Struct, frozen=True):
     vector: bytes
     least: float
 
-    def nearest(self, connection: apsw.Connection, wanted: Filter, limit: int) -> set[int]:
+    def nearest(self, connection: apsw.Connection, wanted: Wanted, limit: int) -> set[int]:
         """The passages that are most alike."""
         if not self.space.takes(connection, self.vector):
             return set()
@@ -58,7 +70,7 @@ class Meaning(msgspec.Struct, frozen=True):
                 sums[row] = total + share * alike, weight + share
         return {row: total / weight for row, (total, weight) in sums.items()}
 
-    def _among(self, connection: apsw.Connection, wanted: Filter, limit: int) -> set[int]:
+    def _among(self, connection: apsw.Connection, wanted: Wanted, limit: int) -> set[int]:
         """Of few passages each is looked at."""
         rows = connection.execute(
             f"SELECT passages.id, {COSINE.format('known.vector')} AS alike FROM passages "

@@ -66,14 +66,22 @@ class Filling:
         self._index = index
         self._filling = anyio.Lock()
         self._counted = -COUNT_SECONDS
+        self._answers = True
+
+    @property
+    def share(self) -> float:
+        """Of all passages, how many can be found by their meaning (0 to 1): none while the embedder does not answer."""
+        return self.progress.share if self._answers else 0.0
 
     async def vector(self, text: str) -> bytes | None:
         """What to look for; None when the embedder does not say, and words must do."""
         try:
             with anyio.fail_after(ASK_SECONDS):
                 (vector,) = await self.embedder.embed([text])
+            self._answers = True
             return packed_in_bytes(vector)
         except Exception as error:
+            self._answers = False
             self._failed(error)
             return None
 

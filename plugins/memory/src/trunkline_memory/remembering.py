@@ -75,7 +75,11 @@ async def recall(
         "confidence": found.confidence,
         "source_chunks": found.source_chunks,
         "traversal_path": found.traversal_path,
-        "chunks": [_told(one.chunk) | {"score": one.score, "why": one.why} for one in found.chunks],
+        "chunks": [
+            _told(one.chunk) | {"score": one.score, "why": one.why, "times": one.factors}
+            for one in found.chunks
+        ],
+        "searched": found.searched,
     }
 
 

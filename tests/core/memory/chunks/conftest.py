@@ -47,7 +47,7 @@ class Chunks:
         kinds = Kinds(
             [ChunkType("api_endpoint", "", ("method", "path"), ("auth",))], [LinkType("depends_on")]
         )
-        self.reader = Reader(store.ask, policies, lambda: self.time)
+        self.reader = Reader(store, policies, lambda: self.time)
         self.keeper = Keeper(store, self.reader, policies, kinds, redaction.text, lambda: self.time)
 
     def later(self, **more: float) -> None:

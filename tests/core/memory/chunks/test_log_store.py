@@ -37,7 +37,7 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     store = ListStore()
     await store.open(tmp_path / "memory", tmp_path / "cache")
     policies = Policies(store)
-    reader = Reader(Scanned(store).ask, policies, lambda: datetime(2026, 5, 4, tzinfo=UTC))
+    reader = Reader(Scanned(store), policies, lambda: datetime(2026, 5, 4, tzinfo=UTC))
     keeper = Keeper(store, reader, policies, Kinds(), str, lambda: datetime(2026, 5, 4, tzinfo=UTC))
 
     async def keep(text: str) -> str:
