@@ -19,6 +19,7 @@ from trunkline.memory.chunks.record import CROWDED, ChunkFile, encode, new_chunk
 from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
 from trunkline.messages.chunks import ChunkMetadata, FindLinked, GetChunk, Recall, Remember
+from trunkline.secrets.finding import Secrets
 from trunkline_bus import Scope
 
 FEW, MANY = 100, 100_000
@@ -42,7 +43,7 @@ class Keeping:
 
     def __init__(self, store: GitMemoryStore) -> None:
         policies = Policies(store)
-        redaction = Redaction(("api_key", "token", "password", "secret", "private_key"))
+        redaction = Redaction(Secrets())
         store.rules = (redaction,)
         self.reader = Reader(store, policies, lambda: AT)
         self.keeper = Keeper(store, self.reader, policies, Kinds(), redaction.text, lambda: AT)

@@ -11,6 +11,7 @@ import msgspec
 
 from trunkline.config.secret import Secret
 from trunkline.retention import Retention
+from trunkline.secrets import NAMES
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
 Delay = Annotated[float, msgspec.Meta(ge=0)]
@@ -135,7 +136,7 @@ class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):
     sync: bool = True
     store: str | None = None
     embedder: str | None = None
-    redact: tuple[str, ...] = ("api_key", "token", "password", "secret", "private_key")
+    redact: tuple[str, ...] = NAMES
 
 
 class WatchedFolder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -74,6 +74,7 @@ from trunkline.messages.memory import (
 )
 from trunkline.messages.workers import WorkerKind
 from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.secrets.finding import Secrets
 from trunkline.subjects import (
     EXPORTS,
     IMPORTS,
@@ -126,7 +127,7 @@ class MemoryWorker(Worker):
         self._store = self._choose_store()
         self._store.installed = self._installed
         self._store.embedder = chosen_embedder(context.plugins, context.config.settings.memory.embedder)
-        self._redaction = Redaction(context.config.settings.memory.redact)
+        self._redaction = Redaction(Secrets(context.config.settings.memory.redact))
         rules = (owned.item for owned in context.plugins.memory_rules())
         self._store.rules = (*rules, self._redaction)
         self._untold: deque[MemoryChanged] = deque()

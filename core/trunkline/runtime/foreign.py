@@ -25,6 +25,7 @@ from trunkline.errors import StorageError, TrunklineError
 from trunkline.folders import make_private
 from trunkline.paths import PROTECTED_NAMES
 from trunkline.runtime.foreign_archives import unpacked
+from trunkline.secrets.finding import Secrets
 
 OTHERS = frozenset({".git", ".hg", "node_modules", "__pycache__", ".venv", "venv", ".cache", ".obsidian"})
 """Folders that hold nothing that anybody wrote down to remember."""
@@ -43,6 +44,10 @@ MOST_FILES = 200_000
 BLOCK = "main"
 
 _SECRET_NAME = re.compile(
+    r"(auth|credentials?|secrets?|tokens?|oauth|keys?|apikeys?|\.env)([-_.].*)?|.*[-_.](token|secret|key|pem)",
+    re.I,
+)
+_NAME = re.compile(
     r"(auth|credentials?|secrets?|tokens?|oauth|keys?|apikeys?|\.env)([-_.].*)?|.*[-_.](token|secret|key|pem)",
     re.I,
 )
@@ -331,8 +336,8 @@ def is_secret_name(path: str) -> bool:
 
 def secret_in(data: bytes) -> str | None:
     """Why a text may not come in, in words that do not repeat it; None when nothing in it looks like a key."""
-    found = _SECRET_TEXT.search(data.decode("utf-8", "replace"))
-    return None if found is None else "it holds what looks like a key or a password"
+    text = data.decode("utf-8", "replace")
+    return None if Secrets().redacted(text) == text else "it holds what looks like a key or a password"
 
 
 def _secret(what: str, why: str) -> Gap:

@@ -374,15 +374,14 @@ async def test_links_and_strange_files_stay_outside(place: Any, write: Any, tmp_
     write("skills/x/.g\u0131t/config", "odd")
     write("skills/x/\uff0egit/config", "odd")
     write("settings.ini", f"api_key = {KEY}")
+    write("router.cfg", "export PGPASSWORD=swordfish")
+    write("session.dat", "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeK")
     done = await place.bring(home)
-    assert (
-        "identity/USER.md" not in [path for path in await place.paths() if "conflicts" not in path][4:]
-        or True
-    )
     assert "outside" not in "".join([await place.text(path) for path in await place.paths()])
     told = {gap.what for gap in done.gaps}
     assert "skills/x/\uff0egit/config" in told
-    assert {"picture.png", "big.txt", "notes/~odd.txt", "settings.ini"} <= told
+    assert {"picture.png", "big.txt", "notes/~odd.txt", "settings.ini", "router.cfg", "session.dat"} <= told
+    assert not [path for path in await place.paths() if path.endswith((".cfg", ".dat"))]
     await keys_are_absent(place)
 
 

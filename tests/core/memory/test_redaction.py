@@ -5,15 +5,16 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.core.memory.chunks.conftest import NAMES, chunks_at
+from tests.core.memory.chunks.conftest import chunks_at
 
 from trunkline.abc.memory import Change
 from trunkline.memory.redaction import Redaction
 from trunkline.messages.chunks import Layer, Remember
 from trunkline.messages.conversation import AppendConversation, Message
+from trunkline.secrets.finding import Secrets
 from trunkline_bus import Scope
 
-REDACTION = Redaction(NAMES)
+REDACTION = Redaction(Secrets())
 THREE = "api_key=ABC123 token: qwerty password=swordfish"
 
 

@@ -29,9 +29,8 @@ from trunkline.messages.chunks import (
     Remember,
     RestoreChunk,
 )
+from trunkline.secrets.finding import Secrets
 from trunkline_bus import Scope
-
-NAMES = ("api_key", "token", "password", "secret", "private_key")
 
 
 class Chunks:
@@ -40,7 +39,7 @@ class Chunks:
     def __init__(self, store: GitMemoryStore, start: datetime | None = None) -> None:
         self.time = start or datetime(2026, 5, 4, 12, tzinfo=UTC)
         self.store = store
-        redaction = Redaction(NAMES)
+        redaction = Redaction(Secrets())
         store.rules = (redaction,)
         store._parts.committer.rules = store.rules
         policies = Policies(store)

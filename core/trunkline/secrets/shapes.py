@@ -1,0 +1,73 @@
+"""Keys that can be told by their look, wherever they stand: one table, each with where its form is documented."""
+
+import re
+from collections.abc import Iterable
+
+import msgspec
+
+
+class Shape(msgspec.Struct, frozen=True):
+    """The look of a kind of key. ``pattern`` matches the secret itself and nothing beside it; ``source`` says where
+    its form is documented. ``word`` says that it is one long word, so that nothing else has to be looked at."""
+
+    name: str
+    pattern: str
+    source: str
+    word: bool = True
+
+
+_ALONE = r"(?<![A-Za-z0-9_-])"
+"""Where a key may begin: not in the middle of a longer word."""
+
+SHAPES = (
+    Shape(
+        "private key",
+        r"-----BEGIN (?P<pem>[A-Z ]{0,20}PRIVATE KEY)-----"
+        r"(?:(?:(?!-----BEGIN )(?s:.))*?-----END (?P=pem)-----|(?:(?:\s|\\n)*+[A-Za-z0-9+/=]{16,}+)++)",
+        "RFC 7468; the second form is one that was cut off",
+        word=False,
+    ),
+    Shape("age identity", r"AGE-SECRET-KEY-1[0-9A-Z]{20,}", "age-encryption.org/v1"),
+    Shape("OpenAI, Anthropic and others", r"(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}", "their keys as they are shown"),
+    Shape("Stripe", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}", "docs.stripe.com/keys"),
+    Shape("Memory Block", r"mblk[-_][A-Za-z0-9_-]{16,}", "its keys as they are shown"),
+    Shape("Groq", r"gsk_[A-Za-z0-9]{20,}", "its keys as they are shown"),
+    Shape("Hugging Face", r"hf_[A-Za-z0-9]{30,}", "huggingface.co/docs/hub/security-tokens"),
+    Shape(
+        "JSON web token",
+        _ALONE + r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
+        "RFC 7519, section 3",
+    ),
+    Shape(
+        "Google",
+        _ALONE + r"AIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
+        "cloud.google.com/docs/authentication/api-keys",
+    ),
+    Shape("GitLab", r"glpat-[A-Za-z0-9_-]{20,}", "docs.gitlab.com/security/tokens"),
+    Shape(
+        "GitHub",
+        r"gh[opsur]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}",
+        "docs.github.com, About authentication to GitHub",
+    ),
+    Shape("Slack", r"xox[abeprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,}", "docs.slack.dev, Tokens"),
+    Shape(
+        "Telegram bot", r"(?<![\w:])\d{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])", "core.telegram.org/bots/api"
+    ),
+    Shape("npm", r"npm_[A-Za-z0-9]{36}\b", "docs.npmjs.com, About access tokens"),
+    Shape("PyPI", r"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{20,}", "pypi.org/help"),
+    Shape("AWS", r"A(?:KI|SI)A[0-9A-Z]{16}\b", "docs.aws.amazon.com/IAM, IAM identifiers"),
+    Shape("bearer", r"(?<=\bBearer )[A-Za-z0-9._~+/-]{20,}=*", "RFC 6750, section 2.1", word=False),
+    Shape("basic", r"(?<=\bAuthorization: Basic )[A-Za-z0-9+/]{4,}=*", "RFC 7617, section 2", word=False),
+)
+
+_LONG = r"\b(?=[\w.:~+/-]{14})"
+
+
+def _any_of(shapes: Iterable[Shape]) -> str:
+    return "|".join(f"(?:{shape.pattern})" for shape in shapes)
+
+
+LOOKS = re.compile(
+    f"{_any_of(one for one in SHAPES if not one.word)}|{_LONG}(?:{_any_of(one for one in SHAPES if one.word)})"
+)
+"""All of them; what it matches is a secret."""

@@ -1,0 +1,74 @@
+"""What a value beside a secret's name is: a placeholder, a word of a sentence, or letters that nobody would say."""
+
+import re
+
+_REFERENCES = (
+    r"none|null|nil|true|false|undefined|str|string|int|integer|bytes|bool|boolean|float|any|object|text|number|"
+    r"secret(?:str)?|final|optional|required|self\..*|cls\..*|os\.\w+.*|env\..*|process\.env.*|config\..*|settings\..*|"
+    r"secrets?\..*|\$.*|%.*%|\*+|x+|\.+|_+|-+|your\W?.*|my\W.*|change.?me|example.*|placeholder|todo|tbd|redacted|n/a"
+)
+"""Types, references and placeholders."""
+
+_GOING_ON = (
+    "the a an is was are were be to of for in on at by as and or not no that this these it its with without which who "
+    "you we they my our his her their must should may can will has have had from see per via when where if use used "
+    "uses each every one two only also never always what how why types type"
+).replace(" ", "|")
+"""Words that go on in a sentence."""
+
+_SAID_OF = (
+    "again ask bad based better big case choose common correct denied different due easy empty encrypted enough enter "
+    "expired expires fine forgotten forwarded generate generated get given gone good hard hashed here hidden "
+    "invalid keep kept known leaked length long lost manager masked maximum minimum missing name needed new now off ok "
+    "okay old option out parameter please policy private public rejected refused required reset revoked right rotate "
+    "rotated safe same secret secure sent set shared short so stale still stolen store stored strong there too unknown "
+    "unset up valid value very weak written wrong yes "
+    "abgelaufen falsch geheim im in bei leer nicht richtig sehr zu weg faux obligatoire perdu vide"
+).replace(" ", "|")
+"""Words that tell how a secret is, or what to do with it."""
+
+_ENDINGS = "ed|ing|able|ible|ive|ary|ory|ous|less|ful|ly"
+"""How other such words end."""
+
+_HARMLESS = re.compile(f"{_REFERENCES}|{_GOING_ON}", re.IGNORECASE)
+_SAID = re.compile(rf"(?:{_SAID_OF})(?:-[a-z]+)?", re.IGNORECASE)
+_DESCRIBES = re.compile(rf"(?:[A-Za-z0-9]+-)?[^\W\d_]{{2,}}(?:{_ENDINGS})")
+_RANDOM = re.compile(
+    r"(?=\S*?\d)(?=\S*?[^\W\d_])\S+|\S*?[a-z][A-Z]\S*|\d{4,}|[^\W_]+[^\w\s'’.,/-]+\S+|\S*?[@#$%^&*+=~]\S*"
+)
+_COUNTED = re.compile(r"\d+-[^\W\d_]+")  # "12-letter"
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+_SMALL = re.compile(r"[A-Z]?[^\W\d_A-Z]+(?:['’-][^\W\d_A-Z]+)*")
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value is too short for a secret, or stands for one: a type, a reference, a word such as "your"."""
+    return len(value) < 3 or _HARMLESS.fullmatch(value) is not None
+
+
+def is_said_of(value: str) -> bool:
+    """Whether a word tells how a secret is, and not what it is: "expired", "wrong", "minimum"."""
+    return _SAID.fullmatch(value) is not None
+
+
+def describes(value: str) -> bool:
+    """Whether a word ends as those do that tell how something is. A password may, too."""
+    return _DESCRIBES.fullmatch(value) is not None
+
+
+def is_word(value: str) -> bool:
+    """Whether a value could stand in a dictionary: letters alone, capital ones at the beginning at most."""
+    return _SMALL.fullmatch(value) is not None
+
+
+def is_random(value: str) -> bool:
+    """Whether nobody would say a value: letters and digits together, signs or capital letters within."""
+    return _RANDOM.fullmatch(value) is not None and _COUNTED.fullmatch(value) is None
+
+
+def opens_with_word(text: str) -> bool:
+    """Whether a plain word comes next, behind a blank, that is no name of something else (``user=``, ``user:``)."""
+    if not text.startswith(" "):
+        return False
+    found = _WORD.match(text, 1)
+    return found is not None and text[found.end() : found.end() + 1] not in ("=", ":", "_", "(", "@")

@@ -1,0 +1,88 @@
+"""How people and programs write a secret down beside its name. Each pattern is tried where a name ends.
+
+Every quantifier is bounded, or possessive with nothing behind it that could fail: what anybody may send is looked
+through in one pass.
+"""
+
+import re
+from typing import NamedTuple
+
+Span = tuple[int, int]
+"""Where a secret begins and ends in its text."""
+
+_BLANK = r"[ \t\u00a0]{0,80}"
+_MOST = 4096
+"""Letters of a quoted value that are taken; what is longer is no password."""
+
+_BEHIND = 80
+"""Letters behind a value that are looked at."""
+
+_QUOTED = (
+    rf'(?P<quote>")(?P<quoted>(?:\\.|[^"\\\n]){{1,{_MOST}}})(?=")'
+    rf"""|(?P<mark>"{{3}}|'{{3}}|\\+"|\\*'|`)(?P<marked>(?:(?!(?P=mark))[^\n]){{1,{_MOST}}}?)(?=(?P=mark))"""
+)
+_CODE = r"""[^\s"'`\\;&|<>(){}\[\]"""
+
+ASSIGNED = re.compile(
+    rf"""[*_]{{0,2}}(?P<closed>\\*["'`])?{_BLANK}(?P<sign>=>|:=|=|:|：)[*_]{{0,2}}
+    (?:{_BLANK}|(?(closed)\s{{0,200}}|(?!)))
+    (?:{_QUOTED}|(?!\w{{1,20}}://)(?P<bare>{_CODE},]++)(?P<called>[(\[])?)""",
+    re.VERBOSE,
+)
+"""``password=x``, ``"password": "x"``, ``**Password:** x``. An address is left to what looks for passwords in it."""
+
+FLAG = re.compile(rf"[ \t](?:{_QUOTED}|(?P<bare>(?!-){_CODE}]++))")
+"""``--password x``; in a manual more blanks stand between a flag and its text."""
+
+_FOR = r"(?:for|of|to|on|at|in|für|zu|zum|zur|von|vom)"
+_IS = r"(?:is|was|are|becomes|ist|war|lautet|heißt|est|es|è)"
+_NOW = r"(?:now|still|currently|simply|just|called|jetzt|noch)"
+SAID = re.compile(
+    rf"""(?:[ ]{_FOR}(?:[ ][^\s.;:!?=|]{{1,30}}){{1,4}}?)?
+    [ ](?P<sign>{_IS}(?:[ ]{_NOW})?(?:[ ]set[ ]to)?|to):?[ ]{{1,4}}
+    (?:{_QUOTED}|(?P<bare>[^\s"'`<>{{}}\[\]()]{{1,256}}?)(?=[.,;:)]*(?:[\s"'`<>{{}}\[\]()]|$)))""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""``my password is x``, ``the password for the router was set to x``, ``change the password to x``."""
+
+SHOWN = re.compile(rf"[ \t]{{1,20}}(?:{_QUOTED})")
+"""``IDENTIFIED BY PASSWORD 'x'``."""
+
+LOGINS = re.compile(
+    r"(?<=://)[^\s:/@?#]{0,128}:(?P<in_address>[^\s:/@?#<>{}$\[\]]{3,256})(?=@)"
+    r"|\blogin[ \t]{1,20}\S{1,128}[ \t]{1,20}password[ \t]{1,20}(?P<in_netrc>\S{3,256})"  # curl.se, .netrc
+    r"""|\bcurl[ ][^\n]{0,200}?[ ](?:-u|--user|--proxy-user)[ =]{0,2}["']?[^\s:"']{1,128}:"""
+    r"""(?P<for_curl>[^\s"'<>{}$]{3,256})"""
+)
+"""A password behind the name of who logs in."""
+
+
+class Written(NamedTuple):
+    """What is written behind a name. ``sign`` is between the two, ``quote`` what the value stands in, ``rest`` what
+    comes behind it; ``closed`` says that the name is quoted, and ``called`` that the value is a call."""
+
+    value: str
+    span: Span
+    sign: str
+    quote: str
+    closed: bool
+    called: bool
+    rest: str
+
+
+def written(way: re.Pattern[str], text: str, at: int) -> Written | None:
+    """What is written in a way behind the name that ends ``at``."""
+    found = way.match(text, at)
+    if found is None:
+        return None
+    held = found.groupdict()
+    kind = next(kind for kind in ("quoted", "marked", "bare") if held.get(kind) is not None)
+    return Written(
+        value=found[kind],
+        span=found.span(kind),
+        sign=held.get("sign") or "",
+        quote=held["quote"] or held["mark"] or "",
+        closed=held.get("closed") is not None,
+        called=held.get("called") is not None,
+        rest=text[found.end() : found.end() + _BEHIND],
+    )
