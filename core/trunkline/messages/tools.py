@@ -86,11 +86,16 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
 
 
 class AskAlive(Payload, frozen=True, kw_only=True, tag="tools.ask-alive.v1"):
-    """Ask one tools worker whether it is there."""
+    """Ask one tools worker whether it is there, and at work on a ``call``."""
+
+    call: str = ""
 
 
 class Alive(Payload, frozen=True, kw_only=True, tag="tools.alive.v1"):
-    """It is."""
+    """It is. ``at_work`` is whether an outcome of that call is still to come from it; an earlier version says so
+    always."""
+
+    at_work: bool = True
 
 
 class CancelCall(Payload, frozen=True, kw_only=True, tag="tools.cancel.v1"):

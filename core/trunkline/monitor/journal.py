@@ -67,8 +67,7 @@ class Journal:
             await self._find_end()
         if not self._last:
             return []
-        newest = await self._bus.last(JOURNAL, conversation=self._conversation, turn=turn)
-        return [] if newest is None else await self._records(turn, newest.seq)
+        return await self._records(turn)
 
     async def _find_end(self) -> None:
         self._last = await self._bus.last_seq(JOURNAL, conversation=self._conversation)
@@ -96,11 +95,15 @@ class Journal:
             log.warning("the journal of turn %s cannot be read to its end: %s", turn, error)
         return entries, epoch
 
-    async def _records(self, turn: str, until: int) -> list[TurnRecord]:
-        """Read up to the leader's newest record: a direct get may be answered by a replica that is behind."""
+    async def _records(self, turn: str) -> list[TurnRecord]:
+        """Read up to the leader's newest record: a direct get may be answered by a replica that is behind. The leader
+        is asked each time, since a server that could not write may lose at its restart what it seemed to have."""
         while True:
+            newest = await self._bus.last(JOURNAL, conversation=self._conversation, turn=turn)
+            if newest is None:
+                return []
             stored = [s async for s in self._bus.history(JOURNAL, conversation=self._conversation, turn=turn)]
-            if stored and stored[-1].seq >= until:
+            if stored and stored[-1].seq >= newest.seq:
                 return [s.data for s in stored]
             await anyio.sleep(0.05)
 

@@ -32,7 +32,7 @@ REMOTE_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
 )  # fmt: skip
 TOOLS_ALIVE = Endpoint(
     "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), AskAlive, Alive, traced=False,
-    doc="Whether that tools worker is there. When nobody answers it is gone, and so is what it was running.",
+    doc="Whether that tools worker is there and at work on a call. When nobody answers it is gone, and its calls too.",
 )  # fmt: skip
 CANCEL_CALL: Topic[CancelCall] = Topic(
     name="tool call cancel",

@@ -90,6 +90,10 @@ class Calls:
         if run.outcome is not None:
             yield run.outcome
 
+    def has(self, key: str) -> bool:
+        """Whether a call is under way here."""
+        return key in self._runs
+
     def stop(self, key: str, why: str) -> None:
         """Stop a call if it is under way here."""
         run = self._runs.get(key)

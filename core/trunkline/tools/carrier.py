@@ -78,14 +78,10 @@ class Carrier:
         if outcome is None or not attempt.record:
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
-            self._parts.tasks.start_soon(self._record_read, run, outcome, attempt.seq)
-            return outcome
+            self._parts.tasks.start_soon(self._parts.ledger.note, run.call, outcome, attempt.seq)
+            return outcome  # nobody waits for that: a read whose result is not recorded may run again
         patient = attempt.spec is None or not attempt.spec.repeatable
         return await self._parts.ledger.finish(run.call, outcome, attempt.seq, patient=patient)
-
-    async def _record_read(self, run: Run, outcome: ToolOutcome, over: int) -> None:
-        """Nobody waits for this: a read whose result is not recorded may run again."""
-        await self._parts.ledger.finish(run.call, outcome, over, patient=False)
 
     async def _once_only(self, run: Run, attempt: _Attempt) -> ToolOutcome | None:
         """Run the call unless the ledger knows how it ended; as often as another worker is quicker."""

@@ -3,9 +3,10 @@
 Each call has its own subject in the EFFECT stream, written by compare-and-set: of all workers one starts it::
 
     Fresh ── start ──> Held ── finish ──> Done
-                        └── its worker is gone ──> Abandoned ── start (if repeatable) or finish (unknown)
+                        └── its worker left it ──> Abandoned ── start (if repeatable) or finish (unknown)
 
-A call with the effect ``read`` goes from Fresh to Done. Running tools is not done here.
+A call with the effect ``read`` goes from Fresh to Done. A worker that cannot record an outcome, because the disk is
+full, still has it: it answers repeats with it, and records it once there is room. Running tools is not done here.
 """
 
 import logging
@@ -15,11 +16,21 @@ from typing import Any
 
 import anyio
 import msgspec
+from anyio.abc import TaskGroup
 
 from trunkline.messages.tools import CallTool, EffectFinished, EffectStarted, ToolOutcome, ToolSpec
 from trunkline.subjects import EFFECT
 from trunkline.tools.liveness import Liveness
-from trunkline_bus import Bus, BusError, Scope, SequenceConflict
+from trunkline_bus import (
+    Ack,
+    Bus,
+    BusError,
+    ConnectionFailed,
+    Scope,
+    SequenceConflict,
+    StorageFull,
+    StreamUnavailable,
+)
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +40,9 @@ POLL = 0.5
 PATIENT, IMPATIENT = 60.0, 2.0
 """Seconds for which a ledger that does not answer is waited for: patiently, as the journal is, for what must not run
 twice, because servers that elect a leader need several; impatiently for what may."""
+
+LATE_PAUSE, LONGEST_LATE_PAUSE = 0.5, 5.0
+"""Seconds between tries to record an outcome that could not be recorded at once, doubled each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +81,20 @@ class Taken(Exception):
 
 
 class Ledger:
-    """The ledger as one worker sees it. All methods raise ``BusError`` when the stream cannot be used."""
+    """The ledger as one worker sees it. All methods raise ``BusError`` when the stream cannot be used. In ``tasks`` is
+    recorded what could not be at once."""
 
-    def __init__(self, bus: Bus, worker: str, liveness: Liveness) -> None:
+    def __init__(self, bus: Bus, worker: str, liveness: Liveness, tasks: TaskGroup) -> None:
         self._bus = bus
         self._worker = worker
         self._liveness = liveness
+        self._tasks = tasks
+        self._late: dict[str, ToolOutcome] = {}
+        """What came of calls of which the ledger still says that they are under way here."""
+
+    def owes(self, call: str) -> bool:
+        """Whether this worker has an outcome of the call that it could not record yet."""
+        return call in self._late
 
     async def settled(self, call: str, *, patient: bool) -> Fresh | Abandoned | Done:
         """How the call stands, once no live worker is at it. The caller must not be running it itself.
@@ -83,9 +105,10 @@ class Ledger:
         state = await self._look(call, timeout)
         if not isinstance(state, Held):
             return state
-        if state.started.worker == self._worker:
-            return Abandoned(state.seq, state.started)
-        return await self._waited(call, timeout)
+        if state.started.worker != self._worker:
+            return await self._waited(call, timeout)
+        late = self._late.get(call)
+        return Abandoned(state.seq, state.started) if late is None else Done(state.seq, late)
 
     async def start(self, call: CallTool, spec: ToolSpec, over: int) -> int:
         """Record that this worker is about to run the call; returns the record's sequence.
@@ -108,21 +131,51 @@ class Ledger:
     async def finish(self, call: CallTool, outcome: ToolOutcome, over: int, *, patient: bool) -> ToolOutcome:
         """Record the outcome and return the one that counts: another's, when that was recorded first.
 
-        An outcome that cannot be recorded is returned all the same, and logged: its effect has happened. ``patient``
-        is how long that is tried: it matters for what must not run again.
+        An outcome that cannot be recorded now is returned all the same, since its effect has happened, and recorded
+        later. ``patient`` is how long it is tried before that: it matters for what must not run again.
         """
         timeout = PATIENT if patient else IMPATIENT
-        record = EffectFinished(call=call.call, outcome=outcome)
         with anyio.CancelScope(shield=True):
             try:
-                await self._bus.append(
-                    EFFECT, record, expect=over, timeout=timeout, scope=scope_of(call), call=call.call
-                )
+                await self._record(call, outcome, over, timeout)
             except SequenceConflict:
                 return await self._other(call.call, outcome, timeout)
             except BusError as error:
-                log.error("the outcome of call %s could not be recorded: %s", call.call, error)
+                log.error("the outcome of call %s is to be recorded later: %s", call.call, error)
+                self._late[call.call] = outcome
+                self._tasks.start_soon(self._record_late, call, outcome, over)
         return outcome
+
+    async def note(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+        """Record the outcome of a call that was never recorded as started, if that can be done: without it the call
+        may run again."""
+        try:
+            await self._record(call, outcome, over, IMPATIENT)
+        except BusError as error:
+            log.info("the outcome of call %s is not recorded: %s", call.call, error)
+
+    async def _record(self, call: CallTool, outcome: ToolOutcome, over: int, timeout: float) -> Ack:
+        record = EffectFinished(call=call.call, outcome=outcome)
+        return await self._bus.append(
+            EFFECT, record, expect=over, timeout=timeout, scope=scope_of(call), call=call.call
+        )
+
+    async def _record_late(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+        """Record it for those who wait for this worker. Only what the stream will never take is given up."""
+        pause = LATE_PAUSE
+        while True:
+            await anyio.sleep(pause)
+            pause = min(2 * pause, LONGEST_LATE_PAUSE)
+            try:
+                await self._record(call, outcome, over, PATIENT)
+            except (ConnectionFailed, StorageFull, StreamUnavailable):
+                continue
+            except SequenceConflict:
+                pass  # it was recorded after all
+            except BusError as error:
+                log.error("the outcome of call %s cannot be recorded: %s", call.call, error)
+            del self._late[call.call]
+            return
 
     async def _other(self, call: str, ours: ToolOutcome, timeout: float) -> ToolOutcome:
         try:
@@ -141,7 +194,7 @@ class Ledger:
         return Held(last.seq, last.data)
 
     async def _waited(self, call: str, timeout: float) -> Fresh | Abandoned | Done:
-        """Wait until the worker that holds the call finishes it or is gone."""
+        """Wait until the worker that holds the call finishes it or has left it."""
         bell = _Bell()
         async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:
             tasks.start_soon(bell.ring_for, records)
@@ -149,8 +202,8 @@ class Ledger:
                 state = await self._look(call, timeout)
                 if not isinstance(state, Held):
                     break
-                if await self._liveness.gone(state.started.worker):
-                    state = await self._look(call, timeout)  # it may have finished just before it went
+                if await self._liveness.left(state.started.worker, call):
+                    state = await self._look(call, timeout)  # it may have finished just before it left
                     break
                 await bell.wait(POLL)
             tasks.cancel_scope.cancel()

@@ -1,4 +1,4 @@
-"""Whether another tools worker still lives: it is asked, and its beats are looked for. Decides nothing about calls."""
+"""Whether another tools worker still has a call: it is asked, and its beats are looked for. Decides nothing itself."""
 
 from collections.abc import Callable
 
@@ -28,8 +28,9 @@ class Liveness:
         self.close: Callable[[], None] = bus.on_reconnect(self._settle)
         """Stop watching for reconnections."""
 
-    async def gone(self, worker: str) -> bool:
-        """True only when the worker surely does not live any more. Its id names one life, so it stays gone.
+    async def left(self, worker: str, call: str) -> bool:
+        """True only when nothing more is to come of the call from that worker: it says so, or it surely does not live
+        any more. Its id names one life, so it stays gone.
 
         The server knows at once that a dead process listens no more. Of one that listens and does not answer (it
         stands still, or its host is cut off) the beats tell, some seconds later; one that drains has left off
@@ -39,15 +40,15 @@ class Liveness:
             return False
         absent = False
         try:
-            await self._bus.call(TOOLS_ALIVE, AskAlive(), timeout=ABSENCE, worker=worker)
-            return False
+            alive = await self._bus.call(TOOLS_ALIVE, AskAlive(call=call), timeout=ABSENCE, worker=worker)
+            return not alive.at_work
         except NoResponders:
             absent = True
         except BusError:
             pass  # the beats will tell
-        return await self._left(worker, absent) and self._settled
+        return await self._gone(worker, absent) and self._settled
 
-    async def _left(self, worker: str, absent: bool) -> bool:
+    async def _gone(self, worker: str, absent: bool) -> bool:
         try:
             beat = await self._bucket.get(worker)
         except BusError:

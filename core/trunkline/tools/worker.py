@@ -91,9 +91,10 @@ class ToolsWorker(Worker):
         self._reading = await self.resources.enter_async_context(reading(bounds))
         tasks.start_soon(self.keep_watching)
         self._shelf = Shelf(supplies, self._remotes)
+        self._ledger = Ledger(context.bus, context.id, liveness, tasks)
         carrier = Carrier(
             Parts(
-                ledger=Ledger(context.bus, context.id, liveness),
+                ledger=self._ledger,
                 shelf=self._shelf,
                 resources=Resources(),
                 context_of=self._context_of,
@@ -153,8 +154,9 @@ class ToolsWorker(Worker):
             raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(error)) from error
         return (await self._shelf.catalogue()).shown(limits, request.data.version)
 
-    async def _alive(self, _request: Request[AskAlive]) -> Alive:
-        return Alive()
+    async def _alive(self, request: Request[AskAlive]) -> Alive:
+        call = request.data.call
+        return Alive(at_work=not call or self._calls.has(call) or self._ledger.owes(call))
 
     async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
         call = request.data

@@ -2,12 +2,17 @@
 
 import os
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import pytest
 
-from trunkline.messages.tools import EffectFinished, EffectStarted, ToolOutcome
+from trunkline.messages.tools import Alive, AskAlive, EffectFinished, EffectStarted, ToolOutcome
+from trunkline.subjects import EFFECT, EFFECT_STREAM, TOOLS_ALIVE
+from trunkline_bus import Bus, Request, service
+from trunkline_bus.jetstream import api
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -223,6 +228,74 @@ async def test_a_ledger_that_does_not_answer_is_waited_for(processes: Any) -> No
         await caller.until(lambda: len(found) == 8)
         assert {one.status for one in found} == {"ok"}
         assert len(outside.effects("pay")) == 1
+
+
+@asynccontextmanager
+async def no_room_in_the_ledger(bus: Bus) -> AsyncIterator[None]:
+    """The stream takes nothing more, as on a full disk."""
+    config = (await api(bus.link, f"STREAM.INFO.{EFFECT_STREAM}"))["config"]
+    await api(bus.link, f"STREAM.UPDATE.{EFFECT_STREAM}", {**config, "discard": "new", "max_bytes": 1})
+    try:
+        yield
+    finally:
+        await api(bus.link, f"STREAM.UPDATE.{EFFECT_STREAM}", config)
+
+
+@pytest.mark.parametrize("tool", ["pay", "set_light"])
+async def test_an_outcome_that_could_not_be_recorded_is_not_lost(processes: Any, tool: str) -> None:
+    """The disk is full when the tool ends: its worker tells the outcome, also to those who ask again, and records it
+    once there is room, so that those who came to another worker get it too."""
+    async with processes(outside=OUTSIDE) as (caller, running), anyio.create_task_group() as tasks:
+        await running.start("tools", "second")
+        outside, found = Outside(caller.home), list[ToolOutcome]()
+
+        async def act() -> None:
+            found.append(await caller.call(tool, key="call_full"))
+
+        tasks.start_soon(act)
+        await caller.until(lambda: bool(outside.effects(tool)))
+        async with no_room_in_the_ledger(caller.bus):
+            outside.release()
+            await caller.until(lambda: len(found) == 1)
+            assert (found[0].status, found[0].repeated) == ("ok", False)
+            for _ in range(8):  # both workers are asked
+                tasks.start_soon(act)
+            await caller.until(lambda: len(found) > 1)
+        await caller.until(lambda: len(found) == 9)
+        assert {(one.status, one.output) for one in found} == {("ok", found[0].output)}
+        assert len(outside.effects(tool)) == 1
+        assert [type(one) for one in await caller.records("call_full")] == [EffectStarted, EffectFinished]
+
+
+async def test_a_call_that_its_living_worker_left_is_waited_for_by_nobody(processes: Any) -> None:
+    """The ledger says that a worker is at it; while that one says so too it is waited for, and then no longer."""
+    at_work = True
+
+    async def answer(request: Request[AskAlive]) -> Alive:
+        return Alive(at_work=at_work or request.data.call != "call_left")
+
+    async with (
+        processes(outside=OUTSIDE) as (caller, _),
+        service(caller.bus, name="holder", version="0.0.1") as holder,
+        anyio.create_task_group() as tasks,
+    ):
+        await holder.add(TOOLS_ALIVE, answer, worker="tools_holder")
+        started = EffectStarted(
+            call="call_left", tool="pay", worker="tools_holder", effect="write", turn="turn_1"
+        )
+        await caller.bus.append(EFFECT, started, expect=0, call="call_left")
+        found = list[ToolOutcome]()
+
+        async def pay() -> None:
+            found.append(await caller.call("pay", key="call_left"))
+
+        tasks.start_soon(pay)
+        await caller.until(lambda: len(caller.progress) >= 3)
+        assert found == []
+        at_work = False
+        await caller.until(lambda: bool(found))
+        assert found[0].status == "unknown"
+        assert Outside(caller.home).effects("pay") == []
 
 
 async def test_a_drained_worker_ends_what_it_has_begun(processes: Any) -> None:
