@@ -9,6 +9,7 @@ import time
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _RANDOM_BITS = 80
+_DRAWN_BYTES = 1_000
 
 
 class _UlidSource:
@@ -18,16 +19,25 @@ class _UlidSource:
         self._lock = threading.Lock()
         self._last = 0
         self._pid = 0
+        self._random = b""
 
     def next(self) -> int:
         with self._lock:
             floor = (time.time_ns() // 1_000_000) << _RANDOM_BITS
-            if floor > self._last or os.getpid() != self._pid:
-                self._pid = os.getpid()
-                self._last = floor | (int.from_bytes(os.urandom(10)) >> 1)
+            if os.getpid() != self._pid:
+                self._pid, self._last, self._random = os.getpid(), 0, b""
+            if floor > self._last:
+                self._last = floor | (self._drawn(10) >> 1)
             else:
-                self._last += 1 + int.from_bytes(os.urandom(4))
+                self._last += 1 + self._drawn(4)
             return self._last
+
+    def _drawn(self, count: int) -> int:
+        """Random bytes as a number. Drawn from the system many at a time: each draw lets other threads run first."""
+        if len(self._random) < count:
+            self._random = os.urandom(_DRAWN_BYTES)
+        drawn, self._random = self._random[:count], self._random[count:]
+        return int.from_bytes(drawn)
 
 
 _next_ulid = (

@@ -82,13 +82,12 @@ class Batch:
 
     def write(self, repository: Repository, head: pygit2.Oid | None) -> pygit2.Oid | None:
         """Write trees and commits; returns the last commit, or ``head`` when there is nothing to commit."""
-        tree = repository.tree(head)
+        tree = None if head is None else repository.commit(head).tree_id
         for draft in self.drafts:
-            written = repository.write_tree(tree, draft.changes)
+            tree = repository.write_tree(tree, draft.changes)
             author, message = _author(draft.origin.actor), _message(draft)
-            head = repository.write_commit(head, written, author, message, draft.joins)
+            head = repository.write_commit(head, tree, author, message, draft.joins)
             draft.version = str(head)
-            tree = repository.tree(head)
         return head
 
     def _meets(self, changes: dict[str, Entry | None]) -> bool:

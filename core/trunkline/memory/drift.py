@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pygit2
 
 from trunkline.memory.paths import plain
-from trunkline.memory.repository import Entry, Repository, Snapshot, files_in
+from trunkline.memory.repository import Entry, Repository, Snapshot
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.worktree import Stamp, Worktree
 from trunkline_bus import Refusal
@@ -29,14 +29,14 @@ class Drift:
 
     def at(self, base: Snapshot, path: str) -> dict[str, Entry | None]:
         """What differs at a path, or in the folder that it is; "" is everything. New content is stored as blobs."""
-        if path and base.folder(path) is None:
+        if path and not base.is_folder(path):
             status = self._worktree.status(path)
             if status is None or stat.S_ISREG(status.st_mode):
                 return self._one(path, base.entry(path), status)
         return self._all(base, path)
 
     def _all(self, base: Snapshot, prefix: str) -> dict[str, Entry | None]:
-        committed = dict(files_in(base.folder(prefix), prefix))
+        committed = dict(base.files(prefix))
         found: dict[str, Entry | None] = {}
         seen: set[str] = set()
         for path, status in self._files(prefix):

@@ -4,6 +4,7 @@ Objects are written without waiting for the disk; ``advance`` moves the branch, 
 history, so the caller syncs ``objects`` first. One thread at a time may use an instance; readers open their own.
 """
 
+import stat
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,9 +14,12 @@ import pygit2
 from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag, SortMode
 
 from trunkline.errors import StorageError
+from trunkline.memory.folders import FOLDER, Folder, Folders, Held
+from trunkline.memory.loose import Loose
 from trunkline.memory.trees import Trees
 
 FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
+EMPTY = Folder([], [])
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -28,6 +32,11 @@ class Entry(msgspec.Struct, frozen=True):
     def mode(self) -> FileMode:
         """The mode as git writes it."""
         return FileMode.BLOB_EXECUTABLE if self.executable else FileMode.BLOB
+
+    @property
+    def held(self) -> Held:
+        """As a row of a folder names it."""
+        return b"%o" % self.mode, self.blob.raw
 
 
 class HeadMoved(Exception):
@@ -45,6 +54,8 @@ class Repository:
         self._sync = sync
         self.folder = root / ".git"
         self._git = pygit2.Repository(str(root), RepositoryOpenFlag.NO_SEARCH)
+        self._loose = Loose(f"{self.folder}/objects")
+        self._folders = Folders(self._git, self._loose)
         self._written: dict[pygit2.Oid, None] = {}
 
     @property
@@ -60,6 +71,7 @@ class Repository:
         """Look afresh at which packs there are."""
         self._git.free()
         self._git = pygit2.Repository(str(self.folder.parent), RepositoryOpenFlag.NO_SEARCH)
+        self._folders = Folders(self._git, self._loose)
 
     # Reading -------------------------------------------------------------------------------------------------
 
@@ -89,6 +101,11 @@ class Repository:
     def tree(self, commit: pygit2.Oid | None) -> pygit2.Tree | None:
         """A commit's tree; None for None."""
         return None if commit is None else self.commit(commit).tree
+
+    def snapshot(self, commit: pygit2.Oid | None) -> "Snapshot":
+        """A commit's files; none for None."""
+        tree = None if commit is None else self.commit(commit).tree_id
+        return Snapshot(self._git, self._folders, tree)
 
     def data(self, blob: pygit2.Oid) -> bytes:
         """A blob's bytes."""
@@ -122,10 +139,12 @@ class Repository:
         """Store bytes."""
         return self._noted(self._git.create_blob(data))
 
-    def write_tree(self, base: pygit2.Tree | None, changes: Mapping[str, Entry | None]) -> pygit2.Oid:
-        """The tree that ``changes`` make of ``base``; a path with None is taken out, and a folder left empty too."""
-        split = {tuple(path.split("/")): entry for path, entry in changes.items()}
-        return self._noted(self._build(base, split).write())
+    def write_tree(self, base: pygit2.Oid | None, changes: Mapping[str, Entry | None]) -> pygit2.Oid:
+        """The tree that ``changes`` make of the tree ``base``; a path with None is taken out, and a folder left empty
+        too."""
+        split = {tuple(path.encode().split(b"/")): entry for path, entry in changes.items()}
+        raw = None if base is None else base.raw
+        return self._noted(self._folders.write(self._changed(raw, split), raw))
 
     def write_commit(
         self,
@@ -143,11 +162,7 @@ class Repository:
     def objects(self) -> list[str]:
         """The files of the objects written since this was last asked, for syncing them."""
         written, self._written = self._written, {}
-        return [self.loose_path(str(oid)) for oid in written]
-
-    def loose_path(self, name: str) -> str:
-        """Where an object lies while it is not packed."""
-        return f"{self.folder}/objects/{name[:2]}/{name[2:]}"
+        return [self._loose.path(str(oid)) for oid in written]
 
     def advance(self, old: pygit2.Oid | None, new: pygit2.Oid) -> None:
         """Move the branch from ``old`` to ``new``; it is on disk when this returns (with ``sync``).
@@ -208,41 +223,29 @@ class Repository:
             index.read_tree(self.commit(head).tree)
             index.write()
 
-    def _build(
-        self, base: pygit2.Tree | None, changes: dict[tuple[str, ...], Entry | None]
-    ) -> pygit2.TreeBuilder:
-        builder = self._git.TreeBuilder(base) if base is not None else self._git.TreeBuilder()
+    def _changed(self, base: bytes | None, changes: dict[tuple[bytes, ...], Entry | None]) -> Folder:
+        """What ``changes`` make of a folder; the folders below it are written."""
+        folder = EMPTY if base is None else self._folders.get(base)
         here = {names[0]: entry for names, entry in changes.items() if len(names) == 1}
-        below: dict[str, dict[tuple[str, ...], Entry | None]] = {}
+        below: dict[bytes, dict[tuple[bytes, ...], Entry | None]] = {}
         for names, entry in changes.items():
             if len(names) > 1:
                 below.setdefault(names[0], {})[names[1:]] = entry
-        for name in here:
-            if builder.get(name) is not None:
-                builder.remove(name)
+        rows: dict[bytes, Held | None] = dict.fromkeys(here)
         for name, inner in below.items():
-            self._build_below(builder, base, name, inner)
-        for name, entry in here.items():
-            if entry is not None:
-                builder.insert(name, entry.blob, entry.mode)
-        return builder
+            rows |= self._changed_below(folder, name, inner)
+        rows |= {name: entry.held for name, entry in here.items() if entry is not None}
+        return folder.changed(rows)
 
-    def _build_below(
-        self,
-        builder: pygit2.TreeBuilder,
-        base: pygit2.Tree | None,
-        name: str,
-        changes: dict[tuple[str, ...], Entry | None],
-    ) -> None:
-        there = base[name] if base is not None and name in base else None
-        folder = there if isinstance(there, pygit2.Tree) else None
-        if folder is None and all(entry is None for entry in changes.values()):
-            return
-        inner = self._build(folder, changes)
-        if len(inner):
-            builder.insert(name, self._noted(inner.write()), FileMode.TREE)
-        elif builder.get(name) is not None:
-            builder.remove(name)
+    def _changed_below(
+        self, folder: Folder, name: bytes, changes: dict[tuple[bytes, ...], Entry | None]
+    ) -> dict[bytes, Held | None]:
+        there = folder.find(name)
+        base = there[1] if there is not None and there[0] == FOLDER else None
+        if base is None and all(entry is None for entry in changes.values()):
+            return {}
+        inner = self._changed(base, changes)
+        return {name: (FOLDER, self._noted(self._folders.write(inner, base)).raw) if len(inner) else None}
 
     def _noted(self, oid: pygit2.Oid) -> pygit2.Oid:
         self._written[oid] = None
@@ -250,24 +253,50 @@ class Repository:
 
 
 class Snapshot:
-    """The files of a tree. Folders that were looked at stay open: git would read and unpack them anew at each look,
-    and the folder of a block's conversations is large."""
+    """The files of a tree."""
 
-    def __init__(self, tree: pygit2.Tree | None) -> None:
-        self._folders = {"": tree}
+    def __init__(self, git: pygit2.Repository, folders: Folders, tree: pygit2.Oid | None) -> None:
+        self._git = git
+        self._all = folders
+        self._folders = {"": tree.raw if tree is not None else None}
 
-    def folder(self, path: str) -> pygit2.Tree | None:
-        """The folder at a path; None when there is none. "" is the tree itself."""
-        if path not in self._folders:
-            above, _, name = path.rpartition("/")
-            found = _object_at(self.folder(above), name)
-            self._folders[path] = found if isinstance(found, pygit2.Tree) else None
-        return self._folders[path]
+    def is_folder(self, path: str) -> bool:
+        """Whether a path is a folder's. "" is the tree itself, if there is one."""
+        return self._folder(path) is not None
+
+    def names(self, path: str) -> set[str]:
+        """What is in a folder."""
+        folder = self._folder(path)
+        return (
+            set()
+            if folder is None
+            else {name.decode("utf-8", "replace") for name in self._all.get(folder).names()}
+        )
+
+    def files(self, path: str) -> Iterator[tuple[str, Entry]]:
+        """All files below a folder, with their paths."""
+        folder = self._folder(path)
+        tree = None if folder is None else self._git[pygit2.Oid(raw=folder)]
+        return files_in(tree if isinstance(tree, pygit2.Tree) else None, path)
 
     def entry(self, path: str) -> Entry | None:
         """The file at a path; None when there is none."""
+        found = self._find(path)
+        mode = 0 if found is None else int(found[0], 8)
+        if found is None or not stat.S_ISREG(mode):
+            return None
+        return Entry(pygit2.Oid(raw=found[1]), bool(mode & stat.S_IXUSR))
+
+    def _folder(self, path: str) -> bytes | None:
+        if path not in self._folders:
+            found = self._find(path)
+            self._folders[path] = found[1] if found is not None and found[0] == FOLDER else None
+        return self._folders[path]
+
+    def _find(self, path: str) -> Held | None:
         above, _, name = path.rpartition("/")
-        return entry_at(self.folder(above), name)
+        folder = self._folder(above)
+        return None if folder is None else self._all.get(folder).find(name.encode("utf-8", "replace"))
 
 
 def entry_at(tree: pygit2.Tree | None, path: str) -> Entry | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pygit2
 
 from trunkline.memory.paths import parents, under
-from trunkline.memory.repository import Entry, Repository, Snapshot, files_in
+from trunkline.memory.repository import Entry, Repository
 from trunkline.memory.worktree import not_found
 
 
@@ -51,7 +51,7 @@ class GitView(View):
 
     def __init__(self, repository: Repository, head: pygit2.Oid | None) -> None:
         self.head = head
-        self.base = Snapshot(repository.tree(head))
+        self.base = repository.snapshot(head)
         self.pending: dict[str, Entry | None] = {}
         self._by_hand: dict[str, Entry | None] = {}
         self._repository = repository
@@ -68,7 +68,7 @@ class GitView(View):
 
     def below(self, path: str) -> dict[str, Entry]:
         """All files of a folder (not the folder's own path), "" being the root."""
-        found = dict(files_in(self.base.folder(path), path))
+        found = dict(self.base.files(path))
         for changed, entry in self.pending.items():
             if under(changed, path) and changed != path:
                 if entry is None:
@@ -80,7 +80,7 @@ class GitView(View):
     def is_folder(self, path: str) -> bool:
         """Whether files lie below a path."""
         if not any(under(changed, path) for changed in self.pending):
-            return self.base.folder(path) is not None
+            return self.base.is_folder(path)
         return bool(self.below(path))
 
     def look_alike(self, path: str) -> str | None:
@@ -94,7 +94,7 @@ class GitView(View):
 
     def _names(self, folder: str) -> Iterator[str]:
         start = len(folder) + 1 if folder else 0
-        names = {str(item.name) for item in self.base.folder(folder) or ()}
+        names = self.base.names(folder)
         names |= {changed[start:].split("/")[0] for changed in self.pending if under(changed, folder)}
         for name in names:
             path = f"{folder}/{name}" if folder else name

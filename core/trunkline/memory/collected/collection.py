@@ -53,7 +53,8 @@ class Collection:
             )
         head = self._repository.head()
         blob = self._repository.write_blob(data)
-        tree = self._repository.write_tree(self._repository.tree(head), {path: Entry(blob)})
+        base = None if head is None else self._repository.commit(head).tree_id
+        tree = self._repository.write_tree(base, {path: Entry(blob)})
         self._repository.advance(head, self._repository.write_commit(head, tree, ACTOR, f"Add {name}"))
 
     def documents(self) -> list[CollectedDocument]:

@@ -12,7 +12,7 @@ from trunkline.memory.past.difference import last_change
 from trunkline.memory.past.lines import merged
 from trunkline.memory.past.trail import Steps
 from trunkline.memory.paths import under
-from trunkline.memory.repository import Entry, Snapshot, differences, files_in
+from trunkline.memory.repository import Entry, Snapshot, differences
 from trunkline.memory.view import View
 from trunkline.memory.wishes import Content, Plan, Wish, insist_on_room
 from trunkline_bus import Refusal
@@ -46,8 +46,8 @@ def undoing(steps: Steps, path: str, name: str | None) -> Undoing:
     repository = steps.repository
     commit = last_change(steps, path, steps.version(None)) if name is None else steps.version(name)
     before = commit.parents[0].tree_id if commit.parents else None
-    old = Snapshot(None if before is None else commit.parents[0].tree)
-    new = Snapshot(commit.tree)
+    old = repository.snapshot(commit.parent_ids[0] if commit.parent_ids else None)
+    new = repository.snapshot(commit.id)
     changed = [file for file, _ in differences(repository.git, before, commit.tree_id) if under(file, path)]
     if not changed:
         raise Refusal("not_found", f"Version {str(commit.id)[:10]} did nothing at {path!r}.")
@@ -62,8 +62,8 @@ def returning(steps: Steps, path: str, name: str) -> Undoing:
     Raises:
         Refusal: ``not_found``: no such version, or nothing was at the path then.
     """
-    then, now = (Snapshot(steps.version(one).tree) for one in (name, None))
-    if path and then.entry(path) is None and then.folder(path) is None:
+    then, now = (steps.repository.snapshot(steps.version(one).id) for one in (name, None))
+    if path and then.entry(path) is None and not then.is_folder(path):
         raise Refusal("not_found", f"There was nothing at {path!r} in version {name[:64]!r}.")
     there = {file for file in _files(then, path) if then.entry(file) != now.entry(file)}
     added = {file for file in _files(now, path) if then.entry(file) is None}
@@ -75,7 +75,7 @@ def returning(steps: Steps, path: str, name: str) -> Undoing:
 def _files(snapshot: Snapshot, path: str) -> list[str]:
     if path and snapshot.entry(path) is not None:
         return [path]
-    return [file for file, _ in files_in(snapshot.folder(path), path)]
+    return [file for file, _ in snapshot.files(path)]
 
 
 def _states(steps: Steps, files: list[str], old: Snapshot, new: Snapshot) -> dict[str, State]:
