@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 from trunkline.secrets import MARK, NAMES
 from trunkline.secrets.named import Named
-from trunkline.secrets.shapes import LOOKS
+from trunkline.secrets.shapes import LOOKS, may_hold_key
 from trunkline.secrets.tables import Tables
-from trunkline.secrets.ways import LOGINS
+from trunkline.secrets.ways import LOGINS, may_log_in
 
 
 class Secrets:
@@ -19,8 +19,12 @@ class Secrets:
 
     def redacted(self, text: str) -> str:
         """The text with ``MARK`` in place of every secret; an equal text when there is none."""
-        text = LOOKS.sub(MARK, text)
-        text = LOGINS.sub(self._without_password, text)
+        if may_hold_key(text):
+            text = LOOKS.sub(MARK, text)
+        if may_log_in(text):
+            text = LOGINS.sub(self._without_password, text)
+        if not self._named.may_be_in(text):
+            return text
         for find in (self._named.spans, self._tables.spans):
             text = _marked(text, find(text))
         return text

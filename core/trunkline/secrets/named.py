@@ -17,6 +17,9 @@ _AROUND = 80
 """Letters before a name that are looked at."""
 
 _FLAG_BEFORE = re.compile(r"(?:^|[\s\"'`(])--?(?:[A-Za-z0-9]+-){0,5}$")
+_APART = re.compile(r"[^\x00-\x5e\x60-\x7f]")
+"""Where a name may be written in several ways: at ``_``, and at a letter beyond ASCII."""
+
 _CODE_BEFORE = re.compile(r"`[\w.-]*$")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LITERAL = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
@@ -29,6 +32,7 @@ class Named:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._words = tuple(name.replace("_", "").casefold() for name in names)
+        self._hints = frozenset(max(_APART.split(name.lower()), key=len) for name in names)
         spelled = "|".join(re.escape(name).replace("_", "[_ -]?") for name in names) or r"(?!)"
         capitals = "|".join(re.escape(name.upper()).replace("_", "_?") for name in names) or r"(?!)"
         self.name = re.compile(
@@ -36,6 +40,14 @@ class Named:
             rf"(?:{spelled})(?:[_-]?(?:access[_-]?)?key)?(?![A-Za-z0-9_])",
             re.IGNORECASE,
         )
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether a name may stand in a text: sooner told than found. Beyond ASCII letters have likenesses that only
+        the pattern knows (``ſecret``), so that such a text may always hold one."""
+        if not text.isascii():
+            return True
+        lowered = text.lower()
+        return any(hint in lowered for hint in self._hints)
 
     def spans(self, text: str) -> Iterator[Span]:
         """Where the secrets are, from the beginning on; they do not overlap."""
