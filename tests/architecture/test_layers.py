@@ -22,6 +22,7 @@ PUBLIC = (
     "trunkline.fence",  # the mark around what is data, and text that can end none
     "trunkline.subjects",  # the table of what may be asked and heard on the bus
     "trunkline.testing",
+    "trunkline.words",  # what texts have in common, by their words
 )
 """What a plugin may import of the core besides the face: the modules of contracts that the face is made of."""
 

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from trunkline.abc.embedders import Embedder, Vector
-from trunkline.memory.words.split import words_in
+from trunkline.words.split import words_in
 
 
 class TinyEmbedder(Embedder):

@@ -77,6 +77,9 @@ def test_only_what_a_person_says_in_plain_sentences_is_looked_at() -> None:
         ("I work at ACME", "I work for Initech", "value"),
         ("My favourite editor is vim", "My favourite editor is emacs", "value"),
         ("The server is in Berlin", "The server is not in Berlin", "negation"),
+        ("We use the old printer", "We no longer use the old printer", "negation"),
+        ("Ich mag Kaffee", "Ich mag keinen Kaffee", "preference"),
+        ("Die Wohnung ist in der Altstadt", "Die Wohnungen sind nicht in der Altstadt", "negation"),
     ],
 )
 def test_contradictions_are_found_both_ways(one: str, other: str, kind: str) -> None:
@@ -93,6 +96,7 @@ def test_contradictions_are_found_both_ways(one: str, other: str, kind: str) -> 
         ("I live in Lisbon", "I live in Lisbon now"),
         ("Anna lives in Rome", "Ben lives in Oslo"),
         ("I like tabs", "We decided to use Postgres"),
+        ("Ich mag Kaffee", "Ich trinke gern Kaffee"),
     ],
 )
 def test_what_can_both_hold_is_no_contradiction(one: str, other: str) -> None:

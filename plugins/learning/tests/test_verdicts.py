@@ -6,12 +6,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from trunkline.messages.conversation import Message
+from trunkline.words.likeness import expanded, similarity
 from trunkline_learning import episodes, files
 from trunkline_learning.episodes import Episode
 from trunkline_learning.preferences import learning_in
 from trunkline_learning.turns import FinishedTurn, Source, ToolUse
 from trunkline_learning.verdicts import judged, judged_by
-from trunkline_learning.words import expanded, similarity
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

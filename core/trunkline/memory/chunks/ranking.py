@@ -6,7 +6,7 @@ confidence, age and the time that is asked for. Which words are meant is the sea
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import log, prod
 
 import msgspec
@@ -29,20 +29,6 @@ MEANING = 4.0
 finds what they miss, and neither a tag nor a phrase gives way to it. Measured in docs/explanation/recall.md."""
 
 _DAY = 86_400 * 1_000_000
-_SAME = (
-    ("prefer", "prefers", "preference", "preferences", "like", "likes", "favorite", "favourite"),
-    ("decide", "decided", "decision", "chose", "choice", "chosen"),
-    ("bug", "error", "issue", "fault", "problem"),
-    ("database", "db"),
-    ("config", "configuration", "settings", "preferences"),
-    ("repo", "repository"),
-    ("docs", "documentation"),
-    ("auth", "authentication", "login"),
-)
-_SYNONYMS: Mapping[str, frozenset[str]] = {
-    word: frozenset(other for group in _SAME if word in group for other in group if other != word)
-    for word in {word for group in _SAME for word in group}
-}
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -73,11 +59,6 @@ class Weighed(msgspec.Struct, frozen=True):
     cover: float
     why: dict[str, float]
     factors: dict[str, float]
-
-
-def synonyms(word: str) -> frozenset[str]:
-    """Words that mean the same."""
-    return _SYNONYMS.get(word, frozenset())
 
 
 def weigh(phrase: str, wanted: Sequence[Wanted], candidates: Sequence[Candidate]) -> list[Weighed]:

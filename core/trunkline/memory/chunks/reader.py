@@ -26,7 +26,6 @@ from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.recalling import recall
 from trunkline.memory.chunks.record import is_chunk_id
 from trunkline.memory.search.meaning import Meaning
-from trunkline.memory.words.stems import Stems
 from trunkline.messages.chunks import (
     Chunk,
     ChunkCounts,
@@ -41,6 +40,7 @@ from trunkline.messages.chunks import (
     Recalled,
 )
 from trunkline.runtime.private import OWNER
+from trunkline.words.stems import Stems
 from trunkline_bus import Refusal
 
 T = TypeVar("T")

@@ -11,15 +11,18 @@ import apsw
 import msgspec
 
 from trunkline.memory.chunks.finding import ROW, Contents, Row, Sight, first_of_each, note_use, row_of, shown
-from trunkline.memory.chunks.ranking import SYNONYM, Candidate, Wanted, Weighed, synonyms, weigh
+from trunkline.memory.chunks.ranking import SYNONYM, Candidate, Wanted, Weighed, weigh
 from trunkline.memory.index.passage import micros
 from trunkline.memory.search.dates import Period, period_in
 from trunkline.memory.search.filters import NARROW
 from trunkline.memory.search.lexical import WEIGHTS
 from trunkline.memory.search.meaning import Meaning
 from trunkline.memory.search.terms import Term, any_of, asked, terms_of
-from trunkline.memory.words.stems import Stems
 from trunkline.messages.chunks import Chunk, Recall, Recalled, RecalledChunk
+from trunkline.words.languages import language_of
+from trunkline.words.split import words_in
+from trunkline.words.stems import Stems
+from trunkline.words.synonyms import synonyms
 
 CANDIDATES = 60
 """Chunks that are weighed, at least: the best by BM25, and the most alike."""
@@ -145,7 +148,8 @@ def _sureness(found: Found, question: Question) -> float:
 
 def _synonyms(connection: apsw.Connection, stems: Stems, query: str) -> list[Term]:
     """Terms that mean the same as words of the question; only such as memory has."""
-    words = " ".join(sorted({other for word in asked(query) for other in synonyms(word)} - set(asked(query))))
+    language, have = language_of(words_in(query)), set(asked(query))
+    words = " ".join(sorted({other for word in have for other in synonyms(word, language)} - have))
     return [term for term in terms_of(connection, stems, words) if not term.instead] if words else []
 
 

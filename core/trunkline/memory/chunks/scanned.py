@@ -14,8 +14,8 @@ from trunkline.memory.chunks.record import where
 from trunkline.memory.index.chunk import chunk_passages
 from trunkline.memory.index.rows import forget, insert
 from trunkline.memory.index.schema import SCHEMA
-from trunkline.memory.words.stems import Stems
 from trunkline.messages.memory import MemoryEntry
+from trunkline.words.stems import Stems
 from trunkline_bus import Refusal
 
 T = TypeVar("T")

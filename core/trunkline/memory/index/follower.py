@@ -14,8 +14,8 @@ from trunkline.memory.index.kinds import passages
 from trunkline.memory.index.passage import micros
 from trunkline.memory.index.rows import forget, forget_all, forget_lines, insert
 from trunkline.memory.repository import Entry, Repository, differences, files_in
-from trunkline.memory.words.stems import Stems
 from trunkline.messages.conversation import ConversationSummary
+from trunkline.words.stems import Stems
 
 BATCH = 1_000
 """Files that are taken in by one transaction: each ends with a segment that has to be merged."""

@@ -6,7 +6,7 @@ import apsw
 
 from trunkline.memory.index.passage import ChunkRow, Passage
 from trunkline.memory.index.schema import TABLES
-from trunkline.memory.words.stems import Stems
+from trunkline.words.stems import Stems
 
 _OF_FILE = "(SELECT id FROM passages WHERE file = ? AND line >= ?)"
 

@@ -6,8 +6,8 @@ import apsw
 
 from trunkline.memory.index.passage import micros
 from trunkline.memory.search.terms import all_of, asked, terms_of
-from trunkline.memory.words.stems import Stems
 from trunkline.messages.conversation import ConversationPage, ConversationSummary, ListConversations
+from trunkline.words.stems import Stems
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 

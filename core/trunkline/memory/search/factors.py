@@ -11,8 +11,8 @@ from trunkline.memory.index.passage import micros
 from trunkline.memory.search.candidates import Candidate
 from trunkline.memory.search.dates import Period
 from trunkline.memory.search.terms import Term
-from trunkline.memory.words.split import words_in
-from trunkline.memory.words.stems import Stems
+from trunkline.words.split import words_in
+from trunkline.words.stems import Stems
 
 TALK = 0.5
 """A conversation repeats what was searched for, in the question and in tool results, so a document that says it as

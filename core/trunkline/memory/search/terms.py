@@ -6,9 +6,9 @@ import apsw
 import msgspec
 
 from trunkline.memory.search.spelling import distance, hopeless, tolerance
-from trunkline.memory.words.languages import STOP_WORDS, language_of
-from trunkline.memory.words.split import is_spaceless, plain, words_asked
-from trunkline.memory.words.stems import Stems
+from trunkline.words.languages import STOP_WORDS, language_of
+from trunkline.words.split import is_spaceless, plain, words_asked
+from trunkline.words.stems import Stems
 
 MOST_WORDS = 32
 """Words of a question that count."""

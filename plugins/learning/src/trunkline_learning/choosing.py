@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
+from trunkline.words.likeness import concepts, similarity
 from trunkline_learning.models import weight
 from trunkline_learning.playbook import SECTIONS, Strategy
-from trunkline_learning.words import concepts, similarity
 
 MOST = 10
 MOST_OF_A_KIND = 5

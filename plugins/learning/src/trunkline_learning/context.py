@@ -12,13 +12,13 @@ import anyio
 from trunkline import ContextPart, TurnInfo
 from trunkline.errors import ToolError
 from trunkline.messages.conversation import Message, now
+from trunkline.words.likeness import expanded
 from trunkline_learning import choosing, episodes, files, preferences, profile
 from trunkline_learning.episodes import Episode
 from trunkline_learning.models import folder_of
 from trunkline_learning.playbook import Strategy
 from trunkline_learning.preferences import Learning, learning_in
 from trunkline_learning.profile import Profile
-from trunkline_learning.words import expanded
 
 log = logging.getLogger(__name__)
 

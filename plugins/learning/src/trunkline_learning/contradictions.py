@@ -8,8 +8,10 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
+from trunkline.words.claims import negated, subject, taste
+from trunkline.words.likeness import concepts, language_of_texts, similarity
 from trunkline_learning.facts import Fact
-from trunkline_learning.words import concepts, listed, similarity, tokens
+from trunkline_learning.words import tokens
 
 Kind = Literal["negation", "preference", "value"]
 
@@ -18,14 +20,6 @@ SAME = 0.95
 
 ABOUT_THE_SAME = 0.8
 """How similar two statements without their yes and no must be to be about the same."""
-
-_NEGATIONS = listed(
-    """not no never don't doesn't didn't isn't aren't wasn't weren't won't can't cannot neither without
-    longer"""
-)
-_DISLIKES = listed("dislike dislikes hate hates")
-_LIKES = listed("like likes love loves prefer prefers favourite favorite")
-_FILLERS = listed("do does did really always usually very still also now actually")
 
 _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("name", re.compile(r"\b(?:my name is|call me) (?P<value>.+)")),
@@ -47,19 +41,23 @@ _HERE = re.compile(r"\b(now|currently|today|these days|since .*|since|for now)\b
 
 def same(one: str, other: str) -> bool:
     """Whether they say the same in nearly the same words."""
-    return _denied(one) == _denied(other) and similarity(one, other) >= SAME and not _changed(one, other)
+    language = language_of_texts(one, other)
+    alike = negated(one, language) == negated(other, language) and similarity(one, other) >= SAME
+    return alike and not _changed(one, other)
 
 
 def conflict(one: str, other: str) -> Kind | None:
     """Why two statements contradict each other; None when they do not."""
     if _changed(one, other):
         return "value"
-    if _bare(one) and similarity(_bare(one), _bare(other)) >= ABOUT_THE_SAME:
-        if _taste(one) and _taste(other) and _liked(one) != _liked(other):
-            return "preference"
-        if _denied(one) != _denied(other) and not (_taste(one) and _taste(other)):
-            return "negation"
-    return None
+    language = language_of_texts(one, other)
+    about = subject(one, language)
+    if not about or similarity(about, subject(other, language)) < ABOUT_THE_SAME:
+        return None
+    ours, theirs = taste(one, language), taste(other, language)
+    if ours and theirs:
+        return "preference" if ours != theirs else None
+    return "negation" if negated(one, language) != negated(other, language) else None
 
 
 def contradicted(fact: Fact, known: Iterable[Fact]) -> tuple[tuple[Fact, Kind], ...]:
@@ -68,32 +66,12 @@ def contradicted(fact: Fact, known: Iterable[Fact]) -> tuple[tuple[Fact, Kind], 
     return tuple((other, kind) for other, kind in pairs if kind is not None)
 
 
-def _denied(text: str) -> bool:
-    """Whether it holds an odd number of negations."""
-    return sum(word in _NEGATIONS or word.endswith("n't") for word in tokens(text)) % 2 == 1
-
-
-def _taste(text: str) -> bool:
-    return bool((_LIKES | _DISLIKES).intersection(tokens(text)))
-
-
-def _liked(text: str) -> bool:
-    """Whether a taste is for something: not liking is against, not hating is for."""
-    return bool(_DISLIKES.intersection(tokens(text))) == _denied(text)
-
-
-def _bare(text: str) -> str:
-    """The statement without its yes, no and taste."""
-    gone = _NEGATIONS | _DISLIKES | _LIKES | _FILLERS
-    return " ".join(word for word in tokens(text) if word not in gone and not word.endswith("n't"))
-
-
 def _changed(one: str, other: str) -> bool:
     """Whether both give the same thing a value, and not the same one."""
     first, second = _slot(one), _slot(other)
     if first is None or second is None or first[0] != second[0]:
         return False
-    return first[1] != second[1] and not _denied(one) and not _denied(other)
+    return first[1] != second[1] and not negated(one) and not negated(other)
 
 
 def _slot(text: str) -> tuple[str, tuple[str, ...]] | None:

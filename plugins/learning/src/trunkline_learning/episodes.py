@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from trunkline.words.likeness import similarity
 from trunkline_bus import key_of
 from trunkline_learning.models import folder_of, weight
 from trunkline_learning.turns import FinishedTurn, Source
 from trunkline_learning.verdicts import Verdict
-from trunkline_learning.words import cut, similarity, tokens
+from trunkline_learning.words import cut, tokens
 
 DUPLICATE = 0.95
 RELEVANT = 0.7

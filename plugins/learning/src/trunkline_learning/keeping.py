@@ -18,12 +18,12 @@ from trunkline.subjects import (
     MEMORY_RECALL,
     MEMORY_REMEMBER,
 )
+from trunkline.words.likeness import similarity
 from trunkline_learning.contradictions import conflict, contradicted, same
 from trunkline_learning.facts import Fact, Finding
 from trunkline_learning.kept import CONTRADICTS, LEARNED, fact_of, forget_fact
 from trunkline_learning.shelf import ACTOR, SECONDS, scope_of
 from trunkline_learning.turns import Source
-from trunkline_learning.words import similarity
 
 log = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from trunkline.words.likeness import similarity
 from trunkline_learning import reflecting
 from trunkline_learning.asking import Teacher
 from trunkline_learning.library import Library
@@ -13,7 +14,6 @@ from trunkline_learning.preferences import Learning
 from trunkline_learning.reading import Turns
 from trunkline_learning.turns import FinishedTurn
 from trunkline_learning.verdicts import Verdict, judged, judged_by
-from trunkline_learning.words import similarity
 
 ALIKE = 0.3
 """From here on a strategy looks enough like an insight to be shown to the Curator."""

@@ -12,6 +12,7 @@ import anyio
 import msgspec
 
 from trunkline.messages.conversation import now
+from trunkline.words.likeness import expanded
 from trunkline_learning import episodes, files, metrics, playbook, profile, reflecting
 from trunkline_learning.episodes import Episode
 from trunkline_learning.lessons import Taught
@@ -25,7 +26,6 @@ from trunkline_learning.reading import Turns
 from trunkline_learning.shelf import Draft, Shelf
 from trunkline_learning.turns import FinishedTurn
 from trunkline_learning.verdicts import judged
-from trunkline_learning.words import expanded
 
 P = ParamSpec("P")
 T = TypeVar("T")

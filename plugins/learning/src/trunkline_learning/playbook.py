@@ -12,9 +12,9 @@ from typing import Literal
 
 import msgspec
 
+from trunkline.words.likeness import similarity
 from trunkline_bus import key_of
 from trunkline_learning.turns import Source
-from trunkline_learning.words import similarity
 
 Section = Literal["strategies", "tools", "snippets", "pitfalls", "checks", "terms"]
 SECTIONS: dict[Section, str] = {

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from trunkline.fence import disarmed
+from trunkline.words.likeness import similarity
 from trunkline_learning.facts import CERTAIN, FACT_TYPES, LONGEST, MOST, Fact, Finding
 from trunkline_learning.playbook import (
     SECTIONS,
@@ -27,7 +28,7 @@ from trunkline_learning.playbook import (
 )
 from trunkline_learning.turns import FinishedTurn
 from trunkline_learning.verdicts import Verdict
-from trunkline_learning.words import cut, similarity
+from trunkline_learning.words import cut
 
 SAID, ANSWERED, OUTPUT = 4_000, 2_000, 200
 """Letters of a person's messages, of the answer and of a failed tool's output that a model is shown."""

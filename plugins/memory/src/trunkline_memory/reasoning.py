@@ -4,7 +4,6 @@ Heuristics: they point to what deserves a look. That two chunks contradict each 
 said so with a link.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,41 +11,15 @@ from itertools import combinations
 from typing import Any, Literal
 
 from trunkline import Chunk
+from trunkline.words.claims import negated, subject, taste
+from trunkline.words.likeness import concepts, language_of_texts
+from trunkline.words.split import words_in
 
 Analysis = Literal["synthesis", "comparison", "pattern", "gap"]
 
 INSIGHTS = 5
 ALIKE = 0.5
 """The share of words in common from which two chunks speak of the same thing."""
-
-_WORD = re.compile(r"\w+(?:['’]t\b)?")
-_NEGATIONS = frozenset({"not", "no", "never", "none", "neither", "nor", "cannot", "without"})
-_AUXILIARIES = frozenset(
-    {
-        "a",
-        "an",
-        "the",
-        "do",
-        "does",
-        "did",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "has",
-        "have",
-        "had",
-        "will",
-    }
-    | {"would", "can", "could", "should"}
-)
-_LIKING = frozenset(
-    {"like", "love", "prefer", "want", "enjoy", "favour", "favor", "favorite", "favourite", "wish"}
-)
-_DISLIKING = frozenset({"dislike", "hate", "loathe", "avoid", "mind"})
-_ENDINGS = ("ing", "ed", "es", "s", "e")
 
 
 @dataclass(frozen=True)
@@ -108,7 +81,7 @@ def distinct(chunks: Iterable[Chunk]) -> list[Chunk]:
     )
     found: dict[str, Chunk] = {}
     for one in ordered:
-        found.setdefault(" ".join(_words(one.content)), one)
+        found.setdefault(" ".join(words_in(one.content)), one)
     return list(found.values())
 
 
@@ -127,50 +100,28 @@ def contradictions(chunks: Sequence[Chunk], linked: Iterable[tuple[str, str]]) -
 # Words -------------------------------------------------------------------------------------------------------
 
 
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold().replace("’", "'"))
-
-
-def _stem(word: str) -> str:
-    ending = next((one for one in _ENDINGS if word.endswith(one) and len(word) - len(one) >= 3), "")
-    return word[: len(word) - len(ending)]
-
-
-def _negated(words: Sequence[str]) -> bool:
-    """Whether an odd number of negations is in a text."""
-    return sum(word in _NEGATIONS or word.endswith("n't") for word in words) % 2 == 1
-
-
-def _core(words: Iterable[str]) -> frozenset[str]:
-    """What a text speaks of, without how it speaks of it."""
-    idle = _NEGATIONS | _AUXILIARIES
-    return frozenset(_stem(word) for word in words if word not in idle and not word.endswith("n't"))
-
-
-def _spoken(text: str) -> dict[str, str]:
-    """The stems of what a text speaks of, each with the word that it is from."""
-    core = _core(_words(text))
-    return {_stem(word): word for word in _words(text) if _stem(word) in core}
-
-
-_FOR, _AGAINST = frozenset(map(_stem, _LIKING)), frozenset(map(_stem, _DISLIKING))
+def _spoken(text: str, language: str) -> dict[str, str]:
+    """What a text speaks of, each with the word that it is from."""
+    found = ((concepts(word, language), word) for word in words_in(text))
+    return {about[0]: word for about, word in found if about}
 
 
 def _conflict(first: Chunk, second: Chunk) -> str:
     """How two chunks seem to disagree; "" when they do not."""
-    ours, theirs = _words(first.content), _words(second.content)
-    one, other = _core(ours), _core(theirs)
-    subject, same = one - _FOR - _AGAINST, other - _FOR - _AGAINST
-    if not subject or not same:
+    one, other = first.content, second.content
+    language = language_of_texts(one, other)
+    ours = frozenset(concepts(subject(one, language), language))
+    theirs = frozenset(concepts(subject(other, language), language))
+    if not ours or not theirs:
         return ""
-    if _negated(ours) != _negated(theirs):
-        return "negation_conflict" if _alike(one, other) >= ALIKE else ""
-    if not (one & (_FOR | _AGAINST) and other & (_FOR | _AGAINST)):
+    liking, likes = taste(one, language), taste(other, language)
+    if negated(one, language) != negated(other, language):
+        return "negation_conflict" if _alike(ours, theirs) >= ALIKE else ""
+    if not (liking and likes):
         return ""
-    turned = bool(one & _AGAINST) != bool(other & _AGAINST)
-    if turned:
-        return "potential_preference_conflict" if _alike(subject, same) >= ALIKE else ""
-    rivals = len(subject - same) == len(same - subject) == 1 and bool(subject & same)
+    if liking != likes:
+        return "potential_preference_conflict" if _alike(ours, theirs) >= ALIKE else ""
+    rivals = len(ours - theirs) == len(theirs - ours) == 1 and bool(ours & theirs)
     return "potential_preference_conflict" if rivals else ""
 
 
@@ -219,7 +170,8 @@ def _insights(
 
 
 def _compared(chunks: Sequence[Chunk]) -> list[str]:
-    spoken = [_spoken(chunk.content) for chunk in chunks]
+    language = language_of_texts(*(chunk.content for chunk in chunks))
+    spoken = [_spoken(chunk.content, language) for chunk in chunks]
     shared = frozenset.intersection(*(frozenset(one) for one in spoken))
     told = [f"All speak of: {_listed(spoken[0], shared)}."] if shared else []
     for chunk, ours in zip(chunks, spoken, strict=True):
@@ -234,7 +186,9 @@ def _listed(spoken: dict[str, str], stems: Iterable[str]) -> str:
 
 
 def _recurring(chunks: Sequence[Chunk]) -> list[str]:
-    words = Counter(word for chunk in chunks for word in _spoken(chunk.content).values() if len(word) > 2)
+    language = language_of_texts(*(chunk.content for chunk in chunks))
+    said = (word for chunk in chunks for word in _spoken(chunk.content, language).values())
+    words = Counter(word for word in said if len(word) > 2)
     tags = Counter(tag.casefold() for chunk in chunks for tag in set(chunk.tags))
     types = Counter(chunk.type for chunk in chunks)
     found = [(f"tag {name}", count) for name, count in tags.items()]
@@ -244,8 +198,11 @@ def _recurring(chunks: Sequence[Chunk]) -> list[str]:
 
 
 def _missing(query: str, chunks: Sequence[Chunk]) -> list[str]:
-    said = frozenset().union(*(_core(_words(f"{one.content} {' '.join(one.tags)}")) for one in chunks))
-    return [word for word in dict.fromkeys(_words(query)) if len(word) > 2 and _core([word]) - said]
+    texts = [f"{one.content} {' '.join(one.tags)}" for one in chunks]
+    language = language_of_texts(query, *texts)
+    said = {about for text in texts for about in concepts(text, language)}
+    asked = ((word, concepts(word, language)) for word in dict.fromkeys(words_in(query)) if len(word) > 2)
+    return [word for word, about in asked if about and about[0] not in said]
 
 
 def _first(chunk: Chunk) -> str:

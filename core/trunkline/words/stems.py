@@ -8,8 +8,8 @@ from typing import Any
 import apsw
 import Stemmer
 
-from trunkline.memory.words.languages import language_of
-from trunkline.memory.words.split import folded, plain, spaceless, words_in
+from trunkline.words.languages import language_of
+from trunkline.words.split import folded, plain, spaceless, words_in
 
 ENGLISH = "english"
 CACHED = 30_000
