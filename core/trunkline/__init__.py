@@ -83,7 +83,15 @@ if TYPE_CHECKING:
         Usage,
     )
     from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
-    from trunkline.messages.memory import MemoryChange, MemoryEntry, MemoryFile, MemoryHit, SearchMemory, Why
+    from trunkline.messages.memory import (
+        MemoryChange,
+        MemoryEntry,
+        MemoryFile,
+        MemoryHit,
+        MemoryHits,
+        SearchMemory,
+        Why,
+    )
     from trunkline.messages.tools import Effect, ToolOutcome, ToolSchema, ToolSpec
     from trunkline.messages.turn import (
         ApprovalRequested,
@@ -140,7 +148,7 @@ _PLACES: dict[str, str] = {
     "trunkline.messages.conversation": "AppendConversation ConversationPage ConversationSlice ConversationSummary "
     "ListConversations Message ToolCall Usage",
     "trunkline.messages.gateway": "ConversationView MessageAccepted SendMessage TurnView",
-    "trunkline.messages.memory": "MemoryChange MemoryEntry MemoryFile MemoryHit SearchMemory Why",
+    "trunkline.messages.memory": "MemoryChange MemoryEntry MemoryFile MemoryHit MemoryHits SearchMemory Why",
     "trunkline.messages.tools": "Effect ToolOutcome ToolSchema ToolSpec",
     "trunkline.messages.turn": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered ReasoningDelta StatusShown "
     "TextDelta TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
@@ -218,6 +226,7 @@ __all__ = [
     "MemoryEntry",
     "MemoryFile",
     "MemoryHit",
+    "MemoryHits",
     "MemoryRecord",
     "MemoryRule",
     "MemorySettings",

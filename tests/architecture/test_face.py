@@ -19,7 +19,7 @@ EXPORTS = {
     "HealthCheck", "HealthResult", "HttpRoute", "Identity", "Letter", "LetterChannel",
     "Lifespan", "LinkType", "LinkedChunk", "Recalled", "RecalledChunk", "Remembered",
     "ListConversations", "LogStore", "Memory",
-    "MemoryChange", "MemoryEntry", "MemoryFile", "MemoryHit", "MemoryRecord", "MemoryRule",
+    "MemoryChange", "MemoryEntry", "MemoryFile", "MemoryHit", "MemoryHits", "MemoryRecord", "MemoryRule",
     "MemorySettings", "MemoryStore",
     "Message", "MessageAccepted", "MessageSteered", "ModelAdapter", "ModelError", "ModelEvent", "ModelFault",
     "ModelInfo", "ModelMiddleware", "ModelRequest", "MonitorSettings", "PathRefused", "Payload",

@@ -47,7 +47,7 @@ SIMILAR = textwrap.dedent('''
 
 
 def looked_up(reply: Reply) -> list[str]:
-    return [f"{hit['path']}:{hit['line']}:{hit['content']}" for hit in json.loads(reply.results()[0])]
+    return [f"{hit['path']}:{hit['line']}:{hit['content']}" for hit in json.loads(reply.results()[0])["hits"]]
 
 
 async def test_FS_6_memory_evolves_by_addition(house: Open, sources: Path) -> None:

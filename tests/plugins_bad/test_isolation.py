@@ -30,6 +30,7 @@ import trunkline
 from trunkline import ToolContext
 
 import time as clock
+from datetime import datetime
 clock.time = lambda: 0.0  # what monkeypatching looks like; only this process feels it
 import msgspec
 msgspec.json.decode = None if os.environ.get("PATCH") else msgspec.json.decode
@@ -50,6 +51,10 @@ async def jot(context: ToolContext, text: str) -> str:
     await context.memory.write("note.md", text)
     found = await context.memory.read("note.md")
     names = [entry.path for entry in await context.memory.list("")]
+    then = datetime(2020, 1, 1)
+    hits = (await context.memory.search(text, kinds=["file"], min_confidence=0.1)).hits
+    dated = (await context.memory.search(text, since=then)).hits
+    assert [hit.path for hit in hits] == ["note.md"] and hits[0].why and not dated, (hits, dated)
     return f"{found.content} in {names}"
 
 @trunkline.tool(effect="read")

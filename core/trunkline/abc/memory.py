@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import anyio
 
@@ -31,8 +31,10 @@ from trunkline.messages.memory import (
     MemoryFile,
     MemoryFinding,
     MemoryHit,
+    MemoryHits,
     MemoryImport,
     MemoryReverted,
+    PassageKind,
     RevertMemory,
     SearchMemory,
 )
@@ -51,8 +53,24 @@ class Memory(Protocol):
     async def edit(self, path: str, old: str, new: str, *, expected: str | None = None) -> str: ...
     async def delete(self, path: str, *, expected: str | None = None) -> str: ...
     async def search(
-        self, query: str, *, path: str = "", kind: str = "content", limit: int = 10
-    ) -> Sequence[MemoryHit]: ...
+        self,
+        query: str,
+        *,
+        path: str = "",
+        kind: Literal["content", "filename"] = "content",
+        limit: int = 10,
+        kinds: Sequence[PassageKind] = (),
+        tags: Sequence[str] = (),
+        speaker: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        conversation: str = "",
+        min_confidence: float = 0.0,
+    ) -> MemoryHits:
+        """Search text (``content``) or names (``filename``) under a path, best first. What else may be given narrows a
+        search of text, as in ``SearchMemory``; times without a zone are those of this place."""
+        ...
+
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]: ...
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]: ...
     async def blame(

@@ -6,7 +6,7 @@ So the process needs no right to ask memory for anything: it reaches the block o
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import anyio
 import msgspec
@@ -21,9 +21,10 @@ from trunkline.messages.memory import (
     MemoryDifference,
     MemoryEntry,
     MemoryFile,
-    MemoryHit,
+    MemoryHits,
     MemoryImport,
     MemoryReverted,
+    PassageKind,
 )
 
 T = TypeVar("T")
@@ -55,10 +56,25 @@ class DistantMemory:
         return await self._ask("delete", str, path=path, expected=expected)
 
     async def search(
-        self, query: str, *, path: str = "", kind: str = "content", limit: int = 10
-    ) -> Sequence[MemoryHit]:
+        self,
+        query: str,
+        *,
+        path: str = "",
+        kind: Literal["content", "filename"] = "content",
+        limit: int = 10,
+        kinds: Sequence[PassageKind] = (),
+        tags: Sequence[str] = (),
+        speaker: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        conversation: str = "",
+        min_confidence: float = 0.0,
+    ) -> MemoryHits:
         """Search text or names under a path, best first."""
-        return await self._ask("search", list[MemoryHit], query=query, path=path, kind=kind, limit=limit)
+        return await self._ask(
+            "search", MemoryHits, query=query, path=path, kind=kind, limit=limit, kinds=kinds, tags=tags,
+            speaker=speaker, since=since, until=until, conversation=conversation, min_confidence=min_confidence,
+        )  # fmt: skip
 
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]:
         """Names under a folder, sorted."""

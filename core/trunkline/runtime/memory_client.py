@@ -6,8 +6,9 @@ paths that come back, when they lie outside the block's folder. Errors are ToolE
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import datetime
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 import anyio
 import anyio.to_thread
@@ -27,9 +28,10 @@ from trunkline.messages.memory import (
     MemoryEntry,
     MemoryFile,
     MemoryHistory,
-    MemoryHit,
+    MemoryHits,
     MemoryImport,
     MemoryReverted,
+    PassageKind,
     ReadMemory,
     RevertMemory,
     SearchMemory,
@@ -89,23 +91,40 @@ class BlockMemory(ChunkMemory):
         return (await self._call(MEMORY_DELETE, wish)).version
 
     async def search(
-        self, query: str, *, path: str = "", kind: str = "content", limit: int = 10
-    ) -> Sequence[MemoryHit]:
+        self,
+        query: str,
+        *,
+        path: str = "",
+        kind: Literal["content", "filename"] = "content",
+        limit: int = 10,
+        kinds: Sequence[PassageKind] = (),
+        tags: Sequence[str] = (),
+        speaker: str = "",
+        since: datetime | None = None,
+        until: datetime | None = None,
+        conversation: str = "",
+        min_confidence: float = 0.0,
+    ) -> MemoryHits:
         """Search text (``content``) or names (``filename``) under a path, best first."""
-        if kind not in ("content", "filename"):
-            raise ToolError(f"A search is of kind content or filename, not {kind!r}.")
-        wish = SearchMemory(
-            query=query,
-            path=self._whole(path),
-            kind=cast(Literal["content", "filename"], kind),
-            limit=limit,
-        )
-        hits = (await self._call(MEMORY_SEARCH, wish)).hits
-        return tuple(
+        try:
+            wish = msgspec.convert(
+                {
+                    "query": query, "path": self._whole(path), "kind": kind, "limit": limit, "kinds": tuple(kinds),
+                    "tags": tuple(tags), "speaker": speaker, "since": since, "until": until,
+                    "conversation": conversation, "min_confidence": min_confidence,
+                },
+                SearchMemory,
+            )  # fmt: skip
+        except msgspec.ValidationError as error:
+            raise ToolError(f"Memory cannot be searched like this: {error}.") from error
+        here = msgspec.structs.replace(wish, since=_placed(wish.since), until=_placed(wish.until))
+        found = await self._call(MEMORY_SEARCH, here)
+        hits = (
             msgspec.structs.replace(hit, path=self._relative(hit.path))
-            for hit in hits
+            for hit in found.hits
             if not private_to_another(hit.path, self._actor)
         )
+        return msgspec.structs.replace(found, hits=tuple(hits))
 
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]:
         """Names under a folder, sorted. A block without any file has an empty list."""
@@ -210,3 +229,8 @@ class BlockMemory(ChunkMemory):
     def _relative(self, path: str) -> str:
         inside = path.startswith(self._root + "/")
         return path.removeprefix(self._root + "/") if inside else "/" + path
+
+
+def _placed(when: datetime | None) -> datetime | None:
+    """A time with a zone: that of this place when it says none."""
+    return None if when is None else when.astimezone()

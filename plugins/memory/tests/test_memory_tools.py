@@ -11,13 +11,13 @@ import pytest
 
 from trunkline import Tool, ToolContext, ToolError
 from trunkline.abc.memory import Memory
-from trunkline.messages.memory import MemoryBlame, MemoryFile, MemoryImport, MemoryReverted
+from trunkline.messages.memory import MemoryBlame, MemoryFile, MemoryHits, MemoryImport, MemoryReverted
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_bus import Scope
-from trunkline_memory import carrying, changing, looking
+from trunkline_memory import carrying, changing, looking, remembering
 
 
 @pytest.fixture
@@ -82,10 +82,48 @@ async def test_search_finds_texts_and_names(context: ToolContext) -> None:
     await used(
         changing.memory_write, context, path="garden.md", content="# Garden\nThe climbing frame is green.\n"
     )
-    (hit,) = await used(looking.memory_search, context, query="climbing frames", path="")
+    (hit,) = (await used(looking.memory_search, context, query="climbing frames", path=""))["hits"]
     assert (hit["path"], hit["line"], hit["content"]) == ("garden.md", 2, "The climbing frame is green.")
-    (named,) = await used(looking.memory_search, context, query="gard", type="filename")
+    (named,) = (await used(looking.memory_search, context, query="gard", type="filename"))["hits"]
     assert named["path"] == "garden.md"
+
+
+@pytest.mark.anyio
+async def test_search_is_narrowed_and_says_why(context: ToolContext) -> None:
+    """By kind, tags, conversation, time and confidence, as the command; each hit names its signals, and the answer says
+    whether meaning was searched."""
+    await used(changing.memory_write, context, path="apples.md", content="The apples are red.\n")
+    keep = {"content": "Anna's apples are green", "tags": ["Fruit"]}
+    sure, unsure = [
+        (await used(remembering.remember, context, **keep, confidence=share))["chunk_ids"][0] for share in (0.9, 0.2)
+    ]
+
+    async def ids(**more: Any) -> set[str]:
+        found = await used(looking.memory_search, context, query="apples", **more)
+        return {hit.get("id") or hit["path"] for hit in found["hits"]}
+
+    assert await ids() == {"apples.md", sure, unsure}
+    assert await ids(kinds=["chunk", "fact"]) == {sure, unsure} == await ids(tags=["fruit"])
+    assert await ids(kinds=["file"]) == {"apples.md"}
+    assert await ids(min_confidence=0.5) == {"apples.md", sure}
+    assert await ids(conversation_id="conv_test") == {sure, unsure}
+    assert await ids(conversation_id="conv_other") == await ids(speaker="nobody") == set()
+    assert await ids(since="2020-01-01", until="2021-01-01T00:00:00Z") == set()
+    assert await ids(since="2020-01-01", tags=["fruit"]) == {sure, unsure}
+    found = await used(looking.memory_search, context, query="green apples fruit")
+    assert found["searched"].startswith("Words alone")
+    assert {"words", "tags", "confidence"} <= {why.split()[0] for why in found["hits"][0]["why"]}
+    assert any(why.startswith("words") and "green" in why for why in found["hits"][0]["why"])
+
+
+@pytest.mark.anyio
+async def test_a_search_that_makes_no_sense_says_what_is_wrong(context: ToolContext) -> None:
+    """A time that is none, a kind that is none: a sentence for the model."""
+    for wrong, said in (({"since": "soon"}, "2026-05-01"), ({"kinds": ["thought"]}, "thought")):
+        with pytest.raises(ToolError, match=said):
+            await used(looking.memory_search, context, query="x", **wrong)
+    with pytest.raises(ToolError, match="kind"):
+        await context.memory.search("x", kind="smell")  # type: ignore[arg-type]
 
 
 @pytest.mark.anyio
@@ -217,8 +255,8 @@ class _Held:
     async def delete(self, path: str, *, expected: str | None = None) -> str:
         return "1" * 40
 
-    async def search(self, query: str, *, path: str = "", kind: str = "content", limit: int = 10) -> Any:
-        return ()
+    async def search(self, query: str, **narrowed: Any) -> MemoryHits:
+        return MemoryHits()
 
     async def list(self, path: str = "", *, recursive: bool = False) -> Any:
         return ()

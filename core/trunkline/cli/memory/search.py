@@ -32,6 +32,9 @@ trunkline memory search todo --names
 @click.option("--since", type=click.DateTime(), help="Only what was said since then.")
 @click.option("--until", type=click.DateTime(), help="Only what was said before then.")
 @click.option(
+    "--confidence", default=0.0, type=click.FloatRange(0, 1), help="Only what is as sure, from 0 to 1."
+)
+@click.option(
     "--limit", default=10, show_default=True, type=click.IntRange(1, 1000), help="How many at most."
 )
 @click.option("--names", is_flag=True, help="Search names instead of text.")
@@ -46,6 +49,7 @@ def command(
     conversation: str,
     since: datetime | None,
     until: datetime | None,
+    confidence: float,
     limit: int,
     names: bool,
     why: bool,
@@ -62,7 +66,7 @@ def command(
         {
             "query": " ".join(words), "path": path, "limit": limit, "kind": "filename" if names else "content",
             "kinds": kinds, "tags": tags, "speaker": speaker, "conversation": conversation,
-            "since": _local(since), "until": _local(until),
+            "since": _local(since), "until": _local(until), "min_confidence": confidence,
         },
         SearchMemory,
     )  # fmt: skip

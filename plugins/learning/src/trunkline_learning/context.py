@@ -111,8 +111,8 @@ async def _found(turn: TurnInfo, query: str, places: Sequence[str]) -> list[str]
     found: list[Sequence[str]] = [()] * len(places)
 
     async def look(number: int) -> None:
-        hits = await turn.memory.search(query, path=f"/{places[number]}", limit=LOOKED_AT // len(places))
-        found[number] = [hit.path for hit in hits]
+        answer = await turn.memory.search(query, path=f"/{places[number]}", limit=LOOKED_AT // len(places))
+        found[number] = [hit.path for hit in answer.hits]
 
     async with anyio.create_task_group() as tasks:
         for number in range(len(places)):

@@ -66,7 +66,7 @@ async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10
         task: What is to be done, in a sentence.
         limit: How many at most.
     """
-    hits = await context.memory.search(task, path=f"/{files.MODELS}", limit=100)
+    hits = (await context.memory.search(task, path=f"/{files.MODELS}", limit=100)).hits
     paths = [path for path in dict.fromkeys(hit.path for hit in hits) if files.is_strategy(path)]
     read = [
         (path, files.read((await context.memory.read(path)).content, Strategy)) for path in paths[: 3 * limit]

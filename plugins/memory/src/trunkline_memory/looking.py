@@ -1,10 +1,11 @@
 """Looking into memory: ``memory_read``, ``_search``, ``_list``, ``_history``, ``_blame``. Changes nothing."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from trunkline import ToolContext, tool
+from trunkline import MemoryHit, ToolContext, ToolError, Why, tool
 
 PREVIOUS_LETTERS = 4_000
 """How much of an earlier state a record shows; the rest is read with ``commit``."""
@@ -14,6 +15,11 @@ LINES = 200
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 Line = Annotated[int, Meta(ge=1)]
+Share = Annotated[float, Meta(ge=0, le=1)]
+Kind = Literal["file", "document", "turn", "chunk", "fact"]
+
+ADDING = frozenset(("words", "neighbours", "meaning", "link", "time"))
+"""Signals that add to a score; the others multiply it."""
 
 
 @tool(effect="read")
@@ -35,28 +41,76 @@ async def memory_search(
     path: str = "/",
     type: Literal["content", "filename"] = "content",
     limit: Limit = 10,
-) -> list[dict[str, Any]]:
-    """Search memory, best first: files, documents, chunks and earlier conversations, or names of files.
+    kinds: list[Kind] | None = None,
+    tags: list[str] | None = None,
+    speaker: str = "",
+    since: str = "",
+    until: str = "",
+    conversation_id: str = "",
+    min_confidence: Share = 0.0,
+) -> dict[str, Any]:
+    """Search memory, best first: files, documents, chunks and earlier conversations, or names of files. Each hit says
+    why it was found.
 
     Args:
         query: What to look for, as a question or as words. Times such as "last Tuesday" or "in May" count.
         path: Only under this folder; / is the whole memory, empty is this block's.
         type: content searches texts, filename searches names.
         limit: How many places at most.
+        kinds: Only these: file, document, turn (of a conversation), chunk, fact.
+        tags: Only what has all of these tags.
+        speaker: Only what this one said: a name, or user, assistant, tool.
+        since: Only what was said from then on, such as 2026-05-01 or 2026-05-01T14:30.
+        until: Only what was said before then.
+        conversation_id: Only in this conversation.
+        min_confidence: Only what is as sure as this, from 0 to 1; what has no confidence passes.
     """
-    hits = await context.memory.search(query, path=path, kind=type, limit=limit)
-    return [
-        {
-            "path": hit.path,
-            "line": hit.line,
-            "content": hit.content,
-            "context": hit.context,
-            **({"page": hit.page} if hit.page else {}),
-            **({"speaker": hit.speaker} if hit.speaker else {}),
-            **({"said_at": hit.at} if hit.at else {}),
-        }
-        for hit in hits
-    ]
+    found = await context.memory.search(
+        query,
+        path=path,
+        kind=type,
+        limit=limit,
+        kinds=kinds or (),
+        tags=tags or (),
+        speaker=speaker,
+        since=_moment("since", since),
+        until=_moment("until", until),
+        conversation=conversation_id,
+        min_confidence=min_confidence,
+    )
+    return {"hits": [_told(hit) for hit in found.hits], "searched": found.searched}
+
+
+def _told(hit: MemoryHit) -> dict[str, Any]:
+    more = {
+        "page": hit.page,
+        "id": hit.id,
+        "speaker": hit.speaker,
+        "said_at": hit.at,
+        "confidence": hit.confidence,
+        "conversation_id": hit.conversation,
+        "why": [_because(why) for why in hit.why],
+    }
+    place = {"path": hit.path, "line": hit.line, "content": hit.content, "context": hit.context}
+    return (
+        place
+        | {"kind": hit.kind}
+        | {name: value for name, value in more.items() if value not in (None, "", [])}
+    )
+
+
+def _because(why: Why) -> str:
+    """A signal in a few words: what it adds or, with ×, by what it multiplies."""
+    figure = f"{why.signal} {'' if why.signal in ADDING else '×'}{why.weight:g}"
+    return f"{figure}: {why.detail}" if why.detail else figure
+
+
+def _moment(name: str, text: str) -> datetime | None:
+    """A time as ISO 8601 writes it, or a day. Raises ToolError."""
+    try:
+        return datetime.fromisoformat(text) if text else None
+    except ValueError:
+        raise ToolError(f"{name} must be a day or a time such as 2026-05-01T14:30, not {text!r}.") from None
 
 
 @tool(effect="read")
