@@ -63,6 +63,52 @@ async def test_a_document_comes_before_the_talk_about_it(store: GitMemoryStore, 
     assert (await paths(store, "climbing frame"))[0] == "documents/garden.md"
 
 
+EPISODE = """{
+  "created_at": "2026-05-04T12:00:00Z",
+  "judged_by": "",
+  "outcome": "It is green.\\nNobody \\"climbs\\" it.",
+  "source": {
+    "turn": "turn_1"
+  },
+  "task": "What colour is the climbing frame?",
+  "tools": [
+    "memory_search"
+  ]
+}
+"""
+
+
+async def test_json_is_found_and_shown_as_it_reads(store: GitMemoryStore, write: Write) -> None:
+    """Keys and values without signs, in the line where they stand; words behind an escape are words."""
+    await write("models/m/episodes/2026-05-04/ep-1.json", EPISODE)
+    (hit,) = await find(store, "climbing frame")
+    assert (hit.line, hit.content) == (8, "task: What colour is the climbing frame?")
+    assert not set(hit.context) & set('{}[]"')
+    (other,) = await find(store, "nobody")
+    assert (other.line, other.content) == (4, 'outcome: It is green. Nobody "climbs" it.')
+    (named,) = await find(store, "memory_search", path="models")
+    assert (named.line, named.content) == (10, "memory_search")
+    await write("settings.json", '{\n  "port": 8080,\n  "open": true\n}\n')
+    assert [hit.content for hit in await find(store, "8080")] == ["port: 8080"]
+    await write("short.json", '{"zebra": "striped"}')
+    assert [hit.content for hit in await find(store, "zebra")] == ['{"zebra": "striped"}']
+    await write("signs.json", '{\n  "mark": "-->"\n}\n')
+    assert [hit.content for hit in await find(store, "-->")] == ["mark: -->"]
+
+
+async def test_what_was_written_comes_before_an_episode_that_retells_it(
+    store: GitMemoryStore, write: Write
+) -> None:
+    """An episode repeats the question, as a conversation does."""
+    await write("models/m/episodes/2026-05-04/ep-1.json", EPISODE)
+    await write(
+        "garden.md", "The climbing frame for the beans stands behind the shed, and its colour is green."
+    )
+    hits = await find(store, "colour of the climbing frame")
+    assert [hit.path.rpartition("/")[2] for hit in hits] == ["garden.md", "ep-1.json"]
+    assert "talk" in {why.signal for why in hits[1].why}
+
+
 async def test_long_files_are_found_at_the_right_place(store: GitMemoryStore, write: Write) -> None:
     """The line is right far down in a file of many passages."""
     lines = [f"line {number} of filler words" for number in range(1, 3001)]

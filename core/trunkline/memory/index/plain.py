@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from trunkline.memory.index.passage import LARGEST, Passage, as_text
+from trunkline.memory.index.readable import readable
 
 PASSAGE_LETTERS = 1_500
 
@@ -10,7 +11,9 @@ PASSAGE_LETTERS = 1_500
 def plain_passages(path: str, data: bytes) -> list[Passage]:
     """The passages of a file; none when it is not text."""
     text = as_text(data[:LARGEST])
-    return [] if text is None else [Passage(line, piece) for line, piece in cut(text)]
+    if text is None:
+        return []
+    return [Passage(line, piece) for line, piece in cut("\n".join(readable(path, text.split("\n"))))]
 
 
 def cut(text: str) -> Iterator[tuple[int, str]]:

@@ -21,7 +21,7 @@ from trunkline.memory.search.lexical import Scores, lexical
 from trunkline.memory.search.links import linked
 from trunkline.memory.search.literal import search_literally
 from trunkline.memory.search.meaning import SHARE, Meaning
-from trunkline.memory.search.shown import hit_of
+from trunkline.memory.search.shown import beginning, hit_of
 from trunkline.memory.search.terms import Term, has, terms_of
 from trunkline.memory.search.texts import Texts
 from trunkline.messages.memory import MemoryHit, SearchMemory
@@ -181,7 +181,8 @@ def _hits(
 ) -> Iterator[MemoryHit]:
     """The hits, each with the words that were found in it. What has none of them itself must have several around it:
     one word next door is next door's."""
-    texts, beginnings = Texts(index.repository), [stem for term in question.terms for stem in term.stems]
+    texts = Texts(index.repository)
+    beginnings = [beginning(stem) for term in question.terms for stem in term.stems]
     for one in ordered:
         lines = texts.lines(one)
         own = set(index.stems.of_text("\n".join((one.named, *lines)))[1].split())

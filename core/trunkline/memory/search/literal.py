@@ -5,6 +5,7 @@ from itertools import islice
 
 from trunkline.memory.chunks.record import where
 from trunkline.memory.index.passage import LARGEST, as_text
+from trunkline.memory.index.readable import readable
 from trunkline.memory.repository import Repository, files_in, folder_at
 from trunkline.memory.search.shown import hit_at
 from trunkline.messages.memory import MemoryHit, SearchMemory
@@ -20,7 +21,7 @@ def search_literally(repository: Repository, query: SearchMemory) -> tuple[Memor
     for path, lines in _texts(repository, query.path) if wanted else ():
         for number, line in enumerate(lines, start=1):
             if wanted in line.casefold():
-                hits.append(hit_at(path, number, lines, number - 1, 0.0))
+                hits.append(hit_at(path, number, readable(path, lines), number - 1, 0.0))
                 break
         if len(hits) >= query.limit:
             break

@@ -14,8 +14,13 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 def hit_of(one: Candidate, lines: Sequence[str], beginnings: Sequence[str]) -> MemoryHit:
-    """The hit that a candidate is, in its best line: that with most of the words, given by how they begin."""
-    best = max(range(len(lines)), key=lambda at: (matching(lines[at], beginnings), -at), default=0)
+    """The hit that a candidate is, in its best line: that with most of the words, given by how they begin; without any
+    the first that says something."""
+
+    def worth(at: int) -> tuple[int, bool, int]:
+        return matching(lines[at], beginnings), bool(lines[at].strip()), -at
+
+    best = max(range(len(lines)), key=worth, default=0)
     inside = one.kind in ("turn", "chunk", "fact")
     content, context = shown(lines, best)
     return MemoryHit(
@@ -45,6 +50,11 @@ def shown(lines: Sequence[str], best: int) -> tuple[str, str]:
     """A line, and what stands around it."""
     around = lines[max(0, best - CONTEXT_LINES) : best + CONTEXT_LINES + 1]
     return _cut(lines[best]) if lines else "", "\n".join(_cut(text) for text in around)
+
+
+def beginning(stem: str) -> str:
+    """How the words of a stem begin: the stem of "city" is "citi"."""
+    return stem[:-1] if len(stem) > 3 and stem.endswith("i") else stem
 
 
 def matching(line: str, words: Sequence[str]) -> int:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from trunkline.memory.conversations import names_of, parse
 from trunkline.memory.index.chunk import chunk_passages, is_chunk
 from trunkline.memory.index.pieces import LETTERS, LINES
+from trunkline.memory.index.readable import readable
 from trunkline.memory.repository import Repository
 from trunkline.memory.search.candidates import Candidate
 
@@ -24,7 +25,8 @@ class Texts:
             return message[0].content.split("\n") if message else [""]
         if is_chunk(one.path):
             return chunk_passages(one.path, b"\n".join(rows))[0].text.split("\n")
-        return list(_first(rows[one.line - 1 :]))
+        first = list(_first(rows[one.line - 1 :]))
+        return readable(one.path, first) if one.kind == "file" else first
 
     def _rows(self, blob: str) -> list[bytes]:
         if blob not in self._files:

@@ -1,0 +1,36 @@
+"""JSON as a person reads it: keys and values, line by line, without the signs. No line is added or taken away."""
+
+import json
+import re
+from collections.abc import Sequence
+
+_MEMBER = re.compile(r'\s*("(?:[^"\\]|\\.)*")\s*:\s*(.*?),?\s*')
+_ITEM = re.compile(r'\s*("(?:[^"\\]|\\.)*"),?\s*')
+_SIGNS = re.compile(r"[\s\[\]{},]*")
+_EMPTY = ("", '""', "[]", "{}")
+_OPENING = ("{", "[")
+
+
+def readable(path: str, lines: Sequence[str]) -> list[str]:
+    """The lines of a file as they are looked through and shown: those of JSON without its signs, others as they are."""
+    return [_plain(line) for line in lines] if path.endswith(".json") else list(lines)
+
+
+def _plain(line: str) -> str:
+    if member := _MEMBER.fullmatch(line):
+        key, value = _text(member[1]), member[2]
+        if value in _EMPTY:
+            return ""
+        return f"{key}:" if value in _OPENING else f"{key}: {_text(value)}"
+    if item := _ITEM.fullmatch(line):
+        return _text(item[1])
+    return "" if _SIGNS.fullmatch(line) else line
+
+
+def _text(value: str) -> str:
+    """A value as it reads: of a text its words, on one line; anything else as it stands."""
+    try:
+        found = json.loads(value)
+    except ValueError:
+        return value
+    return " ".join(found.split()) if isinstance(found, str) else value
