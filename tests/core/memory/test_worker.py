@@ -336,10 +336,9 @@ async def test_the_client_speaks_of_the_block(bus: Bus) -> None:
     await memory.write("plan.md", "needle")
     assert [entry.path for entry in await memory.list()] == ["plan.md"]
     assert {entry.path for entry in await memory.list("/")} >= {"/AGENT.md", "/blocks"}
-    assert [hit.path for hit in await memory.search("needle")] == ["plan.md"]
-    assert [hit.path for hit in await BlockMemory(bus, "main", "agent").search("needle", path="/")] == [
-        "/blocks/garden/plan.md"
-    ]
+    assert [hit.path for hit in (await memory.search("needle")).hits] == ["plan.md"]
+    found = await BlockMemory(bus, "main", "agent").search("needle", path="/")
+    assert [hit.path for hit in found.hits] == ["/blocks/garden/plan.md"]
     for path in ("", "/", "."):
         with pytest.raises(ToolError):
             await memory.delete(path)
