@@ -131,7 +131,7 @@ async def test_people_see_all_that_was_learned_and_take_out_what_should_not_stay
         await said(running, 'call:open_shelf {"name": "missing"} ;; say:Unable to open it.')
         status, told = await cli(running, "learning", "status")
         assert status == 0 and "Learning is on; no model is asked." in told and "scripted" in told
-        assert "Learned from 3 turns" in told
+        assert "Learned from 3 turns" in told and "0 of 1, 2 unknown" in told and "%" not in told
         facts = json.loads((await cli(running, "learning", "facts", "--json"))[1])
         assert [fact["text"] for fact in facts] == ["I live in Porto.", "I live in Lisbon."]
         assert facts[0]["contradicts"][0]["id"] == facts[1]["id"] and facts[0]["turn"]
@@ -220,6 +220,16 @@ async def test_nothing_is_learned_where_a_block_remembers_nothing(tmp_path: Path
         await running.say("I live in Lisbon.")
         await until(lambda: passed_over(running, 1))
         assert learned(running) == 0 and not texts(running, "profile.json")
+
+
+async def test_what_nobody_judged_is_unknown(tmp_path: Path) -> None:
+    """A turn whose outcome nobody told counts as unknown, not as a failure: no rate, in words and in JSON."""
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        await said(running, "I live in Lisbon.")
+        told = (await cli(running, "learning", "status"))[1]
+        assert "1 unknown" in told and "0" not in told.splitlines()[-1].split()[-2:] and "%" not in told
+        models = json.loads((await cli(running, "learning", "status", "--json"))[1])["models"]
+        assert models["scripted"]["success_rate"] is None and models["scripted"]["unknown"] == 1
 
 
 async def test_a_turn_waits_for_no_lookup_that_takes_too_long(tmp_path: Path) -> None:

@@ -28,7 +28,10 @@ def command(wait: float, as_json: bool) -> None:
         json_out(found)
         return
     click.echo(f"Learning is on; {found['asks']}." if found["on"] else "Learning is off.")
-    click.echo(f"Learned from {found['turns']} turns; {found['waiting']} wait.")
+    turns, waiting = found["turns"], found["waiting"]
+    click.echo(
+        f"Learned from {turns} {'turn' if turns == 1 else 'turns'}; {waiting} {'waits' if waiting == 1 else 'wait'}."
+    )
     if found["models"]:
         rows = [
             (
@@ -36,11 +39,21 @@ def command(wait: float, as_json: bool) -> None:
                 str(one["strategies"]),
                 str(one["episodes"]),
                 str(one["turns"]),
-                f"{one['success_rate']:.0%}",
+                _went_well(one),
             )
             for name, one in found["models"].items()
         ]
         table(rows, header=("MODEL", "STRATEGIES", "EPISODES", "TURNS", "WENT WELL"))
+
+
+def _went_well(model: dict[str, Any]) -> str:
+    """Of the turns that somebody or something judged, how many; unknown while none is."""
+    judged = model["successful"] + model["failed"]
+    told = f"{model['successful']} of {judged}" if judged else ""
+    return (
+        ", ".join(filter(None, (told, f"{model['unknown']} unknown" if model["unknown"] else "")))
+        or "unknown"
+    )
 
 
 async def _settled(bus: "Bus", seconds: float) -> dict[str, Any]:
@@ -92,12 +105,14 @@ async def _model(shelf: Any, folder: str) -> dict[str, Any]:
 
     text = await shelf.text(files.metrics_path(folder))
     metrics = (files.read(text, Metrics) if text else None) or Metrics()
+    judged = metrics.successful + metrics.failed
     return {
         "strategies": len((await shelf.playbook(folder))[0]),
         "episodes": len(await shelf.episode_days(folder)),
         "turns": metrics.total,
         "successful": metrics.successful,
         "failed": metrics.failed,
-        "success_rate": metrics.success_rate,
+        "unknown": max(0, metrics.total - judged),
+        "success_rate": metrics.success_rate if judged else None,
         "failure_types": metrics.failure_types,
     }
