@@ -182,10 +182,16 @@ async def test_a_tools_result_is_shown() -> None:
 
 
 async def test_what_a_plugin_had_called_is_shown() -> None:
-    """Where a phrase became a call of another tool, its result is the answer; nothing is looked for."""
+    """Where a phrase became a call of another tool, its result is the answer, in words; nothing is looked for."""
     call = ToolCall(id="c", name="personality_set", arguments={"command": "Max humor"})
-    text, calls = await ask(user("Max humor"), *after(call, '{"humor": 100}'))
-    assert calls == [] and 'personality_set says:\n\n```\n{"humor": 100}' in text
+    result = '{"hud": "off", "mode": "", "auto_calibrate": false, "sliders": {"humor": 100, "verbosity": 28}}'
+    text, calls = await ask(user("Max humor"), *after(call, result))
+    shown = "- hud: off\n- auto calibrate: no\n- sliders: humor 100, verbosity 28"
+    assert calls == [] and f"personality_set says:\n\n{shown}" in text
+    for plain in ("Done.\nAll of it.", "[1, 2]"):
+        assert f"```\n{plain}\n```" in (await ask(user("Max humor"), *after(call, plain)))[0]
+    refused = (await ask(user("Max humor"), *after(call, "There is no slider.", error=True)))[0]
+    assert "personality_set failed:" in refused and "There is no slider." in refused
 
 
 async def test_tool_alone_lists_the_tools() -> None:

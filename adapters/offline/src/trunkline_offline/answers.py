@@ -4,6 +4,7 @@ from trunkline import Message, ModelRequest, ToolCall
 from trunkline_offline.commands import BadCommand, command_of, listing
 from trunkline_offline.passages import Passage, passages_of, rank
 from trunkline_offline.questions import is_greeting, keywords
+from trunkline_offline.told import told
 
 SEARCH = "memory_search"
 SEARCH_LIMIT = 50
@@ -35,7 +36,7 @@ def answer(request: ModelRequest) -> Answer:
         return _command(request, text, since)
     done = [message for message in since if message.role == "tool" and message.name != SEARCH]
     if done:  # a plugin made the call of what the person said
-        return "\n\n".join(_shown(message) for message in done), ()
+        return "\n\n".join(f"{_heading(message)}\n\n{told(message.content)}" for message in done), ()
     if is_greeting(text):
         return _with_how_to(HELP), ()
     return _search(request, text, since)
@@ -63,8 +64,12 @@ def _command(request: ModelRequest, text: str, since: tuple[Message, ...]) -> An
 
 
 def _shown(message: Message) -> str:
-    what = "failed" if message.error else "says"
-    return f"{message.name or 'The tool'} {what}:\n\n```\n{message.content}\n```"
+    """What a tool answered that the person ran: as it is."""
+    return f"{_heading(message)}\n\n```\n{message.content}\n```"
+
+
+def _heading(message: Message) -> str:
+    return f"{message.name or 'The tool'} {'failed' if message.error else 'says'}:"
 
 
 def _search(request: ModelRequest, text: str, since: tuple[Message, ...]) -> Answer:
