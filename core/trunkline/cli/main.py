@@ -9,6 +9,7 @@ import click
 
 from trunkline.cli.command import LazyGroup
 from trunkline.cli.errors import shown
+from trunkline.cli.given import insist_on_text
 
 COMMANDS: dict[str, str] = {
     "chat": "Talk with an agent in this terminal.",
@@ -89,6 +90,7 @@ def main(arguments: list[str] | None = None) -> None:
 def invoke(arguments: list[str] | None = None) -> int:
     """Run a command and return its exit status; errors are raised."""
     run: Callable[..., object] = cli.main
+    insist_on_text(sys.argv[1:] if arguments is None else arguments)
     status = run(args=arguments, prog_name="trunkline", standalone_mode=False)
     return status if isinstance(status, int) else 0
 

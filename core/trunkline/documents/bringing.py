@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from trunkline.abc.documents import Reader
 from trunkline.documents.apart import Reading
-from trunkline.documents.finding import LARGEST, Found, blob_of, opened, sha256_of, text_of
+from trunkline.documents.finding import LARGEST, Found, blob_of, is_text, opened, sha256_of, text_of
 from trunkline.documents.markdown import Origin, markdown, origin
 from trunkline.documents.readers import Readers
 from trunkline.errors import UnreadableDocument
@@ -144,7 +144,7 @@ class Bringer:
             self._note(outcome)
 
     async def _held(self, targets: list[str]) -> dict[str, MemoryFile]:
-        wish = ReadManyMemory(paths=tuple(targets), letters=FRONT_LETTERS)
+        wish = ReadManyMemory(paths=tuple(filter(is_text, targets)), letters=FRONT_LETTERS)
         try:
             files = (await self._bus.call(MEMORY_READ_MANY, wish, timeout=CALL_SECONDS)).files
         except RemoteFault:  # a name that memory refuses; writing says of which file that is
@@ -153,10 +153,8 @@ class Bringer:
 
     async def _take(self, one: Found, held: MemoryFile | None) -> Brought | None:
         """What is to be written for a file; None when memory holds it already. Raises UnreadableDocument."""
-        try:
-            one.target.encode("utf-8")
-        except UnicodeEncodeError:
-            raise UnreadableDocument("its name is not valid text") from None
+        if not is_text(one.target):
+            raise UnreadableDocument("its name is no text in UTF-8 (convmv converts it)")
         reader = self._readers.of(one.source.name)
         if reader is not None:
             return await self._converted(one, reader, held)

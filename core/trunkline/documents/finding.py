@@ -69,6 +69,21 @@ def _target(path: str, readers: Readers) -> str:
     return path if readers.of(path) is None else path + CONVERTED
 
 
+def is_text(name: str) -> bool:
+    """Whether a name is text: that of a file may be any bytes."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def shown(path: Path) -> str:
+    """A path in one line of text, whatever bytes its names are."""
+    text = str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
 @contextmanager
 def opened(source: Path) -> Iterator[BinaryIO]:
     """A regular file, opened; never what a link leads to, whoever put it there meanwhile. Raises UnreadableDocument."""

@@ -1,6 +1,7 @@
 """``trunkline memory add`` with documents: what a person types, and what memory holds then."""
 
 import json
+import os
 import re
 import resource
 import subprocess
@@ -112,6 +113,21 @@ def test_two_files_of_one_name_in_memory_are_told_of(memory: Run, tmp_path: Path
     (folder / "a.html.md").write_text("two")
     added = memory("add", str(folder), str(folder / "a.html"))
     assert "another file takes its place" in added.stderr
+
+
+def test_a_name_that_is_no_text_is_skipped_and_told(memory: Run, tmp_path: Path) -> None:
+    """Beside it everything is brought, and the report shows its bytes in one line, also as JSON."""
+    folder = tmp_path / "names"
+    folder.mkdir()
+    for name in (b"good.txt", b"b\xff.txt", b"two\nlines.txt"):
+        Path(os.fsdecode(os.fsencode(folder) + b"/" + name)).write_text("zebra")
+    done = memory("add", str(folder), "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and told["added"] == ["documents/names/good.txt"]
+    names = {one["file"].rpartition("/")[2]: one["reason"] for one in told["skipped"]}
+    assert set(names) == {"b\\xff.txt", "two\\nlines.txt"} and "UTF-8" in names["b\\xff.txt"]
+    alone = memory("add", os.fsdecode(os.fsencode(folder) + b"/b\xff.txt"))
+    assert alone.returncode == 1 and "b\\xff.txt: its name is no text" in alone.stderr
 
 
 def test_a_thousand_files_come_in_one_command(memory: Run, tmp_path: Path) -> None:

@@ -95,6 +95,30 @@ def test_a_mistake_is_a_sentence_a_hint_and_a_status(
     assert "Traceback" not in done.stderr and not done.stdout
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("memory", "search", "a\udcff"),
+        ("memory", "remember", "\udcff", "--tag", "x"),
+        ("memory", "show", "\udcff.md"),
+        ("memory", "add", "\udcff.txt"),
+        ("say", "--block", "\udcc3", "hello"),
+        ("blocks", "create", "\udcff"),
+        ("config", "\udcff"),
+        ("\udcff",),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused_in_a_sentence(
+    trunkline: Run, home, arguments: tuple[str, ...]
+) -> None:  # type: ignore[no-untyped-def]
+    """Whatever the command: what is wrong and where, status 2, and nothing is made or started."""
+    done = trunkline(*arguments)
+    number = next(at for at, word in enumerate(arguments, start=1) if not word.isascii())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"Argument {number}, '" in done.stderr and "\\x" in done.stderr and "UTF-8" in done.stderr
+    assert "Traceback" not in done.stderr and not home.exists()
+
+
 def test_a_wrong_setting_is_named_with_its_file_and_line(trunkline: Run, home) -> None:  # type: ignore[no-untyped-def]
     """PA-T7: the start is refused with the path of the field."""
     home.mkdir()

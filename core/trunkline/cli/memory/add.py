@@ -79,16 +79,17 @@ async def _add(bus: "Bus", sources: tuple[Path, ...], folder: str, *, prune: boo
 
 def _report(outcome: "Outcome", as_json: bool) -> None:
     from trunkline.cli.output import json_out
+    from trunkline.documents.finding import shown
 
     if as_json:
-        left = [{"file": str(one.source), "reason": one.reason} for one in outcome.skipped]
+        left = [{"file": shown(one.source), "reason": one.reason} for one in outcome.skipped]
         told = {name: sorted(getattr(outcome, name)) for name in ("added", "unchanged", "gone", "removed")}
         json_out(
             {"added": told.pop("added"), "skipped": left} | {name: of for name, of in told.items() if of}
         )
         return
     for one in sorted(outcome.skipped, key=lambda one: one.source):
-        click.echo(f"Skipped {one.source}: {one.reason}", err=True)
+        click.echo(f"Skipped {shown(one.source)}: {one.reason}", err=True)
     for path in outcome.gone:
         click.echo(f"In memory alone: {path} (--prune takes it out)", err=True)
     click.echo(summary(outcome))

@@ -56,8 +56,10 @@ async def _watch(
 
 
 def _tell(folder: Path, outcome: "Outcome") -> None:
+    from trunkline.documents.finding import shown
+
     for one in outcome.skipped:
-        click.echo(f"Skipped {one.source}: {one.reason}", err=True)
+        click.echo(f"Skipped {shown(one.source)}: {one.reason}", err=True)
     for path in outcome.gone:
         click.echo(f"In memory alone: {path}", err=True)
     click.echo(summary(outcome))
@@ -66,6 +68,8 @@ def _tell(folder: Path, outcome: "Outcome") -> None:
 def _tell_json(folder: Path, outcome: "Outcome") -> None:
     import msgspec
 
-    skipped = [{"file": str(one.source), "reason": one.reason} for one in outcome.skipped]
+    from trunkline.documents.finding import shown
+
+    skipped = [{"file": shown(one.source), "reason": one.reason} for one in outcome.skipped]
     told = {"added": outcome.added, "skipped": skipped, "gone": outcome.gone, "removed": outcome.removed}
     click.echo(msgspec.json.encode({"folder": str(folder), **told}).decode())
