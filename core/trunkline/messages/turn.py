@@ -337,12 +337,17 @@ class FeedItem(Payload, frozen=True, kw_only=True, tag="feed.item.v1"):
 
     A new epoch shows finished steps again in full (offset 0), so a reader that trims what it has shown misses
     nothing and repeats nothing, whichever items the old owner managed to send.
+
+    ``number`` is the event's place among those that the turn's journal tells, from 0, text not counted. It is the same
+    in every epoch, so it says what a reader has been shown even where the feed lost it. Unset for text, for what is
+    shown before it is recorded, and for the end.
     """
 
     turn: str
     epoch: int
     index: int
     event: FeedEvent
+    number: int | msgspec.UnsetType = msgspec.UNSET
 
 
 class TurnFact(Payload, frozen=True, kw_only=True, tag="turn.fact.v1"):

@@ -12,7 +12,8 @@ from trunkline.abc.models import AskModel, Call, Finish, ModelEvent, ModelReques
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.messages.conversation import ToolCall
 from trunkline.messages.turn import FinishReason, ModelCallFailed, ModelCallFinished, RanTool
-from trunkline.monitor.feed import TextStream, ran_events
+from trunkline.monitor.feed import TextStream
+from trunkline.runtime.feed_journal import ran_events
 from trunkline.telemetry import names
 from trunkline_bus import span_of
 

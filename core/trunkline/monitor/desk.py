@@ -28,7 +28,7 @@ from trunkline.messages.turn import (
 )
 from trunkline.monitor.acting import Actor
 from trunkline.monitor.briefing import Briefer, Briefing
-from trunkline.monitor.feed import FeedDesk, shown
+from trunkline.monitor.feed import FeedDesk
 from trunkline.monitor.forking import with_transcript
 from trunkline.monitor.held import Held, give_back
 from trunkline.monitor.journal import Fenced, Journal
@@ -42,6 +42,7 @@ from trunkline.monitor.slots import Slots
 from trunkline.monitor.transcript import to_store
 from trunkline.monitor.turn import Phase, Turn
 from trunkline.plugins import Plugins
+from trunkline.runtime.feed_journal import Teller
 from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT
 from trunkline.telemetry import names
 from trunkline.telemetry.instruments import Instruments
@@ -361,7 +362,7 @@ class TurnDesk:
         self._count(request.turn, epoch, (*missing, end))
         turn.apply(end)
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
-        await feed.emit(*shown(turn, end))
+        await feed.tell(*Teller().tell(end))
         self._feeds.close(feed)
 
 

@@ -30,6 +30,7 @@ from trunkline.monitor.mailbox import Mailbox
 from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.runner import Means, Runner
 from trunkline.monitor.turn import Turn
+from trunkline.runtime.feed_journal import Told
 from trunkline.runtime.http import serve_app
 from trunkline_bus import BusError, new_id
 
@@ -168,6 +169,10 @@ class _Show:
         """Send them on."""
         for event in events:
             await self._send(event)
+
+    async def tell(self, *told: Told) -> None:
+        """Send them on."""
+        await self.emit(*(one.event for one in told))
 
 
 def _request(wish: EngineRequest, actor: str) -> TurnRequested:

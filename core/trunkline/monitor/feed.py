@@ -11,30 +11,9 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from trunkline.errors import FIXED_SENTENCES
-from trunkline.messages.turn import (
-    ApprovalAsked,
-    ApprovalRecorded,
-    ApprovalRequested,
-    ApprovalSettled,
-    FeedEvent,
-    FeedItem,
-    Finished,
-    JournalEntry,
-    MessageSteered,
-    ModelCallFinished,
-    RanTool,
-    ReasoningDelta,
-    Started,
-    Steered,
-    TextDelta,
-    TextReset,
-    ToolEnded,
-    ToolFinished,
-    ToolStarted,
-    TurnEnded,
-)
-from trunkline.monitor.turn import Action, Step, Turn
+from trunkline.messages.turn import FeedEvent, FeedItem, ReasoningDelta, TextDelta, TextReset
+from trunkline.monitor.turn import Turn
+from trunkline.runtime.feed_journal import Teller, Told
 from trunkline.subjects import FEED
 from trunkline_bus import Bus, BusError, Scope
 
@@ -45,10 +24,18 @@ LINGER = 20.0
 
 
 class Show(Protocol):
-    """Where a runner shows what happens."""
+    """Where text is shown while it comes."""
 
     async def emit(self, *events: FeedEvent) -> None:
         """Show events, in this order."""
+        ...
+
+
+class Tell(Show, Protocol):
+    """Where a runner shows what happens."""
+
+    async def tell(self, *told: Told) -> None:
+        """Show what the journal tells, in this order."""
         ...
 
 
@@ -66,9 +53,14 @@ class TurnFeed:
 
     async def emit(self, *events: FeedEvent) -> None:
         """Send events at the next positions."""
+        await self.tell(*(Told(event) for event in events))
+
+    async def tell(self, *told: Told) -> None:
+        """Send what the journal tells at the next positions."""
         async with self._order:
-            for event in events:
-                item = FeedItem(turn=self._turn, epoch=self._epoch, index=len(self._items), event=event)
+            for event, number in told:
+                index = len(self._items)
+                item = FeedItem(turn=self._turn, epoch=self._epoch, index=index, event=event, number=number)
                 self._items.append(item)
                 await self._send(item)
 
@@ -208,110 +200,15 @@ class FeedDesk:
                 log.warning("a feed could not be repaired: %s", error)
 
 
-# What people see of an entry ---------------------------------------------------------------------------------
-
-
-def shown(turn: Turn, entry: JournalEntry) -> Iterable[FeedEvent]:
-    """The events that an entry means, once it is recorded. Text, and tools that the model's side ran, were shown
-    while they came."""
-    match entry:
-        case Started(statuses=statuses):
-            yield from statuses or ()
-        case ModelCallFinished():
-            yield from _calls_of(turn.steps[-1])
-        case ToolFinished(call_id=call_id):
-            yield from (_ended(turn.steps[-1], a) for a in turn.actions if a.call.id == call_id)
-        case ApprovalAsked():
-            call = next(action.call for action in turn.actions if action.call.id == entry.call_id)
-            yield ApprovalRequested(call=call, call_hash=entry.call_hash, question=entry.question)
-        case ApprovalRecorded():
-            yield ApprovalSettled(call_id=entry.call_id, allow=entry.allow, by=entry.by)
-            yield from _denied(turn, entry.call_id)
-        case Steered(message=message):
-            yield MessageSteered(message=message)
-        case Finished():
-            sentence = None if entry.code is None else FIXED_SENTENCES[entry.code]
-            yield TurnEnded(
-                reason=entry.reason,
-                message_id=entry.message_id,
-                usage=entry.usage,
-                code=entry.code,
-                sentence=sentence,
-            )
-        case _:
-            return
-
-
-def replayed(turn: Turn, *, begun: str = "") -> Iterable[FeedEvent]:
+def told_again(turn: Turn, teller: Teller, *, begun: str = "") -> Iterable[Told]:
     """Everything so far, in full, for a new epoch. Readers trim what they have seen.
 
     ``begun`` is the text of an interrupted answer that is gone on with. It is told again too: a reader that missed
     the epoch before could not know it otherwise.
     """
-    if turn.started is not None:
-        yield from turn.started.statuses or ()
-    for message in turn.early:
-        yield MessageSteered(message=message)
-    for step in turn.steps:
-        if step.reasoning:
-            yield ReasoningDelta(step=step.number, offset=0, text=step.reasoning)
-        yield from _told(step)
-        yield from _calls_of(step)
-        yield from (event for action in step.actions for event in _story(step, action))
-        yield from (MessageSteered(message=message) for message in step.steered)
+    for entry in turn.entries:
+        yield from teller.tell(entry)
     if begun:
-        yield TextDelta(step=turn.step, offset=0, text=begun)
+        yield Told(TextDelta(step=turn.step, offset=0, text=begun))
     elif not (turn.steps and turn.steps[-1].partial):
-        yield TextReset(step=turn.step)
-
-
-def ran_events(step: int, ran: RanTool) -> tuple[FeedEvent, FeedEvent]:
-    """A call that the model's side ran, and its result."""
-    ended = ToolEnded(step=step, call_id=ran.call.id, name=ran.call.name, output=ran.output, error=ran.error)
-    return ToolStarted(step=step, call=ran.call), ended
-
-
-def _told(step: Step) -> Iterable[FeedEvent]:
-    """The text of a step, with the tools that the model's side ran where they came."""
-    begin = 0
-    for ran in step.ran:
-        if ran.at > begin:
-            yield TextDelta(step=step.number, offset=begin, text=step.text[begin : ran.at])
-        begin = max(begin, ran.at)
-        yield from ran_events(step.number, ran)
-    if step.text[begin:]:
-        yield TextDelta(step=step.number, offset=begin, text=step.text[begin:])
-
-
-def _calls_of(step: Step) -> Iterable[FeedEvent]:
-    for action in step.actions:
-        yield ToolStarted(step=step.number, call=action.call, client=action.client)
-
-
-def _story(step: Step, action: Action) -> Iterable[FeedEvent]:
-    """What happened to a call so far."""
-    if action.asked is not None:
-        yield ApprovalRequested(
-            call=action.call, call_hash=action.asked.call_hash, question=action.asked.question
-        )
-    if action.asked is not None and action.allowed is not None:
-        yield ApprovalSettled(call_id=action.call.id, allow=action.allowed, by=action.decided_by)
-    if action.outcome is not None:
-        yield _ended(step, action)
-
-
-def _ended(step: Step, action: Action) -> ToolEnded:
-    assert action.outcome is not None
-    return ToolEnded(
-        step=step.number,
-        call_id=action.call.id,
-        name=action.call.name,
-        output=action.outcome.output,
-        error=action.outcome.status != "ok",
-    )
-
-
-def _denied(turn: Turn, call_id: str) -> Iterable[FeedEvent]:
-    for action in turn.actions:
-        if action.call.id == call_id and action.outcome is not None:
-            yield _ended(turn.steps[-1], action)
+        yield Told(TextReset(step=turn.step))

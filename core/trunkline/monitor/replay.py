@@ -1,8 +1,8 @@
 """A recorded turn driven once more, with no model, no tools and nothing written: does the machine decide the same?
 
 Pure. Each record of the journal is what the machine said to one set of inputs. The inputs are given to a new machine,
-and what that one says must be the record, byte for byte. What people saw is told again in two ways, from the machine
-as a new owner would, and from the journal as a late reader is told, and must be one text.
+and what that one says must be the record, byte for byte. What people saw is told again from the journal, as a late
+reader is told, and must be what the machine has stored in the end.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,15 +15,16 @@ from trunkline.messages.turn import (
     FeedItem,
     Finished,
     JournalEntry,
+    MessageSteered,
     ModelCallPlanned,
     Parked,
     TextDelta,
     TextReset,
+    ToolEnded,
     ToolPlanned,
     TurnEnded,
     TurnRecord,
 )
-from trunkline.monitor.feed import replayed, shown
 from trunkline.monitor.journal import RawRecord
 from trunkline.monitor.transcript import last_answer, new_messages
 from trunkline.monitor.turn import Command, Store, Turn, TurnProtocolError
@@ -54,8 +55,9 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     """A turn driven again.
 
     ``entries_same``: every record came out byte for byte. ``end_same``: the last entry is what the machine would end
-    with. ``told_same``: machine and journal tell the same. ``feed_same``: the stored feed tells that too. Each is None
-    where there is nothing to compare: the turn has not ended or was given up, the feed is not kept any more.
+    with. ``told_same``: the journal tells what the machine has stored. ``feed_same``: the stored feed tells what the
+    journal does. Each is None where there is nothing to compare: the turn has not ended or was given up, the feed is no
+    longer kept.
     """
 
     turn: str
@@ -89,7 +91,6 @@ def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -
     finished = machine.finished
     given_up = finished is not None and finished.code in GIVEN_UP
     told = _read(told_from_journal(decoded))
-    machine_told = _read(_items(turn, [*replayed(machine), *(shown(machine, finished) if finished else ())]))
     seen = _read(feed)
     complete = bool(seen) and isinstance(seen[-1], TurnEnded)
     return Replay(
@@ -98,7 +99,7 @@ def replay(turn: str, raw: Sequence[RawRecord], feed: Iterable[FeedItem] = ()) -
         phase=machine.phase.value,
         entries_same=all(record.same for record in records),
         end_same=None if finished is None or given_up else finished in ends,
-        told_same=None if given_up else _story(told) == _story(machine_told),
+        told_same=None if given_up else _lasting(told) == _stored(machine),
         feed_same=_story(told) == _story(seen) if complete and not given_up else None,
         text="".join(_texts(told).values()),
     )
@@ -177,8 +178,24 @@ def _read(feed: Iterable[FeedItem]) -> list[FeedEvent]:
     return [event for _, event in merge.take()]
 
 
-def _items(turn: str, events: Iterable[FeedEvent]) -> list[FeedItem]:
-    return [FeedItem(turn=turn, epoch=1, index=index, event=event) for index, event in enumerate(events)]
+Lasting = tuple[str, list[tuple[str | None, str]], list[str]]
+"""What stays of a turn: the answer's text, what came of each call, and which messages were steered in."""
+
+
+def _lasting(told: Iterable[FeedEvent]) -> Lasting:
+    events = list(told)
+    results: list[tuple[str | None, str]] = [
+        (event.call_id, event.output) for event in events if isinstance(event, ToolEnded)
+    ]
+    steered = [event.message.id for event in events if isinstance(event, MessageSteered)]
+    return "".join(_texts(events).values()), sorted(results), sorted(steered)
+
+
+def _stored(machine: Turn) -> Lasting:
+    messages = new_messages(machine)[1:] if machine.request is not None else ()
+    text = "".join(message.content for message in messages if message.role == "assistant")
+    results = [(message.tool_call_id, message.content) for message in messages if message.role == "tool"]
+    return text, sorted(results), sorted(message.id for message in messages if message.role == "user")
 
 
 def _texts(events: Iterable[FeedEvent]) -> dict[int, str]:

@@ -21,7 +21,6 @@ from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
     ApprovalAsked,
     CancelRecorded,
-    FeedEvent,
     Finished,
     JournalEntry,
     ModelCallFailed,
@@ -32,12 +31,13 @@ from trunkline.messages.turn import (
 from trunkline.monitor.acting import Actor
 from trunkline.monitor.asking import Asker
 from trunkline.monitor.briefing import Briefing
-from trunkline.monitor.feed import Show, TextStream, replayed, shown
+from trunkline.monitor.feed import Tell, TextStream, told_again
 from trunkline.monitor.held import Held
 from trunkline.monitor.mailbox import Mailbox, entry_of
 from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.transcript import given, last_answer, new_messages, to_store
 from trunkline.monitor.turn import AskModel, Command, Phase, Release, RunTool, Stop, Store, Turn
+from trunkline.runtime.feed_journal import Teller, Told
 from trunkline.telemetry import names
 from trunkline_bus import RemoteFault, Scope, span_of
 
@@ -76,7 +76,7 @@ class Runner:
         turn: Turn,
         briefing: Briefing,
         choice: Choice | ModelError,
-        feed: Show,
+        feed: Tell,
         means: Means,
         mailbox: Mailbox,
     ) -> None:
@@ -85,6 +85,7 @@ class Runner:
         self._briefing = briefing
         self._choice = choice
         self._feed = feed
+        self._teller = Teller()
         self._means = means
         self._send, self._receive = anyio.create_memory_object_stream[JournalEntry | None](math.inf)
         self._text: TextStream | None = None
@@ -132,7 +133,7 @@ class Runner:
         entries, commands = self.turn.advance(*settled, stop=self._means.stop)
         if entries:
             await self._means.record(entries)
-            await self._feed.emit(*(event for entry in entries for event in self._shown(entry)))
+            await self._feed.tell(*self._told(entries))
         for held, wish in wishes:
             too_late = isinstance(wish, Steered) and wish not in entries
             if not too_late:  # else it stays in the mailbox, and becomes a turn of its own
@@ -141,10 +142,11 @@ class Runner:
         for command in commands:
             self._start(command, tasks)
 
-    def _shown(self, entry: JournalEntry) -> Iterable[FeedEvent]:
-        if isinstance(entry, Resumed):
-            return replayed(self.turn, begun=self.begun)
-        return shown(self.turn, entry)
+    def _told(self, entries: tuple[JournalEntry, ...]) -> Iterable[Told]:
+        """What people are shown of new entries; a new owner's first ones come with all that was before them."""
+        if isinstance(entries[0], Resumed):
+            return told_again(self.turn, self._teller, begun=self.begun)
+        return (told for entry in entries for told in self._teller.tell_new(entry))
 
     async def _settled(self, entry: JournalEntry) -> JournalEntry:
         """A cancel cuts the work under way first and takes along the text that it leaves behind."""

@@ -151,6 +151,8 @@ class Turn:
 
     def __init__(self) -> None:
         self.phase = Phase.NEW
+        self.entries: list[JournalEntry] = []
+        """All that was taken in, in the journal's order."""
         self.request: TurnRequested | None = None
         self.started: Started | None = None
         self.steps: list[Step] = []
@@ -195,6 +197,7 @@ class Turn:
         if following is None:
             raise TurnProtocolError(f"{type(entry).__name__} in phase {self.phase.value}")
         _note(self, entry)
+        self.entries.append(entry)
         self.phase = following if isinstance(following, Phase) else following(self)
 
     def advance(
@@ -318,6 +321,8 @@ def _settle(turn: Turn) -> None:
 
 
 def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
+    if action.asked is None:
+        raise TurnProtocolError(f"a decision about {entry.call_id}, of which nobody was asked")
     if action.allowed is not None:
         return  # the first decision holds
     action.allowed, action.decided_by, action.sent = entry.allow, entry.by, False

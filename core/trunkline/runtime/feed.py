@@ -64,7 +64,7 @@ class FeedReader:
         patience: float = 2.0,
         fresh: bool = False,
     ) -> None:
-        self._chain = parse_position(after)
+        self._chain = parse_position(after).chain
         self.position = after
         self._bus = bus
         self._conversation = conversation

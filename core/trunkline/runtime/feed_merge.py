@@ -5,12 +5,17 @@ finished before it. So only the highest epoch counts, and its items are taken st
 what was handed out already, or told anew when it has become another; everything else goes out once per id.
 
 A position names all that was taken: ``2.5`` is item 5 of epoch 2, ``1.7_2.5`` says that items 0 to 7 of epoch 1
-were taken before. From it and the stored feed a reader's whole state can be built again.
+were taken before, ``1.7_2.5~3`` that the events numbered 0 to 2 were among all these. From it and the stored feed a
+reader's whole state can be built again. Where the feed lost something, text is told anew; of everything else the
+numbers say what the reader has, since every epoch tells them in the journal's order.
 """
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from math import inf
+from typing import NamedTuple
+
+from msgspec import UNSET
 
 from trunkline.messages.turn import (
     ApprovalRequested,
@@ -34,10 +39,20 @@ _LOST = "\0"
 Chain = list[tuple[int, int]]
 
 
-def parse_position(position: str) -> Chain:
-    """The epochs and last indexes of a position; empty for "". Raises ValueError when it is no position."""
+class Position(NamedTuple):
+    """The epochs and last indexes of what was taken, and how many numbered events that were."""
+
+    chain: Chain
+    numbered: int = 0
+
+
+def parse_position(position: str) -> Position:
+    """A position's parts; an empty chain for "". Raises ValueError when it is no position."""
     chain: Chain = []
-    for part in position.split("_") if position else ():
+    places, tilde, numbered = position.partition("~")
+    if tilde and not (places and _is_number(numbered)):
+        raise ValueError(f"{position!r} is not a position in a feed")
+    for part in places.split("_") if places else ():
         epoch, dot, index = part.partition(".")
         if not (dot and _is_number(epoch) and _is_number(index)):
             raise ValueError(f"{position!r} is not a position in a feed")
@@ -46,7 +61,7 @@ def parse_position(position: str) -> Chain:
         raise ValueError(f"{position!r} is not a position in a feed")
     if any(later[0] <= earlier[0] for earlier, later in pairwise(chain)):
         raise ValueError(f"{position!r} is not a position in a feed")
-    return chain
+    return Position(chain, int(numbered or 0))
 
 
 def _is_number(text: str) -> bool:
@@ -64,7 +79,9 @@ class FeedMerge:
         self._passed: Chain = []
         self._epoch = -1
         self._next = 0
-        self._waiting: dict[int, FeedEvent] = {}
+        self._waiting: dict[int, FeedItem] = {}
+        self._numbered = 0
+        """How many numbered events were handed out; these are the first ones."""
         self._texts: dict[int, str] = {}
         self._reasonings: dict[int, str] = {}
         self._seen: set[tuple[str, str]] = set()
@@ -79,7 +96,8 @@ class FeedMerge:
     def position(self) -> str:
         """What has been taken, for a later ``resume``; "" at the start."""
         chain = [*self._passed, (self._epoch, self._next - 1)] if self._next else self._passed
-        return "_".join(f"{epoch}.{index}" for epoch, index in chain)
+        places = "_".join(f"{epoch}.{index}" for epoch, index in chain)
+        return f"{places}~{self._numbered}" if self._numbered else places
 
     @property
     def hole(self) -> bool:
@@ -99,15 +117,16 @@ class FeedMerge:
     def resume(self, position: str, stored: Iterable[FeedItem]) -> None:
         """Take all that ``position`` covers without handing it out. ``stored`` is the feed as far as it is known.
 
-        Where it lost some of that, nobody can say what the reader has, so the next epoch tells it anew.
+        Where it lost some of that, nobody can say what text the reader has, so the next epoch tells it anew.
         """
         items = _ordered(stored)
         doubtful = -1
-        for epoch, last in parse_position(position):
+        chain, self._numbered = parse_position(position)
+        for epoch, last in chain:
             self._enter(epoch)
             covered = [item for item in items if item.epoch == epoch and item.index <= last]
             for item in covered:
-                self._consume(item.event)
+                self._consume(item)
             if len({item.index for item in covered}) <= last:
                 doubtful = epoch
             self._next = last + 1
@@ -123,15 +142,15 @@ class FeedMerge:
         if item.epoch > self._epoch:
             self._enter(item.epoch)
         if item.epoch == self._epoch and item.index >= self._next:
-            self._waiting[item.index] = item.event
+            self._waiting[item.index] = item
 
     def take(self) -> Iterator[tuple[str, FeedEvent]]:
         """What is due, each with the position to resume from after it. Nothing comes after ``TurnEnded``."""
         while not self.ended and self._next in self._waiting:
             before = self.position
-            event = self._waiting.pop(self._next)
+            item = self._waiting.pop(self._next)
             self._next += 1
-            for part, last in self._apply(event):
+            for part, last in self._apply(item):
                 yield (self.position if last else before), part
 
     def _enter(self, epoch: int) -> None:
@@ -141,12 +160,13 @@ class FeedMerge:
         self._waiting.clear()
         self._told.clear()
 
-    def _consume(self, event: FeedEvent) -> None:
-        for _ in self._apply(event):
+    def _consume(self, item: FeedItem) -> None:
+        for _ in self._apply(item):
             pass
 
-    def _apply(self, event: FeedEvent) -> Iterator[tuple[FeedEvent, bool]]:
-        """What the event adds to what was handed out, each with whether it is the last of this event."""
+    def _apply(self, item: FeedItem) -> Iterator[tuple[FeedEvent, bool]]:
+        """What the item adds to what was handed out, each with whether it is the last of this item."""
+        event = item.event
         for step in self._overlong(event):
             yield from ((part, False) for part, _ in self._say_again(step))
         match event:
@@ -164,10 +184,19 @@ class FeedMerge:
                 if self._drop(event.step) or self._in_doubt(event.step):
                     yield event, True
             case _:
-                if (key := _once(event)) not in self._seen:
-                    self._seen.add(key)
+                if self._is_new(item):
                     self.ended = isinstance(event, TurnEnded)
                     yield event, True
+
+    def _is_new(self, item: FeedItem) -> bool:
+        """Whether an event that is no text was not handed out yet: by its number, where it has one, and by its id."""
+        key = _once(item.event)
+        new = key not in self._seen
+        self._seen.add(key)
+        if item.number is not UNSET:
+            new = new and item.number >= self._numbered
+            self._numbered = max(self._numbered, item.number + 1)
+        return new
 
     def _in_doubt(self, step: int) -> bool:
         """Whether this is the first that a new epoch tells of a step of which nobody knows what the reader has."""

@@ -1,15 +1,23 @@
 """The order of a feed, whatever comes when: ``trunkline.runtime.feed_merge`` without a bus."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunkline.messages.turn import FeedItem, TextDelta, TextReset, TurnEnded
+from trunkline.messages.turn import FeedEvent, FeedItem, TextDelta, TextReset, TurnEnded
 from trunkline.runtime.feed_merge import FeedMerge, parse_position
 
 from .turns import TURN, Screen, Story, stories
+
+
+class WithoutText(Screen):
+    """Shows everything else."""
+
+    def show(self, event: FeedEvent) -> None:
+        if not isinstance(event, TextDelta | TextReset):
+            super().show(event)
 
 
 class Reader:
@@ -17,7 +25,7 @@ class Reader:
 
     def __init__(self) -> None:
         self.merge = FeedMerge()
-        self.screen = Screen()
+        self.screen: Screen = Screen()
         self.position = ""
 
     def take(self, limit: int | None = None) -> None:
@@ -27,7 +35,8 @@ class Reader:
             if limit is not None and count + 1 >= limit:
                 break
 
-    def come_back(self, stored: list[FeedItem]) -> None:
+    def come_back(self, stored: Iterable[FeedItem]) -> None:
+        stored = list(stored)
         self.merge = FeedMerge()
         self.merge.resume(self.position, stored)
         self.merge.offer_stored(stored)
@@ -81,6 +90,25 @@ def test_a_reader_can_come_back_at_every_position(story: Story, data: st.DataObj
             reader.take()
     reader.take()
     assert reader.screen.texts == story.texts
+    assert sorted(map(repr, reader.screen.others)) == sorted(map(repr, story.others))
+
+
+@settings(max_examples=1000, deadline=None)
+@given(story=stories(), data=st.data())
+def test_what_the_feed_lost_is_shown_once_all_the_same(story: Story, data: st.DataObject) -> None:
+    """Who comes back to a feed that lost any of what they saw may be told text anew, and nothing else a second time."""
+    reader = Reader()
+    reader.screen = WithoutText()
+    for count, item in enumerate(story.items, 1):
+        reader.merge.offer(item)
+        reader.take(limit=1)
+        if reader.merge.ended:
+            break
+        if data.draw(st.booleans()):
+            lost = data.draw(st.sets(st.integers(0, count - 1)))
+            reader.come_back(one for at, one in enumerate(story.items[:count]) if at not in lost)
+    reader.merge.offer_stored(story.items)
+    reader.take()
     assert sorted(map(repr, reader.screen.others)) == sorted(map(repr, story.others))
 
 
@@ -145,7 +173,23 @@ def test_an_answer_that_became_shorter_is_told_anew() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["x", "1", "1.", ".1", "1.2.3", "1.-2", "1.2_1.3", "2.1_1.9", "1.2_", "٣.١", "1000000001.0"]
+    "text",
+    [
+        "x",
+        "1",
+        "1.",
+        ".1",
+        "1.2.3",
+        "1.-2",
+        "1.2_1.3",
+        "2.1_1.9",
+        "1.2_",
+        "٣.١",
+        "1000000001.0",
+        "~1",
+        "1.2~",
+        "1.2~x",
+    ],
 )
 def test_nonsense_is_no_position(text: str) -> None:
     """A position that no reader ever gave out is refused."""

@@ -17,6 +17,7 @@ from trunkline.messages.turn import (
     ModelCallPlanned,
     Started,
     TextDelta,
+    TextReset,
     ToolEnded,
     ToolFinished,
     ToolPlanned,
@@ -25,7 +26,9 @@ from trunkline.messages.turn import (
     TurnRecord,
     TurnRequested,
 )
+from trunkline.monitor.feed import TurnFeed
 from trunkline.runtime.feed import FeedReader, TurnNotFound
+from trunkline.runtime.feed_journal import Teller
 from trunkline.subjects import FEED, INBOX, JOURNAL
 from trunkline_bus import Bus
 
@@ -192,6 +195,41 @@ async def test_coming_back_to_what_the_journal_told(bus: Bus) -> None:
         if event == TOLD[1]:
             break
     assert await seen(reader(bus, first.position)) == TOLD[2:]
+
+
+async def tell(bus: Bus, epoch: int, teller: Teller, *entries: JournalEntry) -> None:
+    """Tell what the entries mean, as the monitor does."""
+    feed = TurnFeed(bus, "main", CONV, TURN, epoch)
+    await feed.tell(*(told for entry in entries for told in teller.tell(entry)))
+
+
+@pytest.mark.parametrize("again_by", ["a new owner", "the journal"])
+async def test_what_was_shown_and_never_stored_is_not_shown_again(accepted: Bus, again_by: str) -> None:
+    """A client that saw a tool's call live comes back to a feed that lost it, as in an election, and to an owner or a
+    journal that tells all from the beginning: it is shown what it has not seen, and the call no second time."""
+    bus = accepted
+    first = reader(bus)
+    async with anyio.create_task_group() as tasks:
+        events = first.events()
+        tasks.start_soon(tell, bus, 1, Teller(), *STORY[:3])
+        shown = [await anext(events) for _ in range(2)]
+        await events.aclose()
+    assert shown == TOLD[:2]
+    await until_stored(bus, 2)
+    await bus.delete(FEED, await bus.last_seq(FEED, conversation=CONV, turn=TURN))
+    if again_by == "a new owner":
+        await tell(bus, 2, Teller(), *STORY)
+    else:
+        await journal(bus, *STORY)
+    rest = [event for event in await seen(reader(bus, first.position)) if not isinstance(event, TextReset)]
+    assert [event for event in rest if not isinstance(event, TextDelta)] == [TOLD[2], TOLD[4]]
+
+
+async def until_stored(bus: Bus, count: int) -> None:
+    """The feed is told without waiting for the store."""
+    with anyio.fail_after(10):
+        while len([one async for one in bus.history(FEED, conversation=CONV, turn=TURN)]) < count:  # noqa: ASYNC110
+            await anyio.sleep(0.01)
 
 
 async def test_a_failed_turn_ends_with_its_fixed_sentence(bus: Bus) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from trunkline.messages.conversation import ToolCall
 from trunkline.messages.turn import (
@@ -54,6 +55,17 @@ class Story:
     others: list[FeedEvent]
 
 
+def items(epoch: int, *events: FeedEvent) -> list[FeedItem]:
+    """An epoch's items from the first one on, with the numbers that the journal gives its events."""
+    made, number = list[FeedItem](), 0
+    for index, event in enumerate(events):
+        numbered = isinstance(event, ToolStarted | ToolEnded)
+        told = number if numbered else UNSET
+        made.append(FeedItem(turn=TURN, epoch=epoch, index=index, event=event, number=told))
+        number += numbered
+    return made
+
+
 def call(step: int) -> ToolCall:
     return ToolCall(id=f"call_{step}", name="look", arguments={"step": step})
 
@@ -98,10 +110,7 @@ def stories(draw: st.DrawFn) -> Story:
         else:
             events.append(TurnEnded(reason="stop"))
         kept = len(events) if done == steps else draw(st.integers(0, len(events)))
-        published += [
-            FeedItem(turn=TURN, epoch=epoch, index=index, event=event)
-            for index, event in enumerate(events[:kept])
-        ]
+        published += items(epoch, *events[:kept])
         if done == steps:
             break
         begun = told(published).get(done, "")
