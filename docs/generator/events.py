@@ -18,12 +18,11 @@ SSE = """
 ## Server-sent events
 
 `POST /conversations/messages`, `POST /conversations/{id}/messages` and `GET /api/turns/{id}/events` answer with these.
-Each event has an `id`, the position `<epoch>.<index>`. Send the last one as `Last-Event-ID` (or `?from=`) to
-`GET /api/turns/{id}/events`, and the stream goes on behind it, without gap or repeat, also after a restart of any
-worker. Only where a crash of the server took stored events of the feed with it, which is not synced, may an event of a
-tool whose id you know come again. The turn's id is in the header `X-Turn-ID`, the conversation's in
-`X-Conversation-ID`. The last event is `done` or `error`. A line `: keep-alive` comes when
-nothing else came for 15 seconds.
+Each event has an `id`, a position in the turn such as `1.17` or `1.7_2.5~3`; take it as it is. Send the last one as
+`Last-Event-ID` (or `?from=`) to `GET /api/turns/{id}/events`, and the stream goes on behind it, without gap or repeat,
+also after a restart of any worker, and where a crash of the server took events of the feed with it. The turn's id is in
+the header `X-Turn-ID`, the conversation's in `X-Conversation-ID`. The last event is `done` or `error`. A line
+`: keep-alive` comes when nothing else came for 15 seconds.
 """
 
 NOT_SHOWN = "Reasoning, steered messages and settled approvals are shown to channels only."

@@ -14,7 +14,7 @@ class Watch(Protocol):
     """A reader of a turn's feed by position; it survives reconnects, restarts and takeovers."""
 
     position: str
-    """Where the reader stands, ``<epoch>.<index>``: what ``Last-Event-ID`` carries."""
+    """Where the reader stands, as text to be taken as it is: what ``Last-Event-ID`` carries."""
 
     def __aiter__(self) -> AsyncIterator[FeedEvent]:
         """The events, without gap or repeat, ending with ``TurnEnded``."""

@@ -73,11 +73,15 @@ class Inbox:
 
     async def run(self) -> None:
         """Take items until ``close()``; keep what is held until cancelled."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._keep_holding)
-            with self._pulling:
-                async with anyio.create_task_group() as pulls:
-                    await self._sit_down(pulls)
+        undo = self._bus.on_reconnect(self._take_out)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._keep_holding)
+                with self._pulling:
+                    async with anyio.create_task_group() as pulls:
+                        await self._sit_down(pulls)
+        finally:
+            undo()
 
     def close(self) -> None:
         """Stop taking items, so that another monitor gets the partitions. What is held stays held."""
@@ -168,6 +172,14 @@ class Inbox:
             if self._is_new(stored):
                 same = stored.envelope.id == delivery.envelope.id
                 await self._hold(Held(self._bus, delivery if same else stored))
+
+    async def _take_out(self) -> None:
+        """Take what was done out of the inbox. A server whose disk was full may come back with an item that it could
+        not delete and knows to be acknowledged: it delivers that to nobody."""
+        for partition in tuple(self._pins):
+            async for stored in self._bus.history(INBOX, after=0, partition=str(partition)):
+                if stored.envelope.id in self._done:
+                    await self._bus.delete(INBOX, stored.seq)
 
     def _is_new(self, stored: Stored[InboxItem]) -> bool:
         return stored.envelope.id not in self._holding and stored.envelope.id not in self._done

@@ -27,6 +27,7 @@ from trunkline.messages.turn import (
     TurnRequested,
 )
 from trunkline.monitor.feed import TurnFeed
+from trunkline.runtime import feed
 from trunkline.runtime.feed import FeedReader, TurnNotFound
 from trunkline.runtime.feed_journal import Teller
 from trunkline.subjects import FEED, INBOX, JOURNAL
@@ -137,6 +138,25 @@ async def test_an_unknown_turn_is_not_found(bus: Bus) -> None:
     assert refused.value.code == ErrorCode.NOT_FOUND
 
 
+async def test_a_turn_that_a_server_learns_of_late_is_not_unknown(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that has just begun to lead may not know yet what was accepted: it is asked once more before a turn is
+    refused. The time between is longer here, so that the turn surely comes in it."""
+    monkeypatch.setattr(feed, "CAUGHT_UP_WITHIN", 5.0)
+    events: list[FeedEvent] = []
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            events.extend(await seen(reader(bus)))
+
+        tasks.start_soon(watch)
+        await anyio.sleep(0.5)
+        await accept(bus)
+        await publish(bus, 1, ENDED)
+    assert events == [ENDED]
+
+
 async def test_an_item_that_came_first_waits_for_the_one_before(accepted: Bus) -> None:
     """An item behind a hole is held back until the missing one is sent again."""
     bus = accepted
@@ -199,8 +219,8 @@ async def test_coming_back_to_what_the_journal_told(bus: Bus) -> None:
 
 async def tell(bus: Bus, epoch: int, teller: Teller, *entries: JournalEntry) -> None:
     """Tell what the entries mean, as the monitor does."""
-    feed = TurnFeed(bus, "main", CONV, TURN, epoch)
-    await feed.tell(*(told for entry in entries for told in teller.tell(entry)))
+    turn = TurnFeed(bus, "main", CONV, TURN, epoch)
+    await turn.tell(*(told for entry in entries for told in teller.tell(entry)))
 
 
 @pytest.mark.parametrize("again_by", ["a new owner", "the journal"])

@@ -1,5 +1,7 @@
 """The monitor with all other workers, in one process, on a real server."""
 
+import os
+import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
@@ -9,6 +11,7 @@ from typing import Any
 import anyio
 import msgspec
 import pytest
+from nats.aio.msg import Msg
 
 import trunkline
 from trunkline.abc.context import ContextPart, TurnInfo
@@ -28,10 +31,11 @@ from trunkline.messages.turn import (
     ToolEnded,
     ToolStarted,
 )
-from trunkline.subjects import DECIDE_APPROVAL, INBOX, JOURNAL, MEMORY_WRITE
+from trunkline.subjects import DECIDE_APPROVAL, INBOX, INBOX_STREAM, JOURNAL, MEMORY_WRITE, PARTITIONS
 from trunkline.testing.platform import CHANNEL, Platform, platform, text_of
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
+from trunkline_bus.jetstream import api
 
 pytestmark = pytest.mark.anyio
 
@@ -93,6 +97,37 @@ async def test_text_that_comes_with_tool_calls_is_kept_and_given_back() -> None:
         assert answer.text == "Let me see.system user assistant tool"
         assistant = next(m for m in model.requests[-1].messages if m.role == "assistant")
         assert assistant.content == "Let me see." and assistant.tool_calls[0].name == "note"
+
+
+async def test_a_done_item_that_a_server_brings_back_is_taken_out() -> None:
+    """After a full disk the inbox may hold an item that was acknowledged and that nobody is given any more: whoever did
+    it takes it out when the server is back."""
+    async with scripted() as (running, _):
+        bodies: list[Msg] = []
+
+        async def keep(body: Msg) -> None:
+            bodies.append(body)
+
+        await running.bus.link.subscribe("trunkline.turn.inbox.*", keep, on_slow=lambda: None)
+        conversation = (await running.say("say:one")).accepted.conversation
+        await until(lambda: inbox_holds(running, conversation, 0))
+        for part in range(PARTITIONS):  # from here on nobody is given anything
+            forever = {"pause_until": "2100-01-01T00:00:00Z"}
+            await api(running.bus.link, f"CONSUMER.PAUSE.{INBOX_STREAM}.part-{part}", forever)
+        await running.bus.link.publish(bodies[0].subject, bodies[0].data)
+        await until(lambda: inbox_holds(running, conversation, 1))
+        os.kill(int((running.home.bus / "server.pid").read_text()), signal.SIGKILL)
+        await until(lambda: inbox_holds(running, conversation, 0))
+
+
+async def inbox_holds(running: Platform, conversation: str, count: int) -> bool:
+    return len([one async for one in running.bus.history(INBOX, conversation=conversation)]) == count
+
+
+async def until(holds: Callable[[], Awaitable[bool]]) -> None:
+    with anyio.fail_after(20):
+        while not await holds():  # noqa: ASYNC110 - the server tells nobody
+            await anyio.sleep(0.05)
 
 
 async def test_a_second_message_waits_for_the_first() -> None:
