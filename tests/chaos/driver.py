@@ -24,13 +24,17 @@ FORGET_EVERY = 40
 """After so many faults the scripted provider is told to forget what it was asked, so that it stays small."""
 
 
+LEAST = 2
+"""Faults that there are in any case, however slow the machine is: a run with fewer says nothing."""
+
 LONG = 2.0
 """Seconds from which a silence is worth a line of the timeline."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to do: ``faults`` by ``seed``, ``pause`` seconds apart on average, for at most ``seconds``; ``people`` talk.
+    """What to do: ``faults`` by ``seed``, ``pause`` seconds apart on average, for at most ``seconds`` once there were
+    ``LEAST``; ``people`` talk.
 
     ``pile``: the share of faults that strike while others may still be down; the rest wait until everybody is up.
     ``settle``: seconds for all that was accepted to be answered after the last fault. ``rolling``: restarts in good
@@ -125,8 +129,11 @@ async def _storm(
     load.begin(order.people)
     tasks.start_soon(stage.watch_over)
     async with anyio.create_task_group() as blows, httpx.AsyncClient() as model:
-        with anyio.move_on_after(order.seconds):
+        over = anyio.current_time() + order.seconds
+        with anyio.CancelScope() as storm:
             for fault in order.plan(stage.servers.names):
+                if len(stage.struck) >= LEAST:
+                    storm.deadline = over
                 if fault.patient:
                     await stage.until_all_up()
                 await anyio.sleep(fault.pause)
