@@ -15,10 +15,10 @@ from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader
-from trunkline.memory.chunks.record import CROWDED, ChunkFile, encode, new_chunk_id, path_of
+from trunkline.memory.chunks.record import CROWDED, encode, new_chunk_id, path_of
 from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import ChunkMetadata, FindLinked, GetChunk, Recall, Remember
+from trunkline.messages.chunks import ChunkFile, ChunkMetadata, FindLinked, GetChunk, Recall, Remember
 from trunkline.secrets.finding import Secrets
 from trunkline_bus import Scope
 

@@ -15,9 +15,9 @@ from trunkline.abc.embedders import Embedder
 from trunkline.abc.memory import Change
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader
-from trunkline.memory.chunks.record import ChunkFile, encode, path_of
+from trunkline.memory.chunks.record import encode, path_of
 from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import ChunkMetadata, Recall
+from trunkline.messages.chunks import ChunkFile, ChunkMetadata, Recall
 from trunkline_embedder.static import StaticEmbedder
 
 

@@ -5,7 +5,6 @@
     TrunklineError                what a person can act on: a sentence and a hint
     ├── ConfigError               a value in a file, the environment or a flag is not usable
     ├── PluginError               a plugin could not be loaded or broke its contract
-    ├── BlockError                a block is missing, archived, or its name is not allowed
     ├── StorageError              a folder or repository cannot be used as it must be
     ├── UnreadableDocument        a file cannot be read as a document
     └── Unavailable               a worker or the bus does not answer
@@ -39,10 +38,6 @@ class ConfigError(TrunklineError):
 
 class PluginError(TrunklineError):
     """A plugin cannot be used; the sentence names the plugin and the cure."""
-
-
-class BlockError(TrunklineError):
-    """A block does not exist, is archived, or its name breaks the name rule."""
 
 
 class StorageError(TrunklineError):

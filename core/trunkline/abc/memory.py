@@ -11,7 +11,19 @@ from typing import Any, Literal, Protocol
 import anyio
 
 from trunkline.abc.embedders import Embedder
-from trunkline.messages.chunks import Chunk, Layer, LinkedChunk, Recalled, Remembered
+from trunkline.messages.chunks import (
+    BEST,
+    LINKED,
+    PAGE,
+    SAID,
+    SURE_ENOUGH,
+    TRUSTED,
+    Chunk,
+    Layer,
+    LinkedChunk,
+    Recalled,
+    Remembered,
+)
 from trunkline.messages.conversation import (
     AppendConversation,
     ConversationPage,
@@ -100,12 +112,12 @@ class Memory(Protocol):
         content: str,
         *,
         tags: Sequence[str] = (),
-        confidence: float = 0.7,
+        confidence: float = TRUSTED,
         chunk_type: str | None = None,
         layer: Layer | None = None,
         conversation: str | None = None,
         message: str | None = None,
-        source: str = "interaction",
+        source: str = SAID,
         expires_at: datetime | None = None,
         fields: dict[str, Any] | None = None,
     ) -> Remembered:
@@ -117,8 +129,8 @@ class Memory(Protocol):
         query: str,
         *,
         conversation: str | None = None,
-        limit: int = 5,
-        min_confidence: float = 0.5,
+        limit: int = BEST,
+        min_confidence: float = SURE_ENOUGH,
         tags: Sequence[str] = (),
         chunk_type: str | None = None,
     ) -> Recalled:
@@ -138,14 +150,14 @@ class Memory(Protocol):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         archived: bool = False,
-        limit: int = 100,
+        limit: int = PAGE,
         offset: int = 0,
     ) -> Sequence[Chunk]:
         """Chunks that have all of ``tags`` and whatever else is given, newest first."""
         ...
 
     async def linked(
-        self, chunk: str, link_type: str | None = None, *, limit: int = 50
+        self, chunk: str, link_type: str | None = None, *, limit: int = LINKED
     ) -> Sequence[LinkedChunk]:
         """What a chunk is linked to, in both directions, strongest first."""
         ...
@@ -254,6 +266,9 @@ class MemoryStore(ABC):
     The memory worker sets ``rules``, ``on_change``, ``installed`` (what is here) and ``embedder`` before ``open``.
     Every change that is asked for passes through all rules in order before it is committed; ``on_change`` is called
     after each commit, edits made by hand included.
+
+    Chunks are looked up in an index that the worker makes of the files, in main memory, unless the store has one of its
+    own and can be asked for them: then it is a ``trunkline.memory.chunks.reader.Source`` too.
     """
 
     rules: Sequence[MemoryRule] = ()

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 trunkline plugins list
+trunkline plugins messages
 trunkline plugins install trunkline-weather
 trunkline plugins disable weather
 trunkline plugins new tool weather
@@ -83,6 +84,35 @@ def _print_table(report: "LoadReport") -> None:
         click.echo(f"\n{trouble.owner}: {trouble.hook}: {trouble.reason}")
     for name in report.missing:
         click.echo(f"\n{name} is required and not loaded.")
+
+
+@command.command("messages", examples="trunkline plugins messages\ntrunkline plugins messages --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the JSON Schema of each payload.")
+def list_messages(as_json: bool) -> None:
+    """List the payloads that plugins publish on subjects of their own: tag, plugin, and what each says."""
+    import inspect
+
+    import msgspec
+
+    from trunkline.cli.output import json_out, table
+    from trunkline.config import load_config
+    from trunkline.plugins import Plugins
+
+    payloads = Plugins.load(load_config()).message_types()
+    rows = [
+        (str(one.item.__struct_config__.tag), one.owner, inspect.getdoc(one.item) or "") for one in payloads
+    ]
+    if as_json:
+        schemas = [msgspec.json.schema(one.item) for one in payloads]
+        keys = ("tag", "plugin", "description", "schema")
+        json_out(
+            [dict(zip(keys, (*row, schema), strict=True)) for row, schema in zip(rows, schemas, strict=True)]
+        )
+    elif not rows:
+        click.echo("No plugin publishes anything on subjects of its own.")
+    else:
+        lines = [(tag, plugin, said.partition("\n")[0]) for tag, plugin, said in rows]
+        table(lines, header=("TAG", "PLUGIN", "WHAT"))
 
 
 @command.command("release", examples="trunkline plugins release weather")

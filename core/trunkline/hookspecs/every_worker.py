@@ -36,7 +36,7 @@ def trunkline_config() -> "Iterable[ConfigSection]":
 
 @hookspec
 def trunkline_messages() -> "Iterable[type[Payload]]":
-    """Add the payload types that the plugin publishes on its own subjects, for the docs and the dump of a stream.
+    """Add the payload types that the plugin publishes on its own subjects. ``trunkline plugins messages`` shows them.
 
     ```python
     import trunkline

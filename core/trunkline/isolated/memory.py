@@ -13,7 +13,19 @@ import msgspec
 
 from trunkline.errors import ToolError
 from trunkline.isolated.wishes import Wishes
-from trunkline.messages.chunks import Chunk, Layer, LinkedChunk, Recalled, Remembered
+from trunkline.messages.chunks import (
+    BEST,
+    LINKED,
+    PAGE,
+    SAID,
+    SURE_ENOUGH,
+    TRUSTED,
+    Chunk,
+    Layer,
+    LinkedChunk,
+    Recalled,
+    Remembered,
+)
 from trunkline.messages.isolated import MemoryVerb, MemoryWish
 from trunkline.messages.memory import (
     MemoryBlame,
@@ -119,12 +131,12 @@ class DistantMemory:
         content: str,
         *,
         tags: Sequence[str] = (),
-        confidence: float = 0.7,
+        confidence: float = TRUSTED,
         chunk_type: str | None = None,
         layer: Layer | None = None,
         conversation: str | None = None,
         message: str | None = None,
-        source: str = "interaction",
+        source: str = SAID,
         expires_at: datetime | None = None,
         fields: dict[str, Any] | None = None,
     ) -> Remembered:
@@ -140,8 +152,8 @@ class DistantMemory:
         query: str,
         *,
         conversation: str | None = None,
-        limit: int = 5,
-        min_confidence: float = 0.5,
+        limit: int = BEST,
+        min_confidence: float = SURE_ENOUGH,
         tags: Sequence[str] = (),
         chunk_type: str | None = None,
     ) -> Recalled:
@@ -165,7 +177,7 @@ class DistantMemory:
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         archived: bool = False,
-        limit: int = 100,
+        limit: int = PAGE,
         offset: int = 0,
     ) -> Sequence[Chunk]:
         """Chunks by tags, type, conversation or time, newest first."""
@@ -175,7 +187,7 @@ class DistantMemory:
         )  # fmt: skip
 
     async def linked(
-        self, chunk: str, link_type: str | None = None, *, limit: int = 50
+        self, chunk: str, link_type: str | None = None, *, limit: int = LINKED
     ) -> Sequence[LinkedChunk]:
         """What a chunk is linked to, strongest first."""
         return await self._ask("linked", list[LinkedChunk], chunk=chunk, link_type=link_type, limit=limit)

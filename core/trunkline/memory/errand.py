@@ -13,18 +13,31 @@ EVERY = 0.5
 """Seconds between two words about the progress."""
 
 
-async def outliving(
-    group: TaskGroup, work: Callable[[Callable[[P], None]], Awaitable[R]]
-) -> AsyncIterator[P | R]:
-    """The latest progress of ``work``, now and then, and at last what came of it; raises what the work raised.
+class Errands:
+    """Where such work is done, for as long as ``keep`` runs."""
 
-    The work belongs to ``group``: it goes on when nobody listens any more. It may tell of its progress in any thread.
-    """
-    errand = _Errand[P, R]()
-    group.start_soon(errand.run, work)
-    async for progress in errand.told():
-        yield progress
-    yield errand.result()
+    def __init__(self) -> None:
+        self._group: TaskGroup | None = None
+        self._open = anyio.Event()
+
+    async def keep(self) -> None:
+        """Do what is asked for, until cancelled."""
+        async with anyio.create_task_group() as self._group:
+            self._open.set()
+            await anyio.sleep_forever()
+
+    async def outliving(self, work: Callable[[Callable[[P], None]], Awaitable[R]]) -> AsyncIterator[P | R]:
+        """The latest progress of ``work``, now and then, and at last what came of it; raises what the work raised.
+
+        The work goes on when nobody listens any more. It may tell of its progress in any thread.
+        """
+        await self._open.wait()
+        assert self._group is not None
+        errand = _Errand[P, R]()
+        self._group.start_soon(errand.run, work)
+        async for progress in errand.told():
+            yield progress
+        yield errand.result()
 
 
 class _Errand(Generic[P, R]):

@@ -21,6 +21,18 @@ Confidence = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
 
+TRUSTED = 0.7
+"""How sure a chunk is when nobody says (RLM-F9)."""
+
+SAID = "interaction"
+"""How a chunk came about when nobody says."""
+
+SURE_ENOUGH = 0.5
+"""How sure a chunk must be to answer a question, when nobody says (RLM-F10)."""
+
+BEST, LINKED, PAGE = 5, 50, 100
+"""How many chunks answer a question, are told as linked, and are listed, when nobody says."""
+
 
 class ChunkLink(msgspec.Struct, frozen=True, kw_only=True):
     """A link as a chunk's file holds it. ``strength`` is from 0 to 1."""
@@ -40,8 +52,8 @@ class ChunkMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
     created_at: datetime
     modified_at: datetime
-    confidence: Confidence = 0.7
-    source: str = "interaction"
+    confidence: Confidence = TRUSTED
+    source: str = SAID
     conversation_id: str | None = None
     turn_id: str | None = None
     message_id: str | None = None
@@ -52,8 +64,8 @@ class ChunkMetadata(msgspec.Struct, frozen=True, kw_only=True):
     fields: dict[str, Any] = {}
 
 
-class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """A chunk with where it lies. ``accessed_at`` and ``access_count`` come from the cache and may be lost with it."""
+class ChunkFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a chunk's file holds."""
 
     id: str
     content: str
@@ -62,6 +74,11 @@ class Chunk(msgspec.Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     metadata: ChunkMetadata
     links: tuple[ChunkLink, ...] = ()
+
+
+class Chunk(ChunkFile, frozen=True, kw_only=True):
+    """A chunk with where it lies. ``accessed_at`` and ``access_count`` come from the cache and may be lost with it."""
+
     layer: Layer
     path: str
     archived: bool = False
@@ -80,10 +97,10 @@ class Remember(Payload, frozen=True, kw_only=True, tag="memory.remember.v1"):
     conversation_id: str
     block: str | None = None
     tags: tuple[str, ...] = ()
-    confidence: float = 0.7
+    confidence: float = TRUSTED
     chunk_type: str | None = None
     layer: Layer | None = None
-    source: str = "interaction"
+    source: str = SAID
     message_id: str | None = None
     expires_at: datetime | None = None
     fields: dict[str, Any] = {}
@@ -107,8 +124,8 @@ class Recall(Payload, frozen=True, kw_only=True, tag="memory.recall.v1"):
     actor: str
     block: str | None = None
     conversation_id: str | None = None
-    max_results: Count = 5
-    min_confidence: Confidence = 0.5
+    max_results: Count = BEST
+    min_confidence: Confidence = SURE_ENOUGH
     tags: tuple[str, ...] = ()
     chunk_type: str | None = None
 
@@ -173,7 +190,7 @@ class ListChunks(Payload, frozen=True, kw_only=True, tag="memory.chunk-list.v1")
     created_before: datetime | None = None
     layer: Layer | None = None
     archived: bool = False
-    limit: Count = 100
+    limit: Count = PAGE
     offset: Annotated[int, msgspec.Meta(ge=0)] = 0
 
 
@@ -191,7 +208,7 @@ class FindLinked(Payload, frozen=True, kw_only=True, tag="memory.chunk-linked.v1
     actor: str
     block: str | None = None
     link_type: str | None = None
-    limit: Count = 50
+    limit: Count = LINKED
 
 
 class LinkedChunk(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,12 @@ from typing import Any
 
 from trunkline.errors import ToolError
 from trunkline.messages.chunks import (
+    BEST,
+    LINKED,
+    PAGE,
+    SAID,
+    SURE_ENOUGH,
+    TRUSTED,
     Chunk,
     FindLinked,
     ForgetChunk,
@@ -41,12 +47,12 @@ class ChunkMemory(MemoryCalls):
         content: str,
         *,
         tags: Sequence[str] = (),
-        confidence: float = 0.7,
+        confidence: float = TRUSTED,
         chunk_type: str | None = None,
         layer: Layer | None = None,
         conversation: str | None = None,
         message: str | None = None,
-        source: str = "interaction",
+        source: str = SAID,
         expires_at: datetime | None = None,
         fields: dict[str, Any] | None = None,
     ) -> Remembered:
@@ -74,8 +80,8 @@ class ChunkMemory(MemoryCalls):
         query: str,
         *,
         conversation: str | None = None,
-        limit: int = 5,
-        min_confidence: float = 0.5,
+        limit: int = BEST,
+        min_confidence: float = SURE_ENOUGH,
         tags: Sequence[str] = (),
         chunk_type: str | None = None,
     ) -> Recalled:
@@ -106,7 +112,7 @@ class ChunkMemory(MemoryCalls):
         created_after: datetime | None = None,
         created_before: datetime | None = None,
         archived: bool = False,
-        limit: int = 100,
+        limit: int = PAGE,
         offset: int = 0,
     ) -> Sequence[Chunk]:
         """Chunks that have all of ``tags`` and whatever else is given, newest first."""
@@ -125,7 +131,7 @@ class ChunkMemory(MemoryCalls):
         return (await self._call(MEMORY_CHUNKS, wish)).chunks
 
     async def linked(
-        self, chunk: str, link_type: str | None = None, *, limit: int = 50
+        self, chunk: str, link_type: str | None = None, *, limit: int = LINKED
     ) -> Sequence[LinkedChunk]:
         """What a chunk is linked to, in both directions, strongest first."""
         wish = FindLinked(id=chunk, actor=self._actor, block=self._block, link_type=link_type, limit=limit)

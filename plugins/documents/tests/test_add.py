@@ -7,29 +7,20 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 import samples
 
+from trunkline.testing.commands import Run, run_trunkline
 from trunkline.testing.platform import clean_environ
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Run:
     """Runs ``trunkline memory ARGUMENTS``."""
-
-    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "trunkline.cli.main", "memory", *arguments],
-            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "100"},
-            capture_output=True, text=True, timeout=110, check=False, cwd=tmp_path,
-        )  # fmt: skip
-
-    return run
+    return partial(run_trunkline, tmp_path / "home", "memory")
 
 
 @pytest.fixture

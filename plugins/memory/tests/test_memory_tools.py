@@ -2,7 +2,6 @@
 
 import json
 import tarfile
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,28 +9,12 @@ from typing import Any
 import pytest
 
 from trunkline import Tool, ToolContext, ToolError
-from trunkline.abc.memory import Memory
 from trunkline.messages.memory import MemoryBlame, MemoryFile, MemoryHits, MemoryImport, MemoryReverted
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_bus import Scope
 from trunkline_memory import carrying, changing, looking, remembering
-
-
-@pytest.fixture
-async def running(tmp_path: Path) -> AsyncIterator[Platform]:
-    async with platform(tmp_path / "home", workers=("memory",)) as found:
-        yield found
-
-
-@pytest.fixture
-def context(running: Platform, tmp_path: Path) -> ToolContext:
-    (tmp_path / "workspace").mkdir()
-    scope = Scope(conversation="conv_test", turn="turn_test")
-    memory: Memory = BlockMemory(running.bus, "main", "agent", scope)
-    return tool_context(tmp_path / "workspace", memory=memory)
 
 
 async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:
@@ -405,7 +388,9 @@ async def test_an_agent_cannot_take_a_block_away_with_its_limits(folder: str, co
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("path", ["/audit/purges.jsonl", "//Audit/purges.jsonl", "/audit", "/policies/x.json"])
+@pytest.mark.parametrize(
+    "path", ["/audit/purges.jsonl", "//Audit/purges.jsonl", "/audit", "/policies/x.json"]
+)
 async def test_an_agent_cannot_change_what_is_the_owners(path: str, context: ToolContext) -> None:
     """What is permitted, and the notes by which what was purged stays away (C37, C43)."""
     for change in (

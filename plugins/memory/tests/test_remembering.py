@@ -1,7 +1,6 @@
 """The chunk tools on a real memory worker, and each of them against the contract of tools (RLM-F9 to F12, T7)."""
 
 import json
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,24 +8,9 @@ from typing import Any
 import pytest
 
 from trunkline import Chunk, ChunkMetadata, Recalled, Remembered, Tool, ToolContext, ToolError
-from trunkline.runtime.memory_client import BlockMemory
 from trunkline.testing.contexts import tool_context
-from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_bus import Scope
 from trunkline_memory.remembering import forget, link, reason, recall, remember
-
-
-@pytest.fixture
-async def running(tmp_path: Path) -> AsyncIterator[Platform]:
-    async with platform(tmp_path / "home", workers=("memory",)) as found:
-        yield found
-
-
-@pytest.fixture
-def context(running: Platform, tmp_path: Path) -> ToolContext:
-    scope = Scope(conversation="conv_test", turn="turn_test")
-    return tool_context(tmp_path, memory=BlockMemory(running.bus, "main", "agent", scope))
 
 
 async def used(tool: Tool, context: ToolContext, **arguments: Any) -> Any:

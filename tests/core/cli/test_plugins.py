@@ -28,6 +28,24 @@ def test_plugins_are_listed_with_why_one_is_not_loaded(trunkline: Run, tmp_path:
     assert "PLUGIN" in table and "broken is failed:" in table
 
 
+def test_the_messages_of_plugins_are_listed(trunkline: Run, tmp_path: Path) -> None:
+    """Tag, plugin and what each says; as JSON with the schema, for who reads them off the bus."""
+    assert "No plugin publishes anything" in trunkline("plugins", "messages").stdout
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    (folder / "garden.py").write_text(
+        "import trunkline\n\n\n"
+        'class Watered(trunkline.Payload, frozen=True, kw_only=True, tag="garden.watered.v1"):\n'
+        '    """A plant was watered."""\n\n    plant: str\n\n\n'
+        "@trunkline.hookimpl\ndef trunkline_messages():\n    return [Watered]\n"
+    )
+    env = {"TRUNKLINE_RUNTIME__TOOL_SOURCES": str(folder)}
+    (row,) = trunkline("plugins", "messages", env=env).stdout.splitlines()[1:]
+    assert row.split("  ") == ["garden.watered.v1", "file:garden", "A plant was watered."]
+    (told,) = json.loads(trunkline("plugins", "messages", "--json", env=env).stdout)
+    assert told["tag"] == "garden.watered.v1" and "plant" in json.dumps(told["schema"])
+
+
 @pytest.mark.timeout(300)
 def test_a_new_plugin_of_each_kind_is_green_as_generated(
     trunkline: Run, tmp_path: Path, environ: dict[str, str]

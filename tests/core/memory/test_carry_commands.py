@@ -5,10 +5,8 @@ import json
 import os
 import stat
 import subprocess
-import sys
 import tarfile
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pyrage
@@ -21,23 +19,16 @@ from trunkline.messages.memory import ReadMemory
 from trunkline.runtime.foreign import prepared
 from trunkline.runtime.foreign_archives import unpacked
 from trunkline.subjects import MEMORY_READ
-from trunkline.testing.platform import clean_environ, platform
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from trunkline.testing.commands import Ran, Run, run_trunkline
+from trunkline.testing.platform import platform
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Run:
     """Runs ``trunkline memory ARGUMENTS`` on one of several homes."""
 
-    def run(
-        home: str, *arguments: object, ok: bool = True, **environ: str
-    ) -> "subprocess.CompletedProcess[str]":
-        done = subprocess.run(
-            [sys.executable, "-m", "trunkline.cli.main", "memory", *map(str, arguments)],
-            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / home), "COLUMNS": "200", **environ},
-            capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+    def run(home: str, *arguments: object, ok: bool = True, **environ: str) -> Ran:
+        done = run_trunkline(tmp_path / home, "memory", *arguments, **{"COLUMNS": "200", **environ})
         assert (done.returncode == 0) is ok, done.stdout + done.stderr
         assert "Traceback" not in done.stderr
         return done

@@ -1,31 +1,19 @@
 """``trunkline memory``: what a person types and what they get, on a home of their own."""
 
 import json
-import subprocess
-import sys
 import tarfile
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from trunkline.testing.platform import clean_environ
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from trunkline.testing.commands import Run, run_trunkline
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Run:
     """Runs ``trunkline memory ARGUMENTS``."""
-
-    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "trunkline.cli.main", "memory", *arguments],
-            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "100"},
-            capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
-        )  # fmt: skip
-
-    return run
+    return partial(run_trunkline, tmp_path / "home", "memory")
 
 
 @pytest.fixture

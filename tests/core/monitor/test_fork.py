@@ -1,9 +1,8 @@
 """A fork: a new conversation that asks again from a step of a turn, with what the turn had until then."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ from trunkline.messages.turn import ApprovalRequested
 from trunkline.monitor.journal import RAW_JOURNAL
 from trunkline.monitor.replay import replay
 from trunkline.subjects import JOURNAL, SPANS
-from trunkline.testing.platform import Answer, Platform, clean_environ, platform
+from trunkline.testing.commands import run_trunkline
+from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
 
@@ -252,12 +252,7 @@ def test_the_command(tmp_path: Path) -> None:
     """Prints the answer; ``last`` is the last turn; wrong usage and unknown turns say so. The step is the number that
     replay prints."""
 
-    def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "trunkline.cli.main", *arguments],
-            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)},
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+    run = partial(run_trunkline, tmp_path)
 
     assert run("fork", "last").returncode == 2
     assert "There is no turn yet" in run("fork", "last@0").stderr

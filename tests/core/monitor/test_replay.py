@@ -2,8 +2,8 @@
 
 import json
 import random
-import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -28,7 +28,8 @@ from trunkline.monitor.journal import RAW_JOURNAL, RawRecord
 from trunkline.monitor.replay import Replay, replay
 from trunkline.monitor.turn import Command, Phase, Release, Store, Turn
 from trunkline.subjects import FEED
-from trunkline.testing.platform import clean_environ, platform
+from trunkline.testing.commands import run_trunkline
+from trunkline.testing.platform import platform
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -156,12 +157,7 @@ async def test_a_turn_of_a_platform(tmp_path: Path) -> None:
 def test_the_command_prints_and_leaves_with_a_status(tmp_path: Path) -> None:
     """What people said is printed only when asked for; an unknown turn is an error."""
 
-    def trunkline(*arguments: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "trunkline.cli.main", *arguments],
-            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)},
-            capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+    trunkline = partial(run_trunkline, tmp_path)
 
     assert "There is no turn yet" in trunkline("replay", "last").stderr
     trunkline("say", "/tool write_file path=a.md content=x")

@@ -17,16 +17,14 @@ from trunkline.runtime.home import Home
 from trunkline.runtime.restoring import put_back
 from trunkline.runtime.runfile import AlreadyRunning, instance_lock
 from trunkline.subjects import INBOX
+from trunkline.testing.commands import Ran, run_trunkline
 from trunkline.testing.platform import clean_environ, platform
 
 pytestmark = pytest.mark.anyio
 
 
-def trunkline(home: Path, *arguments: str, ok: bool = True) -> "subprocess.CompletedProcess[str]":
-    done = subprocess.run(
-        [sys.executable, "-m", "trunkline.cli.main", *arguments], env={**clean_environ(), "TRUNKLINE_HOME": str(home)},
-        capture_output=True, text=True, timeout=60, check=False, cwd=home.parent,
-    )  # fmt: skip
+def trunkline(home: Path, *arguments: str, ok: bool = True) -> Ran:
+    done = run_trunkline(home, *arguments)
     assert (done.returncode == 0) is ok, done.stdout + done.stderr
     return done
 

@@ -11,9 +11,9 @@ import apsw
 import msgspec
 
 from trunkline.memory.chunks.layers import LAYERS, Place, layer_of
-from trunkline.memory.chunks.record import ChunkFile, decode
+from trunkline.memory.chunks.record import decode
 from trunkline.memory.index.passage import micros
-from trunkline.messages.chunks import BrokenChunk, Chunk, ChunkCounts, ChunkPage, ListChunks
+from trunkline.messages.chunks import BrokenChunk, Chunk, ChunkCounts, ChunkFile, ChunkPage, ListChunks
 
 Contents = Callable[[str], bytes]
 """The bytes of a blob, by its id."""
@@ -140,13 +140,7 @@ def shown(connection: apsw.Connection, contents: Contents, found: Iterable[Row])
 def _chunk(connection: apsw.Connection, row: Row, file: ChunkFile) -> Chunk:
     used = connection.execute("SELECT at, count FROM uses WHERE chunk = ?", (row.id,)).fetchone()
     return Chunk(
-        id=file.id,
-        content=file.content,
-        tokens=file.tokens,
-        type=file.type,
-        tags=file.tags,
-        metadata=file.metadata,
-        links=file.links,
+        **msgspec.structs.asdict(file),
         layer=layer_of(row.place),
         path=row.path,
         archived=row.archived,

@@ -19,7 +19,6 @@ from trunkline.memory.chunks.layers import Place, layer_of, writable
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader, no_chunk
 from trunkline.memory.chunks.record import (
-    ChunkFile,
     archived_path,
     decode,
     encode,
@@ -27,6 +26,7 @@ from trunkline.memory.chunks.record import (
     restored_path,
 )
 from trunkline.messages.chunks import (
+    ChunkFile,
     ChunkLink,
     ChunkMetadata,
     ChunksPruned,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import apsw
 import msgspec
@@ -48,8 +48,9 @@ T = TypeVar("T")
 Question = Callable[[apsw.Connection, Contents], T]
 
 
+@runtime_checkable
 class Source(Protocol):
-    """Where chunks are looked up: a store with an index."""
+    """Where chunks are looked up: an index in the form of ``trunkline.memory.index.schema``."""
 
     @property
     def vectors(self) -> float | None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from trunkline.memory.chunks.layers import place_fault
-from trunkline.messages.chunks import ChunkLink, ChunkMetadata
+from trunkline.messages.chunks import ChunkFile
 
 NAME = r"chunk-(\d{4}-\d{2}-\d{2})-([0-9a-f]{8})"
 _ID = re.compile(NAME)
@@ -23,18 +23,6 @@ _PATH = re.compile(
 )
 CROWDED = 64
 """Chunks of one day beyond which further ones go into folders of that day by their digits."""
-
-
-class ChunkFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a chunk's file holds."""
-
-    id: str
-    content: str
-    tokens: int
-    type: str
-    tags: tuple[str, ...] = ()
-    metadata: ChunkMetadata
-    links: tuple[ChunkLink, ...] = ()
 
 
 class Where(msgspec.Struct, frozen=True):

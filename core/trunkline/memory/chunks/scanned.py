@@ -10,6 +10,7 @@ import apsw
 
 from trunkline.abc.memory import MemoryStore
 from trunkline.memory.chunks.finding import Contents
+from trunkline.memory.chunks.reader import Source
 from trunkline.memory.chunks.record import where
 from trunkline.memory.index.chunk import chunk_passages
 from trunkline.memory.index.rows import forget, insert
@@ -19,6 +20,11 @@ from trunkline.words.stems import Stems
 from trunkline_bus import Refusal
 
 T = TypeVar("T")
+
+
+def source_of(store: MemoryStore) -> Source:
+    """Where a store's chunks are looked up: in its own index, when it can be asked as a ``Source`` is."""
+    return store if isinstance(store, Source) else Scanned(store)
 
 
 class Scanned:

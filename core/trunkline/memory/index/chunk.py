@@ -1,8 +1,9 @@
 """Chunks: one JSON file each (``memory.chunks.record``). One passage, with all it knows."""
 
-from trunkline.memory.chunks.record import ChunkFile, Where, decode, where
+from trunkline.memory.chunks.record import Where, decode, where
 from trunkline.memory.index.passage import ChunkRow, Link, Passage, micros
 from trunkline.memory.index.plain import plain_passages
+from trunkline.messages.chunks import ChunkFile
 
 
 def is_chunk(path: str) -> bool:

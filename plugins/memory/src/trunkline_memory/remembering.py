@@ -5,6 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from trunkline import Chunk, ToolContext, ToolError, tool
+from trunkline.messages.chunks import TRUSTED
 from trunkline_memory.reasoning import Analysis, reasoned
 
 Limit = Annotated[int, Meta(ge=1, le=50)]
@@ -19,7 +20,7 @@ async def remember(
     context: ToolContext,
     content: str,
     tags: list[str] | None = None,
-    confidence: Share = 0.7,
+    confidence: Share = TRUSTED,
     chunk_type: str | None = None,
     fields: dict[str, Any] | None = None,
 ) -> dict[str, Any]:

@@ -1,30 +1,18 @@
 """``trunkline memory remember`` and its neighbours: what a person types and what they get, on a home of their own."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from trunkline.testing.platform import clean_environ
-
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
+from trunkline.testing.commands import Run, run_trunkline
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Run:
     """Runs ``trunkline memory ARGUMENTS``; ``stdin`` is what it reads."""
-
-    def run(*arguments: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [sys.executable, "-m", "trunkline.cli.main", "memory", *arguments],
-            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "100"},
-            input=stdin, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
-        )  # fmt: skip
-
-    return run
+    return partial(run_trunkline, tmp_path / "home", "memory")
 
 
 def test_a_chunk_from_the_command_line_to_the_purge(memory: Run, tmp_path: Path) -> None:
@@ -55,9 +43,5 @@ def test_a_broken_chunk_is_named(memory: Run, tmp_path: Path) -> None:
     told = memory("chunks", "stats")
     assert told.returncode == 1
     assert "Broken (invalid_json): chunks/2026-05-04/chunk-2026-05-04-00000000.json" in told.stderr
-    doctor = subprocess.run(
-        [sys.executable, "-m", "trunkline.cli.main", "doctor"],
-        env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home"), "COLUMNS": "200"},
-        capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path,
-    )  # fmt: skip
+    doctor = run_trunkline(tmp_path / "home", "doctor", COLUMNS="200")
     assert "chunk-2026-05-04-00000000.json (invalid_json)" in doctor.stdout

@@ -9,7 +9,7 @@ from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader
-from trunkline.memory.chunks.scanned import Scanned
+from trunkline.memory.chunks.scanned import Scanned, source_of
 from trunkline.memory.log_store import LogStore
 from trunkline.memory.record import MemoryRecord
 from trunkline.messages.chunks import DeleteChunk, ForgetChunk, ListChunks, PurgeMemory, Recall, Remember
@@ -58,3 +58,15 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     with pytest.raises(Refusal, match="written anew"):
         await keeper.purge(PurgeMemory(target=red, confirm=red, actor="owner"), Scope())
     await store.aclose()
+
+
+async def test_a_store_with_an_index_of_its_own_is_asked() -> None:
+    """Whoever can be asked for chunks is asked, whatever its class; of another store an index is made."""
+
+    class Indexed(ListStore):
+        ask = Scanned.ask
+        meaning = Scanned.meaning
+
+    own, other = Indexed(), ListStore()
+    assert source_of(own) is own
+    assert isinstance(source_of(other), Scanned)

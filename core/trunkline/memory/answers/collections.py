@@ -1,8 +1,8 @@
-"""The endpoints of collections. Takes requests apart and answers them."""
+"""The endpoints of collections."""
 
 from collections.abc import Callable
-from typing import Any
 
+from trunkline.memory.answers.endpoints import Endpoints
 from trunkline.memory.collected.collections import Collections
 from trunkline.messages.documents import (
     ClearCollected,
@@ -29,12 +29,12 @@ class CollectionAnswers:
         self._collections = collections
         self._redact = redact
 
-    async def serve(self, add: Any) -> None:
-        """Answer by ``add(endpoint, handler)``."""
-        await add(MEMORY_COLLECT, self._collect)
-        await add(MEMORY_COLLECTED, self._collected)
-        await add(MEMORY_COLLECTED_SEARCH, self._search)
-        await add(MEMORY_COLLECTED_CLEAR, self._clear)
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer from now on."""
+        await endpoints.ask(MEMORY_COLLECT, self._collect)
+        await endpoints.ask(MEMORY_COLLECTED, self._collected)
+        await endpoints.ask(MEMORY_COLLECTED_SEARCH, self._search)
+        await endpoints.ask(MEMORY_COLLECTED_CLEAR, self._clear)
 
     async def _collect(self, request: Request[CollectDocument]) -> CollectedDocuments:
         wish = request.data

@@ -1,8 +1,6 @@
-"""The chunk endpoints of the memory worker. Takes requests apart and answers them; decides nothing."""
+"""The endpoints of chunks."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
-
+from trunkline.memory.answers.endpoints import Endpoints, scope_of
 from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.reader import Reader
 from trunkline.messages.chunks import (
@@ -44,12 +42,7 @@ from trunkline.subjects import (
     MEMORY_RESTORE_CHUNK,
     MEMORY_UPDATE_CHUNK,
 )
-from trunkline_bus import Request, Scope
-
-Q = TypeVar("Q")
-A = TypeVar("A")
-
-Answer = Callable[[Request[Any]], Awaitable[Any]]
+from trunkline_bus import Request
 
 
 class ChunkAnswers:
@@ -59,23 +52,21 @@ class ChunkAnswers:
         self._reader = reader
         self._keeper = keeper
 
-    async def serve(
-        self, add: Callable[..., Awaitable[object]], telling: Callable[[Answer], Answer], writers: int
-    ) -> None:
-        """Answer from now on. ``telling`` wraps what changes memory, so that it is told of."""
-        await add(MEMORY_RECALL, self._recall)
-        await add(MEMORY_CHUNK, self._get)
-        await add(MEMORY_CHUNKS, self._page)
-        await add(MEMORY_LINKED, self._linked)
-        await add(MEMORY_CHUNK_STATS, self._counts)
-        await add(MEMORY_REMEMBER, telling(self._remember), limit=writers)
-        await add(MEMORY_LINK, telling(self._link), limit=writers)
-        await add(MEMORY_UPDATE_CHUNK, telling(self._update), limit=writers)
-        await add(MEMORY_DELETE_CHUNK, telling(self._delete), limit=writers)
-        await add(MEMORY_RESTORE_CHUNK, telling(self._restore), limit=writers)
-        await add(MEMORY_FORGET, telling(self._forget), limit=writers)
-        await add(MEMORY_PRUNE, telling(self._prune), limit=1)
-        await add(MEMORY_PURGE, telling(self._purge), limit=1)
+    async def serve(self, endpoints: Endpoints) -> None:
+        """Answer from now on."""
+        await endpoints.ask(MEMORY_RECALL, self._recall)
+        await endpoints.ask(MEMORY_CHUNK, self._get)
+        await endpoints.ask(MEMORY_CHUNKS, self._page)
+        await endpoints.ask(MEMORY_LINKED, self._linked)
+        await endpoints.ask(MEMORY_CHUNK_STATS, self._counts)
+        await endpoints.change(MEMORY_REMEMBER, self._remember)
+        await endpoints.change(MEMORY_LINK, self._link)
+        await endpoints.change(MEMORY_UPDATE_CHUNK, self._update)
+        await endpoints.change(MEMORY_DELETE_CHUNK, self._delete)
+        await endpoints.change(MEMORY_RESTORE_CHUNK, self._restore)
+        await endpoints.change(MEMORY_FORGET, self._forget)
+        await endpoints.change(MEMORY_PRUNE, self._prune, limit=1)
+        await endpoints.change(MEMORY_PURGE, self._purge, limit=1)
 
     async def _recall(self, request: Request[Recall]) -> Recalled:
         return await self._reader.recall(request.data)
@@ -115,9 +106,3 @@ class ChunkAnswers:
 
     async def _purge(self, request: Request[PurgeMemory]) -> MemoryPurged:
         return await self._keeper.purge(request.data, scope_of(request))
-
-
-def scope_of(request: Request[Any]) -> Scope:
-    """Where a change belongs: what its request's envelope says."""
-    envelope = request.envelope
-    return Scope(block=envelope.block, conversation=envelope.conversation, turn=envelope.turn)

@@ -1,0 +1,25 @@
+"""What the tests of the memory tools share: a real memory worker, and a tool's context on it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from trunkline import ToolContext
+from trunkline.runtime.memory_client import BlockMemory
+from trunkline.testing.contexts import tool_context
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import Scope
+
+
+@pytest.fixture
+async def running(tmp_path: Path) -> AsyncIterator[Platform]:
+    async with platform(tmp_path / "home", workers=("memory",)) as found:
+        yield found
+
+
+@pytest.fixture
+def context(running: Platform, tmp_path: Path) -> ToolContext:
+    (tmp_path / "workspace").mkdir()
+    scope = Scope(conversation="conv_test", turn="turn_test")
+    return tool_context(tmp_path / "workspace", memory=BlockMemory(running.bus, "main", "agent", scope))
