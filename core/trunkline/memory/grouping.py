@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import anyio
+import anyio.lowlevel
 
 from trunkline.memory.committer import Outcome, Result
 from trunkline.memory.wishes import Wish
@@ -43,6 +44,7 @@ class Grouping:
 
         A cancelled caller's wish is not carried out, unless that had begun.
         """
+        await anyio.lowlevel.checkpoint_if_cancelled()
         ticket = self._queued(wish)
         try:
             if not ticket.leads:
