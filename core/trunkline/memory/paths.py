@@ -57,7 +57,7 @@ def plain(path: str) -> bool:
 def name_fault(name: str) -> str:
     """What is wrong with one name of a path, "" when it is allowed."""
     if name == "..":
-        return "it may not contain .."
+        return "it may not contain '..'"
     if name.startswith("~"):
         return "names that begin with ~ are not allowed"
     if "\\" in name:

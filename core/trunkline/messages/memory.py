@@ -134,6 +134,9 @@ class SearchMemory(Payload, frozen=True, kw_only=True, tag="memory.search.v1"):
     asked_at: datetime | None = None
 
 
+_ADDING = frozenset(("words", "neighbours", "meaning", "link", "time"))
+
+
 class Why(msgspec.Struct, frozen=True, kw_only=True):
     """A signal that speaks for a hit.
 
@@ -145,6 +148,11 @@ class Why(msgspec.Struct, frozen=True, kw_only=True):
     signal: str
     weight: float
     detail: str = ""
+
+    @property
+    def adds(self) -> bool:
+        """Whether it adds to the score; otherwise it multiplies it."""
+        return self.signal in _ADDING
 
 
 class MemoryHit(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ Run = Callable[..., Ran]
 def run_trunkline(
     home: Path, *arguments: object, stdin: str = "", timeout: float = 110.0, **environ: str
 ) -> Ran:
-    """Run ``trunkline ARGUMENTS`` to its end, beside ``home``, with ``environ`` added to its environment.
+    """Run ``trunkline ARGUMENTS`` to its end, beside ``home``, with ``environ`` added to its environment. Bytes that are
+    no UTF-8 are lone surrogates in ``stdin`` and in what comes of it.
 
     Raises:
         subprocess.TimeoutExpired: it did not end within ``timeout`` seconds.
@@ -27,6 +28,7 @@ def run_trunkline(
         input=stdin,
         capture_output=True,
         text=True,
+        errors="surrogateescape",
         timeout=timeout,
         check=False,
         cwd=home.parent,

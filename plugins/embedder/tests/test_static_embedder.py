@@ -6,9 +6,16 @@ import socket
 import anyio
 import pytest
 
+from trunkline.messages.chunks import Recall, Remember
 from trunkline.messages.indexing import AskIndex
 from trunkline.messages.memory import SearchMemory, WriteMemory
-from trunkline.subjects import MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE
+from trunkline.subjects import (
+    MEMORY_INDEX_STATS,
+    MEMORY_RECALL,
+    MEMORY_REMEMBER,
+    MEMORY_SEARCH,
+    MEMORY_WRITE,
+)
 from trunkline.testing.platform import platform
 from trunkline_embedder.static import StaticEmbedder
 
@@ -54,7 +61,7 @@ async def test_nothing_goes_over_the_network(monkeypatch: pytest.MonkeyPatch):
 
 
 async def test_memory_finds_what_is_meant_once_it_is_switched_on(tmp_path):
-    """With the setting, a note is found by a question that shares no word with it, and the hit says so."""
+    """With the setting, a note and a chunk are found by questions that share no word with them, and say so."""
     async with platform(
         tmp_path / "home", workers=("memory",), config={"memory.embedder": "static"}
     ) as running:
@@ -64,9 +71,15 @@ async def test_memory_finds_what_is_meant_once_it_is_switched_on(tmp_path):
         }
         for path, text in notes.items():
             await running.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
+        chunk = Remember(content="Our dog is called Rex", actor="owner", conversation_id="c")
+        kept = await running.bus.call(MEMORY_REMEMBER, chunk)
         with anyio.fail_after(20):
             while (await running.bus.call(MEMORY_INDEX_STATS, AskIndex())).vectors.missing:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         found = await running.bus.call(MEMORY_SEARCH, SearchMemory(query="sleeping cats"))
+        wish = Recall(query="what pet do we have", actor="owner")
+        recalled = await running.bus.call(MEMORY_RECALL, wish)
+    assert (recalled.source_chunks, list(recalled.chunks[0].why)) == (kept.chunk_ids, ["meaning"])
+    assert recalled.vectors == 1.0
     assert found.hits[0].path == "pet.md"
     assert "meaning" in {why.signal for why in found.hits[0].why}

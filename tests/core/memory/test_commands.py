@@ -195,7 +195,7 @@ def test_a_search_says_why_and_stats_what_there_is(memory: Run, notes: Path) -> 
     """--why lists the signals; stats counts and says that words alone are searched; reindex makes it anew."""
     memory("add", str(notes))
     found = memory("search", "climbing frames", "--why", "--kind", "document")
-    assert "    words" in found.stdout and "climbing, frames" in found.stdout
+    assert "    words      + " in found.stdout and "climbing, frames" in found.stdout
     assert "Words alone were searched" in found.stderr
     stats = json.loads(memory("stats", "--json").stdout)
     assert stats["kinds"]["document"] == 2 and stats.get("vectors") is None

@@ -96,6 +96,44 @@ async def test_json_is_found_and_shown_as_it_reads(store: GitMemoryStore, write:
     assert [hit.content for hit in await find(store, "-->")] == ["mark: -->"]
 
 
+async def test_what_a_tool_answered_is_shown_as_it_reads(store: GitMemoryStore) -> None:
+    """A message that is JSON is shown without signs, in the value that was meant; text that only looks so stays."""
+    answer = '{"hits":[{"path":"a.md","content":"Zebras \\"jazz\\"\\nquickly."}],"searched":"Words alone."}'
+    said = tuple(
+        Message(id=f"msg_{number}", role="tool", name="memory_search", content=content)
+        for number, content in enumerate((answer, "{zebra lines}"))
+    )
+    await store.append_conversation(
+        AppendConversation(block="main", conversation="conv_a", messages=said, actor="owner")
+    )
+    assert {hit.id: hit.content for hit in await find(store, "zebra")} == {
+        "msg_0": 'content: Zebras "jazz" quickly.',
+        "msg_1": "{zebra lines}",
+    }
+
+
+async def test_a_long_line_is_shown_where_the_word_stands(store: GitMemoryStore, write: Write) -> None:
+    """Not its beginning, when what was looked for is far behind."""
+    await write(
+        "long.md", f"It begins. {'filler words ' * 300}here is the needle, and more. {'filler ' * 300}"
+    )
+    (hit,) = await find(store, "needle")
+    assert "here is the needle, and more." in hit.content and len(hit.content) < 520
+    assert hit.content.startswith("…") and hit.content.endswith("…")
+
+
+async def test_where_a_document_comes_from_is_no_hit(store: GitMemoryStore, write: Write) -> None:
+    """The front matter that is written over a converted document is not found, its title is; a person's own is."""
+    front = "---\nsource: water.html\nsha256: 12ab\nreader: html\ntitle: Irrigation\n---\n\n"
+    await write("documents/water.html.md", front + "# Water\n\nTen litres a day.\n")
+    await write("documents/own.md", "---\nsource: grandmother\n---\n\nBoil it.\n")
+    assert [(hit.line, hit.content) for hit in await find(store, "water")] == [(8, "# Water")]
+    await write("documents/html.md", "A reader of novels.")
+    assert await paths(store, "reader") == ["documents/html.md"]
+    assert await paths(store, "irrigation") == ["documents/water.html.md"]
+    assert await paths(store, "grandmother") == ["documents/own.md"]
+
+
 async def test_what_was_written_comes_before_an_episode_that_retells_it(
     store: GitMemoryStore, write: Write
 ) -> None:

@@ -27,7 +27,8 @@ class Passage:
 def passages_of(result: str) -> list[Passage]:
     """The passages of one tool result: a JSON list of hits, an object that holds one, or plain text.
 
-    Conversations are left out: they hold the very question, and quoting it would answer nothing.
+    Conversations are left out, and what was learned of their turns: they hold the very question, and quoting it would
+    answer nothing.
     """
     try:
         found = json.loads(result)
@@ -35,7 +36,7 @@ def passages_of(result: str) -> list[Passage]:
         found = _from_lines(result)
     hits = found if isinstance(found, list) else next((v for v in _values(found) if isinstance(v, list)), [])
     passages = [_passage(hit) for hit in hits if isinstance(hit, dict)]
-    return [passage for passage in passages if passage.text.strip() and not _is_conversation(passage.path)]
+    return [passage for passage in passages if passage.text.strip() and not _is_talk(passage.path)]
 
 
 def rank(found: Sequence[Sequence[Passage]], words: Sequence[str]) -> list[Passage]:
@@ -60,5 +61,5 @@ def _values(found: Any) -> list[Any]:
     return list(found.values()) if isinstance(found, dict) else []
 
 
-def _is_conversation(path: str) -> bool:
-    return "conversations/" in path and path.endswith(".jsonl")
+def _is_talk(path: str) -> bool:
+    return ("conversations/" in path and path.endswith(".jsonl")) or "/episodes/" in path

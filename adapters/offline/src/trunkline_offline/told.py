@@ -7,11 +7,13 @@ NOTHING = (None, "", [], {})
 
 
 def told(result: str) -> str:
-    """The lines of an object, one for each thing it says; any other result as it is, in a code fence."""
+    """The lines of an object, one for each thing it says; a sentence as it is, anything else in a code fence."""
     try:
         found = json.loads(result)
     except ValueError:
         found = None
+    if found is None and "\n" not in result.strip():
+        return result.strip()
     if not isinstance(found, dict):
         return f"```\n{result}\n```"
     lines = [f"- {_name(key)}: {_value(value)}" for key, value in found.items() if value not in NOTHING]

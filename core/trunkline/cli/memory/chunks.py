@@ -42,6 +42,13 @@ def _changed(endpoint: "Endpoint[Q, MemoryChanged]", wish: Q, what: str, as_json
         click.echo(f"{what} as {done.version[:10]}.")
 
 
+def _found(some: bool, as_json: bool) -> int:
+    """The status of a list, and a word to a person when it is empty."""
+    if not some and not as_json:
+        click.echo("There are none.", err=True)
+    return 0 if some else 1
+
+
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
     """Look at what was remembered, change it, archive and restore it."""
@@ -95,7 +102,7 @@ def list_chunks(
         click.echo(line(chunk))
     if not as_json and page.total > len(page.chunks):
         click.echo(f"{page.total - len(page.chunks)} more: see --limit.", err=True)
-    return 0 if page.chunks else 1
+    return _found(bool(page.chunks), as_json)
 
 
 @command.command("show", examples="trunkline memory chunks show chunk-2026-05-04-1f3a9c2b --json")
@@ -123,7 +130,7 @@ def _described(chunk: "Chunk") -> str:
     lines = [
         f"{chunk.id}  ({chunk.path}{', archived' if chunk.archived else ''})",
         f"{chunk.type}, confidence {known.confidence:g}, {chunk.tokens} tokens, {chunk.layer}",
-        f"made {known.created_at:%Y-%m-%d %H:%M:%S} UTC by {known.actor or 'somebody'}, {known.source}",
+        f"made {known.created_at:%Y-%m-%d %H:%M:%S} UTC by {known.actor or 'somebody'}; source: {known.source}",
         f"conversation {known.conversation_id or '-'}, turn {known.turn_id or '-'}",
         f"tags: {', '.join(chunk.tags) or '-'}",
         f"looked at {chunk.access_count} times",
@@ -156,7 +163,7 @@ def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
         arrow = "<-" if link.incoming else "->"
         made = "by itself" if link.automatic else "by hand"
         click.echo(f"{arrow} {link.type} {link.strength:.2f} ({made})  {line(link.chunk)}")
-    return 0 if found else 1
+    return _found(bool(found), as_json)
 
 
 @command.command(

@@ -42,7 +42,7 @@ def command(
     from trunkline_bus import new_id
 
     wish = Remember(
-        content=sys.stdin.read() if text == "-" else text,
+        content=_piped() if text == "-" else text,
         actor=OWNER,
         conversation_id=conversation or new_id("hand"),
         block=block,
@@ -59,3 +59,11 @@ def command(
     for chunk in () if as_json else done.chunk_ids:
         click.echo(chunk)
     return 0 if done.success else 1
+
+
+def _piped() -> str:
+    """What is piped in. Raises UsageError for what is no text: memory keeps what it was given, or nothing."""
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError:
+        raise click.UsageError("What is piped in is not text in UTF-8 (iconv converts it).") from None

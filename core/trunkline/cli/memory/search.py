@@ -87,11 +87,17 @@ def _show(found: "MemoryHits", *, names: bool, why: bool) -> None:
     if not found.hits:
         click.echo("Nothing found.", err=True)
     for hit in found.hits:
-        click.echo(hit.path if names else f"{_place(hit)}: {hit.content.strip()}")
+        click.echo(hit.path if names else f"{_place(hit)}: {_speaker(hit)}{hit.content.strip()}")
         for one in hit.why if why else ():
-            click.echo(f"    {one.signal:<11}{one.weight:<8g}{one.detail}")
+            click.echo(
+                f"    {one.signal:<11}{'+' if one.adds else '×'} {one.weight:<8g}{one.detail}".rstrip()
+            )
     if why and not names:
         click.echo(found.searched, err=True)
+
+
+def _speaker(hit: "MemoryHit") -> str:
+    return f"{hit.speaker}: " if hit.kind == "turn" and hit.speaker else ""
 
 
 def _place(hit: "MemoryHit") -> str:

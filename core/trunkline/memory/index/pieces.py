@@ -54,6 +54,10 @@ _DEFINITION = re.compile(
     re.IGNORECASE,
 )
 _BELONGS = re.compile(r"(?:@|//|#|/\*|\*|--|\"\"\")")
+_FRONT = re.compile(r"---\nsource: .*\nsha256: [0-9a-f]+\n(?:\w+: .*\n)*---\n")
+"""Where a document comes from, as ``trunkline.documents.markdown`` writes it: nothing that it says."""
+
+_TITLE = re.compile(r"^title: (.+)$", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!?]) ")
 
 
@@ -128,7 +132,11 @@ def _shared(lines: list[str]) -> int:
 def _prose(text: str) -> Iterator[Piece]:
     now, fenced = _Gathering(), False
     now.page = int("\f" in text)
-    for number, line in enumerate(text.split("\n"), start=1):
+    front = _FRONT.match(text)
+    if front and (title := _TITLE.search(front[0])):
+        now.headings = (title[1],)
+    begins = front[0].count("\n") if front else 0
+    for number, line in enumerate(text.split("\n")[begins:], start=begins + 1):
         if mark := _PAGE.fullmatch(line):
             yield from now.end()
             now.page = int(mark[1])

@@ -16,6 +16,18 @@ def readable(path: str, lines: Sequence[str]) -> list[str]:
     return [_plain(line) for line in lines] if path.endswith(".json") else list(lines)
 
 
+def said(content: str) -> list[str]:
+    """The lines of a message; of one that is JSON, as tools answer, what it says."""
+    if content[:1] in _OPENING:
+        try:
+            found = json.loads(content)
+        except ValueError:
+            return content.split("\n")
+        lines = json.dumps(found, indent=1, ensure_ascii=False).split("\n")
+        return list(filter(None, (_plain(line) for line in lines if not line.endswith(_OPENING)))) or [""]
+    return content.split("\n")
+
+
 def _plain(line: str) -> str:
     if member := _MEMBER.fullmatch(line):
         key, value = _text(member[1]), member[2]

@@ -1,6 +1,6 @@
 """The tables of the derived index."""
 
-VERSION = 9
+VERSION = 10
 """Of the tables and of what stands in them: an index of another version is made anew."""
 
 _FILES = """

@@ -40,7 +40,11 @@ def recency(found: Mapping[int, Candidate], now: datetime) -> None:
     for one in found.values():
         if one.at:
             days = max(0, (micros(now) - one.at) // _DAY)
-            one.times("recency", OLD + (NEW - OLD) * math.exp(-days / FADES_DAYS), f"{days} days ago")
+            one.times("recency", OLD + (NEW - OLD) * math.exp(-days / FADES_DAYS), _ago(days))
+
+
+def _ago(days: int) -> str:
+    return f"{days} days ago" if days > 1 else ("today", "yesterday")[days]
 
 
 def confidence(found: Mapping[int, Candidate]) -> None:

@@ -22,11 +22,11 @@ def hit_of(one: Candidate, lines: Sequence[str], beginnings: Sequence[str]) -> M
 
     best = max(range(len(lines)), key=worth, default=0)
     inside = one.kind in ("turn", "chunk", "fact")
-    content, context = shown(lines, best)
+    context = shown(lines, best)[1]
     return MemoryHit(
         path=one.path,
         line=one.line if inside else one.line + best,
-        content=content,
+        content=excerpt(lines[best], beginnings) if lines else "",
         context=context,
         score=round(one.score, 6),
         kind=cast(PassageKind, one.kind),
@@ -61,6 +61,17 @@ def matching(line: str, words: Sequence[str]) -> int:
     """How many of the words are in a line."""
     folded = line.casefold()
     return sum(word in folded for word in words)
+
+
+def excerpt(line: str, beginnings: Sequence[str]) -> str:
+    """A line, of a long one the part around the first word that was found."""
+    folded = line.casefold()
+    at = min((place for one in beginnings if (place := folded.find(one)) >= 0), default=0)
+    if len(line) <= LINE_LETTERS or at < LINE_LETTERS / 2:
+        return _cut(line)
+    start = max(at - LINE_LETTERS // 4, 0)
+    start = line.find(" ", start, at) + 1 or start
+    return "…" + _cut(line[start:])
 
 
 def _cut(line: str) -> str:

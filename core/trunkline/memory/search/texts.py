@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from trunkline.memory.conversations import names_of, parse
 from trunkline.memory.index.chunk import chunk_passages, is_chunk
 from trunkline.memory.index.pieces import LETTERS, LINES
-from trunkline.memory.index.readable import readable
+from trunkline.memory.index.readable import readable, said
 from trunkline.memory.repository import Repository
 from trunkline.memory.search.candidates import Candidate
 
@@ -22,7 +22,7 @@ class Texts:
         rows = self._rows(one.blob)
         if names_of(one.path) is not None:
             message = parse("", b"\n" + rows[one.line - 1]).messages
-            return message[0].content.split("\n") if message else [""]
+            return said(message[0].content) if message else [""]
         if is_chunk(one.path):
             return chunk_passages(one.path, b"\n".join(rows))[0].text.split("\n")
         first = list(_first(rows[one.line - 1 :]))

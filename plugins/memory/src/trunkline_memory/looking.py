@@ -18,9 +18,6 @@ Line = Annotated[int, Meta(ge=1)]
 Share = Annotated[float, Meta(ge=0, le=1)]
 Kind = Literal["file", "document", "turn", "chunk", "fact"]
 
-ADDING = frozenset(("words", "neighbours", "meaning", "link", "time"))
-"""Signals that add to a score; the others multiply it."""
-
 
 @tool(effect="read")
 async def memory_read(context: ToolContext, path: str, commit: str | None = None) -> dict[str, Any]:
@@ -101,7 +98,7 @@ def _told(hit: MemoryHit) -> dict[str, Any]:
 
 def _because(why: Why) -> str:
     """A signal in a few words: what it adds or, with ×, by what it multiplies."""
-    figure = f"{why.signal} {'' if why.signal in ADDING else '×'}{why.weight:g}"
+    figure = f"{why.signal} {'' if why.adds else '×'}{why.weight:g}"
     return f"{figure}: {why.detail}" if why.detail else figure
 
 

@@ -35,6 +35,14 @@ def test_a_chunk_from_the_command_line_to_the_purge(memory: Run, tmp_path: Path)
     assert not list((tmp_path / "home/memory").rglob(f"{other}.json"))
 
 
+def test_bytes_that_are_no_text_are_not_remembered(memory: Run) -> None:
+    """What is piped in is kept as it is or not at all: a sentence, status 2, and nothing is kept."""
+    done = memory("remember", "-", stdin="a\udcffb")
+    assert done.returncode == 2 and "not text in UTF-8" in done.stderr and not done.stdout
+    listed = memory("chunks", "list")
+    assert (listed.returncode, listed.stdout, listed.stderr) == (1, "", "There are none.\n")
+
+
 def test_a_broken_chunk_is_named(memory: Run, tmp_path: Path) -> None:
     """Counting leaves with 1 and says which file is broken, and how; doctor says it as well."""
     file = tmp_path / "home/memory/chunks/2026-05-04/chunk-2026-05-04-00000000.json"

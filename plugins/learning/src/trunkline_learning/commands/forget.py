@@ -42,7 +42,8 @@ def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) ->
     if as_json:
         json_out({"forgotten": gone, "missing": missing})
     else:
-        click.echo(f"Forgot {len(gone)} {'thing' if len(gone) == 1 else 'things'}.")
+        if gone or not missing:
+            click.echo(f"Forgot {len(gone)} {'thing' if len(gone) == 1 else 'things'}.")
         for id in missing:
             click.echo(f"There is no {id} among what was learned.", err=True)
     return 1 if missing else 0
