@@ -16,8 +16,8 @@ Run = Callable[..., Ran]
 def run_trunkline(
     home: Path, *arguments: object, stdin: str = "", timeout: float = 110.0, **environ: str
 ) -> Ran:
-    """Run ``trunkline ARGUMENTS`` to its end, beside ``home``, with ``environ`` added to its environment. Bytes that are
-    no UTF-8 are lone surrogates in ``stdin`` and in what comes of it.
+    """Run ``trunkline ARGUMENTS`` to its end, beside ``home``, with ``environ`` added to its environment. Bytes that
+    are no UTF-8 are lone surrogates in ``stdin`` and in what comes of it.
 
     Raises:
         subprocess.TimeoutExpired: it did not end within ``timeout`` seconds.
