@@ -94,5 +94,6 @@ class Drift:
     def _ignored(self, path: str) -> bool:
         try:
             return self._repository.git.path_is_ignored(path)
-        except pygit2.GitError:
+        except pygit2.GitError as error:
+            _log.warning("whether git is to ignore %s cannot be told, so it is kept: %s", path, error)
             return False

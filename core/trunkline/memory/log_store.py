@@ -216,7 +216,7 @@ class LogStore(MemoryStore):
         last: int | None = None,
         mainline: bool = False,
     ) -> MemoryBlame:
-        """Who wrote each line of a file."""
+        """Who wrote each line of a file. A log has one line of history, so ``mainline`` makes no difference."""
         plain = (await self.read(path, version)).path
         return self._book.past.blame(plain, self._book.past.number(version), first, last)
 

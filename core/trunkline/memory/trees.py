@@ -57,7 +57,7 @@ class Trees:
             try:
                 path = prefix + name.decode()
             except UnicodeDecodeError:
-                continue
+                continue  # no path of memory is called so, thus nobody asks about it
             file = _file(is_)
             if file is not None or _file(was) is not None:
                 yield path, file

@@ -43,20 +43,20 @@ def _from_files(repository: Repository, worktree: Worktree) -> None:
         try:
             data, _ = worktree.read(path)
         except (Refusal, OSError):
-            continue
+            continue  # what cannot be read lends nothing; the examination has named it
         if not repository.git.path_is_ignored(path):
             entries[path] = Entry(repository.write_blob(data), bool(status.st_mode & stat.S_IXUSR))
     repository.write_tree(None, entries)
 
 
 def _from_index(repository: Repository) -> None:
-    with contextlib.suppress(pygit2.GitError, OSError, KeyError):
+    with contextlib.suppress(pygit2.GitError, OSError, KeyError):  # it may be what is broken
         repository.git.index.write_tree()
 
 
 def _from_packs(repository: Repository, aside: Path) -> None:
     """What can be read of packs that were put aside."""
     for pack in (aside / "pack").glob("*.pack"):
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):  # the disk gives no more of this pack
             for found in salvage(pack):
                 repository.git.write(_KINDS[found.kind], found.data)

@@ -29,7 +29,7 @@ def salvage(pack: Path) -> Iterator[Object]:
         try:
             found = reader.at(offset)
         except (ValueError, IndexError, KeyError, zlib.error, RecursionError):
-            continue
+            continue  # this object is lost, or one that it is made of; the others may be whole
         if hashlib.sha1(b"%s %d\0" % (found.kind.encode(), len(found.data)) + found.data).digest() == name:
             yield found
 

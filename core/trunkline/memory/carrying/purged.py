@@ -1,5 +1,6 @@
 """What was purged here does not come back by an archive of before (C43)."""
 
+import logging
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -7,6 +8,8 @@ import pygit2
 
 from trunkline.archives.reading import BadArchive
 from trunkline.memory.repository import Repository, entry_at, id_at
+
+_log = logging.getLogger(__name__)
 
 NOTES = "audit/purges.jsonl"
 """Where purges are noted: a line each."""
@@ -39,5 +42,9 @@ def _notes(data: bytes) -> Iterator[PurgeNote]:
     for line in data.splitlines():
         try:
             yield msgspec.json.decode(line, type=PurgeNote)
-        except msgspec.MsgspecError:
-            continue
+        except msgspec.MsgspecError as error:
+            _log.warning(
+                "a line of %s cannot be read, and nobody is kept from bringing back what it names: %s",
+                NOTES,
+                error,
+            )

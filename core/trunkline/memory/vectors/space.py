@@ -156,8 +156,8 @@ def _opened(connection: apsw.Connection, place: str) -> bool:
         connection.execute("PRAGMA vectors.synchronous = normal")
         if connection.execute("PRAGMA vectors.quick_check").get == "ok":
             return True
-    except (apsw.NotADBError, apsw.CorruptError):
-        pass
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        _log.debug("vectors cannot be read from %s: %s", place, error)
     if "vectors" in {name for _, name, _ in connection.execute("PRAGMA database_list")}:
         connection.execute("DETACH vectors")
     return False

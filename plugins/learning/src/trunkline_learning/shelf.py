@@ -54,6 +54,15 @@ class Shelf:
         file = (await self.files([path])).get(path)
         return None if file is None else file.content
 
+    async def files(self, paths: Iterable[str]) -> dict[str, MemoryFile]:
+        """The files that are there, by path; asked for in batches."""
+        wanted, found = list(paths), dict[str, MemoryFile]()
+        for begin in range(0, len(wanted), BATCH):
+            wish = ReadManyMemory(paths=tuple(wanted[begin : begin + BATCH]))
+            answer = await self._bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)
+            found |= {file.path: file for file in answer.files}
+        return found
+
     async def draft(self, paths: Iterable[str]) -> "Draft":
         """A change in the making, based on these files as they are now."""
         wanted = tuple(paths)
@@ -114,14 +123,6 @@ class Shelf:
             if fault.code == "not_found":
                 return ()
             raise
-
-    async def files(self, paths: Iterable[str]) -> dict[str, MemoryFile]:
-        wanted, found = list(paths), dict[str, MemoryFile]()
-        for begin in range(0, len(wanted), BATCH):
-            wish = ReadManyMemory(paths=tuple(wanted[begin : begin + BATCH]))
-            answer = await self._bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)
-            found |= {file.path: file for file in answer.files}
-        return found
 
 
 class Draft:

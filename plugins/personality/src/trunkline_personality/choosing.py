@@ -49,15 +49,17 @@ async def personality_set(
     if not steps:
         raise ToolError(f"Say what to change, for example {EXAMPLES}. Nothing was changed.")
     general = await _general(context)
-    before = State()
 
     def edit(text: str) -> str:
-        nonlocal before
         before = _read(text) if text.strip() else general
         return state.written(applied(before, steps))
 
     await _check(context, applied(general, steps).personality)
-    now = _read(await change(context.memory, CHOICE, edit))
+    return _told(_read(await change(context.memory, CHOICE, edit)))
+
+
+def _told(now: State) -> dict[str, Any]:
+    """A choice with every slider: where it stands, and where it would without the choice."""
     return {
         **msgspec.to_builtins(now),
         "sliders": {one.name: now.value(one.name) for one in SLIDERS},
