@@ -5,6 +5,8 @@ import random
 from itertools import accumulate
 from pathlib import Path
 
+from trunkline.memory.chunks.record import path_of
+
 SYLLABLES = "ba ti ron mel ka sor ing der lo vie mun tas per gil ne cho fra wen dol ske".split()  # noqa: SIM905
 WORDS = 50_000
 SECTIONS = 20
@@ -46,8 +48,8 @@ class Corpus:
 
     def chunks(self, root: Path, count: int) -> None:
         """So many chunks, a file each, as memory keeps them."""
-        for number in range(count):
-            name = f"chunk-{DAY}-{number:08x}"
+        for _ in range(count):
+            name = f"chunk-{DAY}-{self._dice.getrandbits(32):08x}"
             text = {
                 "content": self.passage(),
                 "id": name,
@@ -61,6 +63,6 @@ class Corpus:
                 "tokens": 100,
                 "type": "note",
             }
-            file = root / "chunks" / DAY / name[17:19] / f"{name}.json"
+            file = root / path_of("", name, crowded=True)
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(text, indent=2, sort_keys=True) + "\n")

@@ -275,3 +275,19 @@ async def test_an_index_from_another_past_is_made_anew(opened: Opened, tmp_path:
         extra.unlink()
     async with opened(tmp_path / "two") as store:
         assert len(await find(store, "instructions")) == 1
+
+
+async def test_signs_that_are_no_letters_keep_nothing_from_being_found(
+    store: GitMemoryStore, write: Write
+) -> None:
+    """A tag that another program wrote may hold a NUL or half a letter; its chunk is found, and all others too, while
+    changes are followed and when the index is made anew."""
+    name = "chunk-2026-05-04-0000000a"
+    tags = '["a\\u0000b", "c\\ud800d", "pruning"]'
+    chunk = f'{{"id": "{name}", "content": "Roses in May.", "type": "note", "tags": {tags}}}'
+    await write("a.md", "Cut the roses.")
+    await write(f"chunks/2026-05-04/{name}.json", chunk)
+    for _ in range(2):
+        assert len(await paths(store, "roses")) == 2
+        assert await paths(store, "pruning") == [f"chunks/2026-05-04/{name}.json"]
+        await store.reindex(lambda progress: None)

@@ -25,6 +25,9 @@ CROWDED = 64
 """Chunks of one day beyond which further ones go into folders of that day by their digits."""
 
 
+_decoder = msgspec.json.Decoder(ChunkFile)
+
+
 class Where(msgspec.Struct, frozen=True):
     """What a chunk's path says: the place before ``chunks/``, the id, and whether it is archived."""
 
@@ -93,13 +96,24 @@ def _told(key: str, value: Any) -> bool:
 
 def decode(path: str, data: bytes) -> ChunkFile | str:
     """The chunk that a file holds, or the code of what is wrong with it (RLM-F20)."""
+    named = where(path)
+    try:
+        chunk = _decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _mended(named, data)
+    if named is None:
+        return "missing_required_fields"
+    return "invalid_scope" if place_fault(named.place) or chunk.id != named.id else chunk
+
+
+def _mended(named: Where | None, data: bytes) -> ChunkFile | str:
+    """A chunk that another program, or a person, wrote in another way."""
     try:
         raw = json.loads(data)
     except ValueError:
         return "invalid_json"
     if not isinstance(raw, dict):
         return "invalid_record_type"
-    named = where(path)
     if any(key not in raw for key in ("id", "content", "type")) or named is None:
         return "missing_required_fields"
     if place_fault(named.place) or raw["id"] != named.id:

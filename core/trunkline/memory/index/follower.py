@@ -2,17 +2,20 @@
 
 import hashlib
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import apsw
 import pygit2
 
 from trunkline.memory.conversations import ConversationCache, names_of, parse
+from trunkline.memory.index.afresh import fill
 from trunkline.memory.index.conversation import turns
 from trunkline.memory.index.database import Database
 from trunkline.memory.index.kinds import passages
 from trunkline.memory.index.passage import micros
-from trunkline.memory.index.rows import forget, forget_all, forget_lines, insert
+from trunkline.memory.index.rows import Rows, forget, forget_all, forget_lines, write
 from trunkline.memory.repository import Entry, Repository, differences, files_in
 from trunkline.messages.conversation import ConversationSummary
 from trunkline.words.stems import Stems
@@ -66,27 +69,55 @@ class Index:
         known = None if anew else connection.execute("SELECT value FROM meta WHERE key = 'head'").get
         if head is None or known == str(head):
             return
-        changes, done = self._changes(connection, known, head), 0
-        while batch := [change for _, change in zip(range(BATCH), changes, strict=False)]:
+        before = self.repository.version(known) if known else None
+        tree = self.repository.commit(head).tree_id
+        if before is None:
+            self._begin_anew(connection, tree, told)
+        else:
+            self._follow(connection, differences(self.repository.git, before.tree_id, tree), told)
+        with connection:
+            connection.execute("REPLACE INTO meta VALUES('head', ?)", (str(head),))
+
+    def _begin_anew(self, connection: apsw.Connection, tree: pygit2.Oid, told: Callable[[int], None]) -> None:
+        """Take everything in."""
+        with connection:
+            forget_all(connection)
+        files = (
+            partial(self._add, path, entry)
+            for path, entry in differences(self.repository.git, None, tree)
+            if entry is not None
+        )
+        fill(connection, Rows(self.stems), files, told)
+
+    def _add(self, path: str, entry: Entry, rows: Rows) -> None:
+        if names_of(path) is not None:
+            self._add_conversation(path, entry, rows)
+            return
+        data = self.repository.data(entry.blob)
+        rows.add(rows.add_file(path, str(entry.blob), len(data)), passages(path, data))
+
+    def _add_conversation(self, path: str, entry: Entry, rows: Rows) -> None:
+        conversation = self._cache.get(str(entry.blob)) or parse(path, self.repository.data(entry.blob))
+        text = conversation.text  # it may grow while we look: only what is in this text counts
+        height = _height(text)
+        file = rows.add_file(path, str(entry.blob), len(text), height)
+        rows.add(file, turns(conversation, 0, height))
+        rows.add_conversation(*_listed(file, conversation.summary))
+
+    def _follow(
+        self,
+        connection: apsw.Connection,
+        changes: Iterator[tuple[str, Entry | None]],
+        told: Callable[[int], None],
+    ) -> None:
+        """Take in what changed."""
+        done = 0
+        while batch := list(islice(changes, BATCH)):
             with connection:
                 for path, entry in batch:
                     self._update(connection, path, entry)
             done += len(batch)
             told(done)
-        with connection:
-            connection.execute("REPLACE INTO meta VALUES('head', ?)", (str(head),))
-
-    def _changes(
-        self, connection: apsw.Connection, known: str | None, head: pygit2.Oid
-    ) -> Iterator[tuple[str, Entry | None]]:
-        """What the index must take in; everything when it does not know where it stands."""
-        before = self.repository.version(known) if known else None
-        tree = self.repository.commit(head).tree_id
-        if before is not None:
-            return differences(self.repository.git, before.tree_id, tree)
-        with connection:
-            forget_all(connection)
-        return differences(self.repository.git, None, tree)
 
     def _update(self, connection: apsw.Connection, path: str, entry: Entry | None) -> None:
         row = connection.execute(
@@ -94,62 +125,53 @@ class Index:
         ).fetchone()
         if row is not None and entry is not None and row[1] == str(entry.blob):
             return
-        if entry is None:
-            if row is not None:
-                forget(connection, row[0])
-            return
-        if names_of(path) is not None:
+        if row is not None and entry is not None and names_of(path) is not None:
             self._update_conversation(connection, path, entry, row)
             return
         if row is not None:
             forget(connection, row[0])
-        data = self.repository.data(entry.blob)
-        insert(connection, self.stems, _file(connection, path, entry, len(data), 0), passages(path, data))
+        if entry is not None:
+            rows = Rows.behind(connection, self.stems)
+            self._add(path, entry, rows)
+            write(connection, rows.packed())
 
     def _update_conversation(
-        self, connection: apsw.Connection, path: str, entry: Entry, row: tuple[int, str, int, int] | None
+        self, connection: apsw.Connection, path: str, entry: Entry, row: tuple[int, str, int, int]
     ) -> None:
         """Only what is new of a conversation that grew."""
+        file, blob, size, known = row
         conversation = self._cache.get(str(entry.blob)) or parse(path, self.repository.data(entry.blob))
         text = conversation.text  # it may grow while we look: only what is in this text counts
-        height, known = text.count(b"\n") + (not text.endswith(b"\n")), 0
-        if row is not None and len(text) > row[2] and _blob_id(text[: row[2]]) == row[1]:
-            file, known = row[0], row[3]
-            connection.execute(
-                "UPDATE files SET blob = ?, size = ?, height = ? WHERE id = ?",
-                (str(entry.blob), len(text), height, file),
-            )
-        else:
-            if row is not None:
-                forget(connection, row[0])
-            file = _file(connection, path, entry, len(text), height)
+        if len(text) <= size or _blob_id(text[:size]) != blob:
+            forget_lines(connection, file, known := 0)
+        height = _height(text)
+        connection.execute(
+            "UPDATE files SET blob = ?, size = ?, height = ? WHERE id = ?",
+            (str(entry.blob), len(text), height, file),
+        )
         said = turns(conversation, known, height)
         if known and said:
             forget_lines(connection, file, said[0].line)
-        insert(connection, self.stems, file, said)
-        _list(connection, file, conversation.summary)
+        rows = Rows.behind(connection, self.stems)
+        rows.add(file, said)
+        rows.add_conversation(*_listed(file, conversation.summary))
+        write(connection, rows.packed())
 
 
-def _file(connection: apsw.Connection, path: str, entry: Entry, size: int, height: int) -> int:
-    connection.execute(
-        "INSERT INTO files(path, blob, size, height) VALUES(?, ?, ?, ?)",
-        (path, str(entry.blob), size, height),
-    )
-    return connection.last_insert_rowid()
+def _height(text: bytes) -> int:
+    """The lines of a text, the last one too if nothing ends it."""
+    return text.count(b"\n") + (not text.endswith(b"\n"))
 
 
-def _list(connection: apsw.Connection, file: int, summary: ConversationSummary) -> None:
-    connection.execute(
-        "REPLACE INTO conversations VALUES(?, ?, ?, ?, ?, ?, ?)",
-        (
-            file,
-            summary.id,
-            summary.block,
-            summary.title,
-            micros(summary.created_at),
-            micros(summary.updated_at),
-            summary.message_count,
-        ),
+def _listed(file: int, summary: ConversationSummary) -> tuple[int, str, str, str | None, int, int, int]:
+    return (
+        file,
+        summary.id,
+        summary.block,
+        summary.title,
+        micros(summary.created_at),
+        micros(summary.updated_at),
+        summary.message_count,
     )
 
 

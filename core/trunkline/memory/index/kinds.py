@@ -11,12 +11,12 @@ from trunkline.seed import is_untouched
 
 def passages(path: str, data: bytes) -> list[Passage]:
     """The passages of a file; none when it is not text. Of very long files the beginning counts."""
-    if path != "AGENT.md" and is_untouched(path, data.decode(errors="replace")):
-        return []  # the hints that memory begins with are nothing that anybody remembered
-    if names_of(path) is not None:
-        return conversation_passages(path, data)
     if is_chunk(path):
         return chunk_passages(path, data)
+    if names_of(path) is not None:
+        return conversation_passages(path, data)
+    if path != "AGENT.md" and is_untouched(path, data.decode(errors="replace")):
+        return []  # the hints that memory begins with are nothing that anybody remembered
     if is_document(path):
         return document_passages(path, data)
     return plain_passages(path, data)

@@ -1,5 +1,7 @@
 """The tables of the derived index."""
 
+import re
+
 VERSION = 10
 """Of the tables and of what stands in them: an index of another version is made anew."""
 
@@ -54,3 +56,6 @@ SCHEMA = f"PRAGMA user_version = {VERSION};{_FILES}{_PASSAGES}{_CHUNKS}"
 
 TABLES = ("meta", "files", "conversations", "passages", "tags", "links", "chunks", "languages")
 """What is emptied to begin anew, the words aside."""
+
+INDICES = tuple(re.findall(r"CREATE INDEX (\w+) (ON [^;]+);", SCHEMA))
+"""The name and the columns of each index: those of a full table are sooner made than kept while it fills."""
