@@ -268,7 +268,7 @@ class MemoryStore(ABC):
     after each commit, edits made by hand included.
 
     Chunks are looked up in an index that the worker makes of the files, in main memory, unless the store has one of its
-    own and can be asked for them: then it is a ``trunkline.memory.chunks.reader.Source`` too.
+    own and can be asked for them: then it is a ``trunkline.memory.chunks.source.Source`` too.
     """
 
     rules: Sequence[MemoryRule] = ()

@@ -25,6 +25,7 @@ from trunkline.memory.carrying.derived import copied
 from trunkline.memory.carrying.export import export
 from trunkline.memory.carrying.intake import Intake
 from trunkline.memory.carrying.merging import Rule
+from trunkline.memory.chunks.source import Question, Source
 from trunkline.memory.committer import Result
 from trunkline.memory.conversations import (
     AppendMessages,
@@ -82,7 +83,7 @@ PLATFORM = "trunkline"
 """The actor of what the platform itself writes."""
 
 
-class GitMemoryStore(MemoryStore):
+class GitMemoryStore(MemoryStore, Source):
     """Memory as a git repository. ``window`` is how long writes wait for others, in seconds; without ``sync`` they are
     not brought to the disk before they are acknowledged."""
 
@@ -362,7 +363,7 @@ class GitMemoryStore(MemoryStore):
         """A conversation by its id alone."""
         return await self._asking.index(lambda connection: find_conversation(connection, conversation))
 
-    async def ask(self, question: Callable[[apsw.Connection, Callable[[str], bytes]], T]) -> T:
+    async def ask(self, question: Question[T]) -> T:
         """Ask the index about chunks, when it has everything that was committed; it is given what a blob holds."""
         repository = self._parts.index.repository
         return await self._asking.index(

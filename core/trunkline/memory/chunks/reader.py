@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Protocol, TypeVar, runtime_checkable
 
 import apsw
 import msgspec
@@ -25,7 +24,7 @@ from trunkline.memory.chunks.linking import linked
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.recalling import recall
 from trunkline.memory.chunks.record import is_chunk_id
-from trunkline.memory.search.meaning import Meaning
+from trunkline.memory.chunks.source import Source
 from trunkline.messages.chunks import (
     Chunk,
     ChunkCounts,
@@ -42,28 +41,6 @@ from trunkline.messages.chunks import (
 from trunkline.runtime.private import OWNER
 from trunkline.words.stems import Stems
 from trunkline_bus import Refusal
-
-T = TypeVar("T")
-
-Question = Callable[[apsw.Connection, Contents], T]
-
-
-@runtime_checkable
-class Source(Protocol):
-    """Where chunks are looked up: an index in the form of ``trunkline.memory.index.schema``."""
-
-    @property
-    def vectors(self) -> float | None:
-        """The share of passages (0 to 1) that have vectors; None without an embedder."""
-        ...
-
-    async def ask(self, question: Question[T]) -> T:
-        """Ask the index, once it has everything that was committed before."""
-        ...
-
-    async def meaning(self, text: str) -> Meaning | None:
-        """What is looked for, as a vector; None where words must do."""
-        ...
 
 
 class Reader:

@@ -1,7 +1,6 @@
 """An index of chunks for stores that have none: in main memory, compared with the files at each question. It has no
 vectors."""
 
-from collections.abc import Callable
 from typing import TypeVar
 
 import anyio
@@ -9,9 +8,8 @@ import anyio.to_thread
 import apsw
 
 from trunkline.abc.memory import MemoryStore
-from trunkline.memory.chunks.finding import Contents
-from trunkline.memory.chunks.reader import Source
 from trunkline.memory.chunks.record import where
+from trunkline.memory.chunks.source import Question, Source
 from trunkline.memory.index.chunk import chunk_passages
 from trunkline.memory.index.rows import forget, insert
 from trunkline.memory.index.schema import SCHEMA
@@ -23,11 +21,11 @@ T = TypeVar("T")
 
 
 def source_of(store: MemoryStore) -> Source:
-    """Where a store's chunks are looked up: in its own index, when it can be asked as a ``Source`` is."""
+    """Where a store's chunks are looked up: in its own index, where it is a ``Source``."""
     return store if isinstance(store, Source) else Scanned(store)
 
 
-class Scanned:
+class Scanned(Source):
     """Looks through a store's names and reads what changed since the last question."""
 
     def __init__(self, store: MemoryStore) -> None:
@@ -48,7 +46,7 @@ class Scanned:
         """Words must do."""
         return
 
-    async def ask(self, question: Callable[[apsw.Connection, Contents], T]) -> T:
+    async def ask(self, question: Question[T]) -> T:
         """Ask, when everything that was committed is in."""
         async with self._lock:
             entries = await self._store.list("", recursive=True)

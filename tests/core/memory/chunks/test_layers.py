@@ -63,10 +63,10 @@ async def test_rlm_t14_a_private_layer_is_nobody_elses(running: Platform) -> Non
     assert await bob.chunk(chunk) is None
     assert (await bob.recall("zebra")).chunks == ()
     assert await bob.chunks(tags=["zoo"]) == ()
-    assert [hit.path for hit in await ada.search("zebra", path="/")] == [
+    assert [hit.path for hit in (await ada.search("zebra", path="/")).hits] == [
         held.path.removeprefix("blocks/main/")
     ]
-    assert list(await bob.search("zebra", path="/")) == []
+    assert (await bob.search("zebra", path="/")).hits == ()
     assert not [entry.path for entry in await bob.list("/", recursive=True) if "ada" in entry.path]
     for ask in (
         bob.linked(chunk),

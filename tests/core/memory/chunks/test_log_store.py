@@ -10,8 +10,10 @@ from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader
 from trunkline.memory.chunks.scanned import Scanned, source_of
+from trunkline.memory.chunks.source import Source
 from trunkline.memory.log_store import LogStore
 from trunkline.memory.record import MemoryRecord
+from trunkline.memory.store import GitMemoryStore
 from trunkline.messages.chunks import DeleteChunk, ForgetChunk, ListChunks, PurgeMemory, Recall, Remember
 from trunkline_bus import Refusal, Scope
 
@@ -61,12 +63,18 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
 
 
 async def test_a_store_with_an_index_of_its_own_is_asked() -> None:
-    """Whoever can be asked for chunks is asked, whatever its class; of another store an index is made."""
+    """A store that is a ``Source`` is asked, also before it is open; of another one an index is made."""
 
-    class Indexed(ListStore):
+    class Indexed(ListStore, Source):
+        @property
+        def vectors(self) -> float | None:
+            raise AttributeError("not open yet")
+
         ask = Scanned.ask
         meaning = Scanned.meaning
 
     own, other = Indexed(), ListStore()
     assert source_of(own) is own
     assert isinstance(source_of(other), Scanned)
+    kept = GitMemoryStore()
+    assert source_of(kept) is kept
