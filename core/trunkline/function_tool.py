@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError
@@ -78,12 +79,16 @@ def tool(
     idempotent: bool = False,
     timeout: float | None = None,
     paths: tuple[str, ...] = (),
+    free: tuple[str, ...] = (),
+    network: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
 
     ``effect`` says what a repeat would do: ``read`` (nothing, so it may run again after a crash), ``write``,
     ``send`` or ``exec``; the last three run again only when ``idempotent``. ``timeout`` is in seconds.
-    ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added.
+    ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added. ``free``
+    names those that a lasting approval leaves open, such as a file's content; all others it binds by value.
+    ``network``: it reaches other hosts.
     A parameter annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
     the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
 
@@ -92,7 +97,9 @@ def tool(
     """
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
-        return _made(function, name or function.__name__, effect, idempotent, timeout, paths)
+        made = _made(function, name or function.__name__, effect, idempotent, timeout, paths)
+        made.spec = replace(made.spec, free=free, network=network)
+        return made
 
     return decorate
 

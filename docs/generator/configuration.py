@@ -76,6 +76,12 @@ MEANING = {
     '`"openai/gpt-4.1" = { input = 2.0, cached = 0.5, output = 8.0 }`. `*` in a name stands for any text; the name of '
     "an adapter alone is for its default model. A model without a price counts as free, and the log says so",
     "models.windows": 'how many tokens a model takes in: `"openai/gpt-4.1" = 1000000`',
+    "permissions.scope": "for blocks that do not say: how far file tools reach, `block`, `workspace` or `system`",
+    "permissions.allow_shell": "whether agents may run programs; see [permissions](messages.md#permissiontable)",
+    "permissions.allow_network": "whether tools, and with `true` programs, reach other hosts",
+    "permissions.max_timeout": "how many seconds a program may run",
+    "permissions.approvals": "which calls a person is asked about: `all`, `some` (what writes, sends or runs), `none`",
+    "permissions.plan": "whether agents only read and plan",
     "tools.workspaces": "holds one folder a block, in which its file tools work",
     "tools.timeout": "how long a tool may take that does not say so itself",
     "tools.drain": "how long running calls may take to end when the worker stops",

@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from trunkline.config.secret import Secret
+from trunkline.messages.policies import PermissionTable
+from trunkline.policy import STANDARD
 from trunkline.retention import Retention
 
 Seconds = Annotated[float, msgspec.Meta(gt=0)]
@@ -208,6 +210,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     monitor: MonitorSettings = MonitorSettings()
     models: ModelsSettings = ModelsSettings()
     tools: ToolsSettings = ToolsSettings()
+    permissions: PermissionTable = STANDARD
     memory: MemorySettings = MemorySettings()
     documents: DocumentsSettings = DocumentsSettings()
     channels: ChannelsSettings = ChannelsSettings()

@@ -24,7 +24,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tool of the catalogue (PA-F36).
 
     ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
-    ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace.
+    ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace, ``free``
+    those whose values a lasting approval leaves open, such as a file's content. ``network``: it reaches other hosts.
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``.
     """
 
@@ -35,6 +36,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     idempotent: bool = False
     timeout: float = 60.0
     paths: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+    network: bool = False
     source: str = "native:unknown"
     category: Category = "always-send"
 

@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
+from trunkline.messages.policies import PermissionTable
 from trunkline.messages.tools import CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolReply
 from trunkline.remotes.join import hub_of
 from trunkline.subjects import CANCEL_CALL, REMOTE_CALL, REMOTE_LIST
 from trunkline.tools.limits import Limits
+from trunkline.tools.rules import Rules
 from trunkline.tools.worker import MOST_WAITING, ToolsWorker
 from trunkline_bus import Request
 
@@ -34,6 +36,14 @@ class AwayToolsWorker(ToolsWorker):
     async def limits_of(self, block: str) -> Limits:
         """None: the hub has checked."""
         return Limits()
+
+    async def table_of(self, block: str) -> PermissionTable:
+        """What this host's own configuration permits. Its questions would reach nobody: people are asked at the hub."""
+        return replace(self.context.config.settings.permissions, approvals="none")
+
+    async def rules(self) -> Rules:
+        """None: those are the hub's."""
+        return ()
 
     def model_of(self, call: CallTool) -> Completer:
         """None: it can ask nothing of the hub."""

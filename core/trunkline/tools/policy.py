@@ -1,4 +1,4 @@
-"""The policy stage that is built in: what the block may use, and no program without a sandbox. Deny wins."""
+"""The policy stage that is built in: what the block may use and do, and no program without a sandbox. Deny wins."""
 
 from collections.abc import Awaitable, Callable
 
@@ -7,16 +7,24 @@ from trunkline.errors import ToolError
 from trunkline.messages.tools import ToolOutcome
 from trunkline.tools.limits import Limits
 from trunkline.tools.manifest import CLI
+from trunkline.tools.permissions import Permissions
 from trunkline.tools.sandboxes import Sandboxes
 
 
 class PolicyStage:
-    """Refuses tools that the block's ``tools`` line leaves out, and programs when there is no sandbox."""
+    """Refuses tools that the block's ``tools`` line leaves out, what the policies deny, and programs when there is no
+    sandbox."""
 
     stage: Stage = "policy"
 
-    def __init__(self, limits_of: Callable[[str], Awaitable[Limits]], sandboxes: Sandboxes) -> None:
+    def __init__(
+        self,
+        limits_of: Callable[[str], Awaitable[Limits]],
+        permissions: Permissions,
+        sandboxes: Sandboxes,
+    ) -> None:
         self._limits_of = limits_of
+        self._permissions = permissions
         self._sandboxes = sandboxes
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
@@ -33,8 +41,19 @@ class PolicyStage:
                 f"{spec.name} exists, but the block {block} may not use it. "
                 f"A person can add it to tools in the block's block.toml. Nothing was run."
             )
+        await self._permit(invocation)
         if spec.away:  # it has its own sandbox, and its own worker asks for it
             return await proceed(invocation)
         if spec.effect == "exec" or spec.source.startswith(CLI):
             await self._sandboxes.chosen()
         return await proceed(invocation)
+
+    async def _permit(self, invocation: ToolInvocation) -> None:
+        decision = await self._permissions.decide(invocation)
+        if decision.allowed:
+            return
+        spec, block = invocation.spec, invocation.context.block
+        words = f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}"
+        raise ToolError(
+            f"{words} {decision.hint}{'.' if decision.hint else ''} Nothing was run.".replace("  ", " ")
+        )

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -19,6 +18,7 @@ from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
 from trunkline.documents.watching import Tools, alone, keep_watched
 from trunkline.errors import ErrorCode, ToolError
+from trunkline.messages.policies import PermissionTable
 from trunkline.messages.tools import (
     Alive,
     AskAlive,
@@ -39,11 +39,13 @@ from trunkline.tools.carrier import BLOCK, Carrier, Parts
 from trunkline.tools.dispatch import Guard
 from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.ledger import Ledger, scope_of
-from trunkline.tools.limits import BlockLimits, BrokenLimits, Limits
+from trunkline.tools.limits import BrokenLimits, Limits, block_files
 from trunkline.tools.liveness import Liveness
+from trunkline.tools.permissions import Permissions
 from trunkline.tools.policy import PolicyStage
 from trunkline.tools.remotes import Remotes
 from trunkline.tools.resources import Resources
+from trunkline.tools.rules import FOLDER, Rules, owners_policies
 from trunkline.tools.sandboxes import Sandboxes
 from trunkline.tools.shelf import Shelf, Supplies
 from trunkline.tools.stages import GateStage, PathStage, SchemaStage
@@ -73,7 +75,9 @@ class ToolsWorker(Worker):
         super().__init__(context)
         self._settings = context.config.settings.tools
         self.drain_seconds = self._settings.drain + 5.0
-        self._limits = BlockLimits(context.bus)
+        self._blocks = block_files(context.bus)
+        self._rules = owners_policies(context.bus)
+        self.permissions = Permissions(self.table_of, self.rules)
 
     async def open(self) -> None:
         """Find the tools, and answer."""
@@ -81,8 +85,9 @@ class ToolsWorker(Worker):
         tasks = await self.resources.enter_async_context(background_tasks())
         liveness = Liveness(context.bus, context.id)
         self.resources.callback(liveness.close)
-        self.resources.callback(self._limits.close)
-        await self._limits.open()
+        for known in (self._blocks, self._rules):
+            self.resources.callback(known.close)
+            await known.open()
         self._remotes = self._known_remotes()
         tasks.start_soon(self._remotes.watch)
         supplies = self._supplies()
@@ -118,7 +123,16 @@ class ToolsWorker(Worker):
 
     async def limits_of(self, block: str) -> Limits:
         """What a block may use. Raises ToolError when that cannot be known."""
-        return replace(await self._limits.of(block), remotes=self._remotes.open_to(block))
+        names = (await self._blocks.of(block)).tools
+        return Limits(None if names is None else frozenset(names), self._remotes.open_to(block))
+
+    async def table_of(self, block: str) -> PermissionTable:
+        """The block's table of permissions, with the deployment's where it says nothing. Raises ToolError."""
+        return (await self._blocks.of(block)).permissions.over(self.context.config.settings.permissions)
+
+    async def rules(self) -> Rules:
+        """The owner's policies. Raises ToolError."""
+        return await self._rules.of(FOLDER)
 
     async def drain(self) -> None:
         """Let what is under way end; what has not ended in ``[tools] drain`` seconds is stopped and recorded so."""
@@ -133,7 +147,7 @@ class ToolsWorker(Worker):
         sandboxes = Sandboxes(plugins.sandboxes())
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
-            PolicyStage(self.limits_of, sandboxes),
+            PolicyStage(self.limits_of, self.permissions, sandboxes),
             PathStage(),
             GateStage(),
         )

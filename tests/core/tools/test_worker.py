@@ -459,18 +459,22 @@ async def test_hostile_paths_are_refused_and_nothing_runs(tools: Any, tmp_path: 
         assert shop.most == 0
 
 
+PROGRAMS = {"permissions.allow_shell": True}
+"""Blocks may run programs."""
+
+
 async def test_programs_need_a_sandbox(tools: Any) -> None:
     """Without one a tool with the effect exec is refused with what to install; with one it runs."""
     shop = Workshop()
-    async with tools(shop) as caller:
+    async with tools(shop, config=PROGRAMS) as caller:
         refused = await caller.call("execute", {"command": "ls"})
         assert refused.status == "error"
         assert "only in a sandbox" in refused.output
         assert not shop.ran
     broken, working = Box("broken", "Install bubblewrap."), Box("working", None)
-    async with tools(shop, broken) as caller:
+    async with tools(shop, broken, config=PROGRAMS) as caller:
         assert "broken: Install bubblewrap." in (await caller.call("execute", {"command": "ls"})).output
-    async with tools(shop, broken, working) as caller:
+    async with tools(shop, broken, working, config=PROGRAMS) as caller:
         assert (await caller.call("execute", {"command": "ls"})).status == "ok"
 
 
@@ -579,7 +583,7 @@ async def test_a_program_with_a_manifest_is_a_tool_that_runs_in_the_sandbox(
     folder = tmp_path / "sources" / "count"
     folder.mkdir(parents=True)
     (folder / "tool.json").write_text(MANIFEST)
-    config = {"runtime.tool_sources": [str(folder.parent)]}
+    config = {"runtime.tool_sources": [str(folder.parent)], **PROGRAMS}
     async with tools(config=config) as caller:
         assert "only in a sandbox" in (await caller.call("count", {"text": "a b"})).output
     async with tools(Box("box", None), config=config) as caller:

@@ -1,0 +1,7 @@
+"""The policy engine: may this be done, and must a person be asked? Pure: no clock, no file, no bus."""
+
+from trunkline.policy.engine import Asked, Decision, decide, together
+from trunkline.policy.presets import STANDARD, hint, preset
+from trunkline.policy.shapes import shape_of
+
+__all__ = ["STANDARD", "Asked", "Decision", "decide", "hint", "preset", "shape_of", "together"]

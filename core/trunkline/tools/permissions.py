@@ -1,0 +1,71 @@
+"""What a call may do, by the block's table of permissions and the owner's policies. Asks nobody, refuses nothing.
+
+The policy stage refuses what is denied here, the path stage asks how far files reach, the gatekeeper whom to ask.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime
+
+from msgspec.structs import replace
+
+from trunkline.abc.tools import ToolInvocation
+from trunkline.messages.policies import PermissionTable, Policy
+from trunkline.messages.tools import ToolSpec
+from trunkline.policy import Asked, Decision, decide, hint, preset, shape_of, together
+from trunkline.tools.rules import Rules
+
+OWNER = "owner"
+"""What the owner may do himself is not what agents may do for him: a permission for them names them or their block."""
+
+
+class Permissions:
+    """Decides about calls, by the table of each block and the owner's policies. Both raise ToolError when they cannot
+    be known, and so does everything here."""
+
+    def __init__(
+        self, table_of: Callable[[str], Awaitable[PermissionTable]], rules: Callable[[], Awaitable[Rules]]
+    ) -> None:
+        self.table_of = table_of
+        self._rules = rules
+
+    async def decide(self, invocation: ToolInvocation) -> Decision:
+        """Whether the call may be made, and whether a person must be asked."""
+        return await self._decided(invocation.context.block, list(_asked(invocation)))
+
+    async def policies(self, block: str) -> list[Policy]:
+        """All policies: the owner's, and those that the block's table stands for."""
+        return [*preset(block, await self.table_of(block)), *await self._rules()]
+
+    async def _decided(self, block: str, wishes: list[Asked]) -> Decision:
+        policies, now = await self.policies(block), datetime.now(UTC)
+        made = [(wish, decide(wish, policies, now, {})) for wish in wishes]
+        decision = together(decision for _, decision in made)
+        if decision.allowed:
+            return decision
+        refused = next(wish for wish, one in made if not one.allowed)
+        return replace(decision, hint=hint(block, refused, await self.table_of(block), decision.by))
+
+
+def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
+    spec, context = invocation.spec, invocation.context
+    wish = Asked(
+        subjects=_subjects(context.block, context.actor),
+        resources=(f"tool:{spec.name}", f"tool:{spec.source}:{spec.name}"),
+        action=_action(spec),
+        conversation=context.conversation,
+        shape=shape_of(spec, invocation.arguments),
+    )
+    yield wish
+    if spec.network:
+        yield replace(wish, action="network")
+
+
+def _subjects(block: str, actor: str) -> frozenset[str]:
+    """The names of the agent of a block that works for somebody."""
+    names = {"*", "type:agent", f"block:{block}"}
+    return frozenset(names if actor == OWNER else {*names, actor})
+
+
+def _action(spec: ToolSpec) -> str:
+    refined = {"write": "write:make", "exec": "exec:run"}
+    return refined.get(spec.effect, spec.effect)
