@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         ToolRan,
     )
     from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
-    from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxResult
+    from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxProcess, SandboxResult
     from trunkline.abc.tools import Proceed, Stage, Tool, ToolContext, ToolInvocation, ToolMiddleware
     from trunkline.archives.manifest import Gap
     from trunkline.channels.letters import Letter, LetterChannel
@@ -120,7 +120,7 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.models": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo ModelMiddleware ModelRequest "
     "Reasoning Text ToolRan",
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
-    "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxResult",
+    "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxProcess SandboxResult",
     "trunkline.abc.tools": "Proceed Stage Tool ToolContext ToolInvocation ToolMiddleware",
     "trunkline.archives.manifest": "Gap",
     "trunkline.channels.letters": "Letter LetterChannel",
@@ -250,6 +250,7 @@ __all__ = [
     "RuntimeSettings",
     "Sandbox",
     "SandboxLimits",
+    "SandboxProcess",
     "SandboxResult",
     "SearchMemory",
     "Secret",

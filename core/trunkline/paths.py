@@ -242,7 +242,7 @@ def _parts(path: str) -> tuple[str, ...]:
             raise PathRefused(
                 f"A name in the path is longer than {LONGEST_NAME} bytes. Choose a shorter one."
             )
-    if _is_protected(parts):
+    if is_protected(parts):
         raise PathRefused(
             f"{path!r} is a protected name, where secrets are kept. It can be neither read nor written."
         )
@@ -270,7 +270,8 @@ def _refuse_text(path: str) -> None:
         )
 
 
-def _is_protected(parts: tuple[str, ...]) -> bool:
+def is_protected(parts: tuple[str, ...]) -> bool:
+    """Whether the names of a path, in order, end in one where secrets are kept (MB-F15)."""
     plain = tuple(_plain(part) for part in parts)
     if plain and plain[-1].endswith(PROTECTED_NAMES):
         return True
@@ -286,6 +287,8 @@ def _movable(path: str) -> None:
 
 def _plain(name: str) -> str:
     """The name as the most forgiving file system would read it: case, look-alikes, and signs without a shape."""
+    if name.isascii():  # nearly all are, and a whole workspace may be looked through
+        return name.casefold().rstrip(". ")
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     seen = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
     return seen.rstrip(". ")

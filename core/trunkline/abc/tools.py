@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
+from trunkline.abc.sandbox import NoSandbox, Sandbox
 from trunkline.messages.tools import ToolOutcome, ToolSpec
 
 Stage = Literal["schema", "policy", "path", "gate", "execute"]
@@ -23,7 +24,8 @@ class ToolContext:
 
     ``workspace`` is the block's folder for files: open what lies in it with ``trunkline.paths.beneath``, never by
     joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads and searches
-    documents. ``report`` shows a line of progress.
+    documents, ``sandbox`` runs programs: the backend chosen here, or a ToolError that says what to install.
+    ``report`` shows a line of progress.
     """
 
     block: str
@@ -37,6 +39,7 @@ class ToolContext:
     resumed: bool = False
     model: Completer = field(default_factory=NoModel)
     documents: Documents = field(default_factory=NoDocuments)
+    sandbox: Sandbox = field(default_factory=NoSandbox)
 
 
 class Tool(ABC):

@@ -69,8 +69,8 @@ def trunkline_sandboxes(settings: "PluginSettings") -> "Iterable[Sandbox]":
         async def unavailable(self):
             return "Nothing can run here. Install bubblewrap."
 
-        async def run(self, argv, *, workspace, env, stdin=b"", limits=trunkline.SandboxLimits()):
-            return trunkline.SandboxResult(b"", b"", 127, 0.0)
+        async def start(self, argv, **given):
+            raise trunkline.ToolError("Nothing can run here.")
 
     @trunkline.hookimpl
     def trunkline_sandboxes():

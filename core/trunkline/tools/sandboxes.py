@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import anyio
 
-from trunkline.abc.sandbox import Sandbox
+from trunkline.abc.sandbox import Sandbox, SandboxProcess, SandboxResult
 from trunkline.errors import ToolError
 from trunkline.plugins import Owned
 
@@ -43,6 +44,37 @@ class Sandboxes:
             reasons.append(f"{backend.name}: {reason}")
         self._chosen = None
         raise ToolError(f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NONE}")
+
+
+class CallSandbox(Sandbox):
+    """What a tool is given: the chosen backend at the time when it is used, with the call as the label."""
+
+    name = "chosen"
+
+    def __init__(self, sandboxes: Sandboxes, label: str) -> None:
+        self._sandboxes = sandboxes
+        self._label = label
+
+    async def unavailable(self) -> str | None:
+        """Why there is no backend; None when there is."""
+        try:
+            await self._sandboxes.chosen()
+        except ToolError as error:
+            return str(error)
+        return None
+
+    async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
+        """See ``Sandbox``. Raises ToolError, which says what to install, when there is no backend."""
+        backend = await self._sandboxes.chosen()
+        return await backend.start(argv, **self._labelled(given))
+
+    async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
+        """See ``Sandbox``; raises as ``start`` does."""
+        backend = await self._sandboxes.chosen()
+        return await backend.run(argv, **self._labelled(given))
+
+    def _labelled(self, given: dict[str, Any]) -> dict[str, Any]:
+        return {**given, "label": given.get("label") or self._label}
 
 
 async def _unavailable(owner: str, backend: Sandbox) -> str | None:

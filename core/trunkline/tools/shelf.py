@@ -26,7 +26,6 @@ from trunkline.tools.dispatch import Dispatch, Guard
 from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.manifest import manifest_tool
 from trunkline.tools.remotes import Remotes
-from trunkline.tools.sandboxes import Sandboxes
 
 log = logging.getLogger(__name__)
 
@@ -42,12 +41,11 @@ Mark = tuple[Path, int, int, int]
 @dataclass(frozen=True, slots=True)
 class Supplies:
     """Where tools come from: the worker's plugins, its configuration (for ``tool_sources``), the guards that are
-    built in, where programs run, and the tools of plugins in processes of their own."""
+    built in, and the tools of plugins in processes of their own."""
 
     plugins: Plugins
     config: Config
     built_in: tuple[Guard, ...]
-    sandboxes: Sandboxes
     isolated: IsolatedTools
 
 
@@ -99,7 +97,7 @@ class Shelf:
     def _programs(self) -> Iterator[Owned[Tool]]:
         for file, *_ in self._marks:
             try:
-                yield Owned(f"{FILE}{file}", manifest_tool(file, self._supplies.sandboxes))
+                yield Owned(f"{FILE}{file}", manifest_tool(file))
             except PluginError as error:
                 log.error("a tool is left out: %s", error)
 

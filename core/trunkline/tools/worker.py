@@ -46,7 +46,7 @@ from trunkline.tools.policy import PolicyStage
 from trunkline.tools.remotes import Remotes
 from trunkline.tools.resources import Resources
 from trunkline.tools.rules import FOLDER, Rules, owners_policies
-from trunkline.tools.sandboxes import Sandboxes
+from trunkline.tools.sandboxes import CallSandbox, Sandboxes
 from trunkline.tools.shelf import Shelf, Supplies
 from trunkline.tools.stages import GateStage, PathStage, SchemaStage
 from trunkline.tools.traced import traced
@@ -76,6 +76,7 @@ class ToolsWorker(Worker):
         self._settings = context.config.settings.tools
         self.drain_seconds = self._settings.drain + 5.0
         self._blocks = block_files(context.bus)
+        self._sandboxes = Sandboxes(context.plugins.sandboxes())
         self._rules = owners_policies(context.bus)
         self.permissions = Permissions(self.table_of, self.rules)
 
@@ -144,18 +145,15 @@ class ToolsWorker(Worker):
 
     def _supplies(self) -> Supplies:
         plugins = self.context.plugins
-        sandboxes = Sandboxes(plugins.sandboxes())
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
-            PolicyStage(self.limits_of, self.permissions, sandboxes),
+            PolicyStage(self.limits_of, self.permissions, self._sandboxes),
             PathStage(),
             GateStage(),
         )
         built_in = tuple(Guard(OURS, stage) for stage in stages)
         apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")
-        return Supplies(
-            plugins, self.context.config, built_in, sandboxes, IsolatedTools(self.context.bus, apart)
-        )
+        return Supplies(plugins, self.context.config, built_in, IsolatedTools(self.context.bus, apart))
 
     async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
         block = _block(request.data.block)
@@ -204,6 +202,7 @@ class ToolsWorker(Worker):
             resumed=run.resumed,
             model=self.model_of(call),
             documents=self.documents_of(call),
+            sandbox=CallSandbox(self._sandboxes, f"{call.block} {call.call}"),
         )
 
     async def keep_watching(self) -> None:

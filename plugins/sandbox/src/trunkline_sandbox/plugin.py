@@ -1,0 +1,19 @@
+"""The plugin: declares its section and its backends, and nothing else."""
+
+from collections.abc import Iterable
+
+import trunkline
+from trunkline_sandbox.settings import SandboxSettings
+
+
+@trunkline.hookimpl
+def trunkline_config() -> Iterable[trunkline.ConfigSection]:
+    return [trunkline.ConfigSection("plugins", "sandbox", SandboxSettings)]
+
+
+@trunkline.hookimpl
+def trunkline_sandboxes(settings: trunkline.PluginSettings) -> Iterable[trunkline.Sandbox]:
+    """The backends that the configuration allows, in the order of preference."""
+    from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+
+    return [Bubblewrap(settings.section(SandboxSettings), settings.home)]
