@@ -30,7 +30,10 @@ def options(
     words = [*APART, *(() if network else ("--unshare-net",))]
     for name, value in program.env.items():
         words += "--setenv", name, value
-    words += "--proc", "/proc", "--dev", "/dev", "--size", half, "--tmpfs", "/dev/shm"
+    words += "--proc", "/proc", "--dev", "/dev"
+    for option in system.covered(str(EMPTY)):
+        words += option
+    words += "--size", half, "--tmpfs", "/dev/shm"
     words += "--size", half, "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"
     for option in system.readable(network, further):
         words += option

@@ -16,7 +16,7 @@ from trunkline.abc.programs import Program, asked
 from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
 from trunkline.seccomp import ARCHITECTURES, encoded
-from trunkline_sandbox.bubblewrap import calls, groups, probing, system
+from trunkline_sandbox.bubblewrap import calls, groups, leftovers, probing, system
 from trunkline_sandbox.bubblewrap.arguments import SHELL, options
 from trunkline_sandbox.bubblewrap.limits import hold
 from trunkline_sandbox.bubblewrap.masks import masked
@@ -70,6 +70,10 @@ class Bubblewrap(Sandbox):
             return await self._begun(executable, program, masks)
         except OSError as error:
             raise ToolError(f"The sandbox could not be made for this program: {error}.") from error
+
+    async def end_all(self) -> int:
+        """See ``Sandbox``."""
+        return await anyio.to_thread.run_sync(leftovers.end_all, self._home)
 
     async def _begun(self, executable: str, program: Program, masks: Sequence[str]) -> Wrapped:
         with ExitStack() as ours, ExitStack() as theirs:

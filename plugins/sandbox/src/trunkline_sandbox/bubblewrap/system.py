@@ -15,6 +15,12 @@ ETC = (
 
 ETC_NETWORK = ("gai.conf", "host.conf", "hosts", "resolv.conf")
 
+PROC_READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
+"""What of ``/proc`` changes the machine. Where Trunkline runs as root, a program is root to these files in
+spite of its namespace, and bubblewrap leaves them open."""
+
+PROC_HIDDEN = ("kcore", "keys", "kmsg", "latency_stats", "sched_debug", "timer_list")
+
 USER = 1000
 """Who a program is, to itself; here it is whoever runs Trunkline, without any rights over the machine."""
 
@@ -39,6 +45,15 @@ def readable(network: bool, further: Sequence[Path]) -> Iterator[tuple[str, ...]
         yield "--ro-bind-try", f"/etc/{name}", f"/etc/{name}"
     for path in further:
         yield "--ro-bind-try", str(path), str(path)
+
+
+def covered(empty: str) -> Iterator[tuple[str, ...]]:
+    """The options that close what of ``/proc`` belongs to the machine; ``empty`` is a file without content."""
+    for name in PROC_READ_ONLY:
+        yield "--ro-bind-try", f"/proc/{name}", f"/proc/{name}"
+    for name in PROC_HIDDEN:
+        if Path("/proc", name).exists():
+            yield "--ro-bind", empty, f"/proc/{name}"
 
 
 def made(network: bool) -> dict[str, str]:
