@@ -20,6 +20,7 @@ PUBLIC = (
     "trunkline.messages",
     "trunkline.paths",
     "trunkline.fence",  # the mark around what is data, and text that can end none
+    "trunkline.latch",  # whether panic holds: a sandbox begins nothing then
     "trunkline.seccomp",  # writes filters of system calls; knows nothing of ours
     "trunkline.subjects",  # the table of what may be asked and heard on the bus
     "trunkline.testing",

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "trace": "Draw what happened in a turn.",
     "replay": "Drive a recorded turn again, and compare.",
     "fork": "Ask again from a step of a turn, in a new conversation.",
+    "panic": "Stop every program, turn and model call now, until released.",
     "top": "Watch the platform: workers, partitions, turns, streams, errors.",
     "partitions": "Say or change into how many partitions the inbox is dealt.",
     "dead": "Look at messages that nobody could read, and send them again.",

@@ -41,6 +41,7 @@ CHECKS: dict[str, Check] = {
     "plugins.loaded": plugin_checks.plugins_loaded,
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,
+    "panic.released": host_checks.panic_released,
     "sandbox.available": plugin_checks.sandbox_available,
     "documents.readable": plugin_checks.documents_readable,
 }

@@ -105,6 +105,7 @@ class TurnDesk:
         self._release = release
         self._tally = Tally(Instruments("trunkline.monitor"))
         self._lanes: dict[str, Lane] = {}
+        self._runners: set[Runner] = set()
         self._leaving: dict[str, float] = {}
         """Until when the new owner of a conversation's partition is asked to wait for the turn that runs here."""
         self._draining = False
@@ -177,6 +178,11 @@ class TurnDesk:
             self._idle = anyio.Event()
             await self._idle.wait()
 
+    def cancel_all(self, by: str) -> None:
+        """Have every turn that runs here end now."""
+        for runner in self._runners:
+            runner.cancel(by)
+
     def release(self, held: Held) -> None:
         """The item is somebody else's now."""
         self._release(held)
@@ -247,9 +253,11 @@ class TurnDesk:
             _continues(choice) or any(cuts(c.item) for c in run.controls)
         ):
             runner.begun = await self._begun(run)
+        self._runners.add(runner)
         try:
             await self._around(run, briefing, lambda: runner.run(first, run.controls))
         finally:
+            self._runners.discard(runner)
             self._feeds.close(feed)
 
     async def _around(self, run: Run, briefing: Briefing, proceed: Callable[[], Awaitable[None]]) -> None:

@@ -109,6 +109,10 @@ class Runner:
                 await self._take(*await self._happened(), tasks)
             tasks.cancel_scope.cancel()
 
+    def cancel(self, by: str) -> None:
+        """Have the turn end now, as if a person had cancelled it; what it was doing is cut."""
+        self._send.send_nowait(CancelRecorded(by=by, mode="now"))
+
     async def _happened(self) -> tuple[list[JournalEntry], tuple[Held, ...]]:
         """What happened next. Results of parallel tools that are there already are taken together."""
         entry = await self._receive.receive()

@@ -116,7 +116,7 @@ MONITOR = Role(
         s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
     ),
     says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL),
-    hears=(s.MEMORY_CHANGED,),
+    hears=(s.MEMORY_CHANGED, s.PANIC),
     reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM),
     removes=(s.INBOX_STREAM,),
     consumes=(s.EVERY_PARTITION, s.LEARNER),
@@ -142,7 +142,7 @@ TOOLS = Role(
         *PLUGIN_DOORS,
     ),
     says=(s.EFFECT,),
-    hears=(s.EFFECT, s.CANCEL_CALL, s.MEMORY_CHANGED),
+    hears=(s.EFFECT, s.CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
     looks=(s.WORKER_BUCKET,),
     brings=(s.IMPORTS,),
@@ -161,7 +161,7 @@ OPERATOR = Role(
         s.MEMORY_EXAMINE, s.MEMORY_EXPORT, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
         s.REMOTE_LIST, *CHUNK_CARE,
     ),
-    says=(s.INBOX,),  # `trunkline dead retry` puts a message back
+    says=(s.INBOX, s.PANIC),  # `trunkline dead retry` puts a message back
     hears=(s.FEED,),
     reads=(*FEED_READER, s.FACT_STREAM, s.SPAN_STREAM, s.DEAD_STREAM),
     removes=(s.DEAD_STREAM,),

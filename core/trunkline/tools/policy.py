@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from trunkline.abc.tools import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
+from trunkline.latch import Latch
 from trunkline.messages.tools import ToolOutcome
 from trunkline.tools.limits import Limits
 from trunkline.tools.manifest import CLI
@@ -12,8 +13,8 @@ from trunkline.tools.sandboxes import Sandboxes
 
 
 class PolicyStage:
-    """Refuses tools that the block's ``tools`` line leaves out, what the policies deny, and programs when there is no
-    sandbox."""
+    """Refuses tools that the block's ``tools`` line leaves out, what the policies deny, programs when there is no
+    sandbox, and everything while panic holds."""
 
     stage: Stage = "policy"
 
@@ -22,13 +23,16 @@ class PolicyStage:
         limits_of: Callable[[str], Awaitable[Limits]],
         permissions: Permissions,
         sandboxes: Sandboxes,
+        latch: Latch,
     ) -> None:
         self._limits_of = limits_of
         self._permissions = permissions
         self._sandboxes = sandboxes
+        self._latch = latch
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise ToolError with what a person could do about it."""
+        self._latch.refuse()
         spec, block = invocation.spec, invocation.context.block
         limits = await self._limits_of(block)
         if spec.away and not limits.allow(spec):

@@ -6,8 +6,9 @@ from typing import Any
 
 import anyio
 
-from trunkline.abc.sandbox import Sandbox, SandboxProcess, SandboxResult
+from trunkline.abc.sandbox import Sandbox, SandboxProcess
 from trunkline.errors import ToolError
+from trunkline.latch import Latch
 from trunkline.plugins import Owned
 
 log = logging.getLogger(__name__)
@@ -21,8 +22,9 @@ NONE = "No sandbox plugin is installed; a person has to install one (and bubblew
 class Sandboxes:
     """The backends in the order of preference."""
 
-    def __init__(self, backends: Sequence[Owned[Sandbox]]) -> None:
+    def __init__(self, backends: Sequence[Owned[Sandbox]], latch: Latch) -> None:
         self._backends = tuple(backends)
+        self.latch = latch
         self._chosen: Sandbox | None = None
         self._until = 0.0
 
@@ -30,8 +32,9 @@ class Sandboxes:
         """The sandbox to use.
 
         Raises:
-            ToolError: there is none; the text says what to install or permit.
+            ToolError: there is none, and the text says what to install or permit; or panic holds.
         """
+        self.latch.refuse()
         if self._chosen is not None and anyio.current_time() < self._until:
             return self._chosen
         reasons = []
@@ -44,6 +47,12 @@ class Sandboxes:
             reasons.append(f"{backend.name}: {reason}")
         self._chosen = None
         raise ToolError(f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NONE}")
+
+    async def end_all(self) -> None:
+        """End every program of this home, whoever began it."""
+        async with anyio.create_task_group() as tasks:
+            for owned in self._backends:
+                tasks.start_soon(_end_all, owned)
 
 
 class CallSandbox(Sandbox):
@@ -66,15 +75,20 @@ class CallSandbox(Sandbox):
     async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
         """See ``Sandbox``. Raises ToolError, which says what to install, when there is no backend."""
         backend = await self._sandboxes.chosen()
-        return await backend.start(argv, **self._labelled(given))
+        process = await backend.start(argv, **{**given, "label": given.get("label") or self._label})
+        if self._sandboxes.latch.holds:  # pulled while it was begun: panic may have missed it
+            await process.__aexit__(None, None, None)
+            self._sandboxes.latch.refuse()
+        return process
 
-    async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
-        """See ``Sandbox``; raises as ``start`` does."""
-        backend = await self._sandboxes.chosen()
-        return await backend.run(argv, **self._labelled(given))
 
-    def _labelled(self, given: dict[str, Any]) -> dict[str, Any]:
-        return {**given, "label": given.get("label") or self._label}
+async def _end_all(owned: Owned[Sandbox]) -> None:
+    try:
+        ended = await owned.item.end_all()
+    except Exception:
+        log.exception("the sandbox %s of %s could not end its programs", owned.item.name, owned.owner)
+    else:
+        log.warning("panic: the sandbox %s ended %d programs", owned.item.name, ended)
 
 
 async def _unavailable(owner: str, backend: Sandbox) -> str | None:

@@ -18,6 +18,7 @@ from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
 from trunkline.documents.watching import Tools, alone, keep_watched
 from trunkline.errors import ErrorCode, ToolError
+from trunkline.latch import Latch
 from trunkline.messages.policies import PermissionTable
 from trunkline.messages.tools import (
     Alive,
@@ -32,6 +33,7 @@ from trunkline.remotes.registry import Registry
 from trunkline.runtime.completion_client import BlockModel
 from trunkline.runtime.home import make_folder
 from trunkline.runtime.memory_client import BlockMemory
+from trunkline.runtime.panicking import heed, listen
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, TOOLS_ALIVE
 from trunkline.tools.calls import Calls, Run
@@ -76,7 +78,8 @@ class ToolsWorker(Worker):
         self._settings = context.config.settings.tools
         self.drain_seconds = self._settings.drain + 5.0
         self._blocks = block_files(context.bus)
-        self._sandboxes = Sandboxes(context.plugins.sandboxes())
+        self._latch = Latch(context.home.path)
+        self._sandboxes = Sandboxes(context.plugins.sandboxes(), self._latch)
         self._rules = owners_policies(context.bus)
         self.permissions = Permissions(self.table_of, self.rules)
 
@@ -112,6 +115,7 @@ class ToolsWorker(Worker):
         capture = context.config.settings.telemetry.capture_content
         self._calls = Calls(tasks, traced(carrier.carry_out, capture=capture))
         _allow_threads(settings.concurrency * SPARE_THREADS)
+        tasks.start_soon(heed, self._latch, self._stop_everything)
         await context.service.add(TOOLS_ALIVE, self._alive, worker=context.id)
         await self.answer()
 
@@ -119,6 +123,7 @@ class ToolsWorker(Worker):
         """Hear cancels, and answer on the bus."""
         context = self.context
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
+        await listen(context.bus, self._latch, self._stop_everything)
         await context.service.add(LIST_TOOLS, self._list)
         await context.service.add(CALL_TOOL, self._call, limit=MOST_WAITING)
 
@@ -139,6 +144,11 @@ class ToolsWorker(Worker):
         """Let what is under way end; what has not ended in ``[tools] drain`` seconds is stopped and recorded so."""
         await self._calls.drain(self._settings.drain)
 
+    async def _stop_everything(self) -> None:
+        """What panic ends: every program, also those of a worker that has died, and every call."""
+        self._calls.stop_all("everything was stopped by panic")
+        await self._sandboxes.end_all()
+
     def _known_remotes(self) -> Remotes:
         home, settings = self.context.home, self.context.config.settings.remotes
         return Remotes(self.context.bus, Registry(home.remotes), home.cache / "remotes", settings.patience)
@@ -147,7 +157,7 @@ class ToolsWorker(Worker):
         plugins = self.context.plugins
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
-            PolicyStage(self.limits_of, self.permissions, self._sandboxes),
+            PolicyStage(self.limits_of, self.permissions, self._sandboxes, self._latch),
             PathStage(),
             GateStage(),
         )

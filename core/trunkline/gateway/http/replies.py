@@ -28,6 +28,7 @@ STATUS: dict[ErrorCode, int] = {
     ErrorCode.PROVIDER_ERROR: 502,
     ErrorCode.TOOL_ERROR: 502,
     ErrorCode.CONTEXT_OVERFLOW: 400,
+    ErrorCode.PANIC: 503,
     ErrorCode.INTERNAL: 500,
 }
 

@@ -15,6 +15,7 @@ from anyio.abc import Process
 from trunkline.abc.programs import Program, asked
 from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
+from trunkline.latch import Latch
 from trunkline.seccomp import ARCHITECTURES, encoded
 from trunkline_sandbox.bubblewrap import calls, groups, leftovers, probing, system
 from trunkline_sandbox.bubblewrap.arguments import SHELL, options
@@ -37,6 +38,7 @@ class Bubblewrap(Sandbox):
     def __init__(self, settings: SandboxSettings, home: Path) -> None:
         self._settings = settings
         self._home = home
+        self._latch = Latch(home)
         self._place: groups.Place | None = None
         self._looked = False
 
@@ -59,6 +61,7 @@ class Bubblewrap(Sandbox):
         program = asked(
             argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
         )
+        self._latch.refuse()
         executable = shutil.which("bwrap")
         if executable is None or platform.machine() not in ARCHITECTURES:
             raise ToolError(probing.MISSING if executable is None else probing.UNKNOWN_MACHINE)
