@@ -16,9 +16,9 @@ from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader
 from trunkline.memory.chunks.record import CROWDED, ChunkFile, encode, new_chunk_id, path_of
-from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
 from trunkline.messages.chunks import ChunkMetadata, FindLinked, GetChunk, Recall, Remember
+from trunkline.redaction import Redaction
 from trunkline_bus import Scope
 
 FEW, MANY = 100, 100_000

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import Effect, ToolSpec
 from trunkline.strand import Strand
 
@@ -44,7 +45,7 @@ class FunctionTool(Tool):
         self.spec = spec
         self._arguments = arguments
         self._context = context
-        self._is_async = inspect.iscoroutinefunction(function)
+        self._preview: Callable[..., Any] | None = None
 
     def __repr__(self) -> str:
         return f"<tool {self.spec.name} ({self.spec.effect})>"
@@ -55,6 +56,22 @@ class FunctionTool(Tool):
         Raises:
             ToolError: the arguments do not fit the schema, or the function says so.
         """
+        return _as_text(await _called(self.function, self._given(context, arguments)))
+
+    def shows(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Have this function say what a call would do, for the person who is asked about it: it takes the tool's own
+        parameters and returns a preview. A decorator."""
+        self._preview = function
+        return function
+
+    async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
+        """What ``shows`` was given says."""
+        if self._preview is None:
+            return None
+        shown: ApprovalDetail = await _called(self._preview, self._given(context, arguments))
+        return shown
+
+    def _given(self, context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
         try:
             values = msgspec.convert(arguments, self._arguments)
         except msgspec.ValidationError as error:
@@ -62,14 +79,19 @@ class FunctionTool(Tool):
         given = {name: getattr(values, name) for name in self._arguments.__struct_fields__}
         if self._context:
             given[self._context] = context
-        if self._is_async:
-            return _as_text(await self.function(**given))
-        strand = Strand()
-        contained = partial(strand.run, partial(_contained, self.function, given))
-        try:
-            return _as_text(await anyio.to_thread.run_sync(contained, abandon_on_cancel=True))
-        finally:
-            strand.interrupt()  # one that is given up must not go on and take time from everybody
+        return given
+
+
+async def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """What it returns; a synchronous one runs in a thread."""
+    if inspect.iscoroutinefunction(function):
+        return await function(**given)
+    strand = Strand()
+    contained = partial(strand.run, partial(_contained, function, given))
+    try:
+        return await anyio.to_thread.run_sync(contained, abandon_on_cancel=True)
+    finally:
+        strand.interrupt()  # one that is given up must not go on and take time from everybody
 
 
 def tool(

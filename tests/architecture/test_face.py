@@ -8,7 +8,10 @@ import pytest
 import trunkline
 
 EXPORTS = {
-    "AdmissionRule", "AppendConversation", "ApprovalRequested", "ApprovalSettled", "AskModel",
+    "AdmissionRule", "AppendConversation", "Approval", "ApprovalDetail", "ApprovalScope", "Verdict",
+    "arguments_preview", "command_preview", "diff_preview", "message_preview", "preview",
+    "approval_news", "approval_words", "verdict_in", "waiting_approval",
+    "ApprovalRequested", "ApprovalSettled", "AskModel",
     "Authenticator", "Block", "BlockConfig", "BlockModel", "BlockPath", "Bus", "BusMessage", "BusMiddleware", "Call",
     "Change", "Channel", "ChannelsSettings", "Chunk", "ChunkMetadata", "ChunkType", "Completer", "Completion",
     "CompletionError", "ConfigError",

@@ -10,6 +10,7 @@ from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
 from trunkline.abc.sandbox import NoSandbox, Sandbox
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import ToolOutcome, ToolSpec
 
 Stage = Literal["schema", "policy", "path", "gate", "execute"]
@@ -56,6 +57,14 @@ class Tool(ABC):
         Raises:
             ToolError: with a text the model can act on. Any other exception becomes a fixed sentence.
         """
+
+    async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
+        """What the call would do, for the person who is asked about it; None: the arguments are shown.
+
+        It changes nothing, and is as quick as a person's patience. Make it with ``trunkline.diff_preview`` and the
+        like. An exception shows the arguments.
+        """
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "up": "Run the platform: the bus and all five workers.",
     "run": "Run one worker as a process.",
     "init": "Set up the home folder, a block and a model.",
+    "approvals": "See the calls that wait for your yes, and decide.",
     "blocks": "Make, list, show, archive, restore and delete blocks.",
     "memory": "Bring files into memory, read and search it.",
     "plugins": "List the plugins, bring them in and out, or begin a new one.",

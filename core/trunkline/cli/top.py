@@ -157,7 +157,7 @@ def _tables(seen: "Overview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
 
 
 def _worker(beat: "WorkerBeat", now: "datetime") -> tuple[str, ...]:
-    from trunkline.channels.text import printable
+    from trunkline.text import printable
 
     up = _span((now - beat.started_at).total_seconds())
     return (

@@ -72,6 +72,20 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     metrics: Literal["token", "open", "off"] = "token"
 
 
+class ApprovalsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[approvals]``: how long a person is waited for who has to decide about a call. Then it is denied.
+
+    ``deadline`` is for turns that a person began, ``background`` for those that nobody sits in front of (schedules,
+    webhooks), ``channels`` for those of a channel, by its name. ``remind`` is the part of that time after which people
+    are reminded; 1 is never.
+    """
+
+    deadline: Seconds = 300.0
+    background: Seconds = 86_400.0
+    channels: dict[str, Seconds] = {}
+    remind: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
+
+
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[monitor]``: the resident agents.
 
@@ -207,6 +221,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     runtime: RuntimeSettings = RuntimeSettings()
     bus: BusSection = BusSection()
     gateway: GatewaySettings = GatewaySettings()
+    approvals: ApprovalsSettings = ApprovalsSettings()
     monitor: MonitorSettings = MonitorSettings()
     models: ModelsSettings = ModelsSettings()
     tools: ToolsSettings = ToolsSettings()

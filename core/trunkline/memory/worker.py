@@ -25,7 +25,6 @@ from trunkline.memory.collected.collections import Collections
 from trunkline.memory.conversations import names_of
 from trunkline.memory.errand import outliving
 from trunkline.memory.paths import checked
-from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
 from trunkline.memory.vectors.choosing import chosen_embedder
 from trunkline.memory.wishes import encoded
@@ -73,6 +72,7 @@ from trunkline.messages.memory import (
     WriteMemory,
 )
 from trunkline.messages.workers import WorkerKind
+from trunkline.redaction import Redaction
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import (
     EXPORTS,

@@ -48,7 +48,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     ``subject``: ``block:NAME`` (its agent), ``type:agent``, ``*``, or the id of the person whom the agent works for.
     ``resource``: ``tool:NAME`` or ``tool:SOURCE:NAME``, ``files:block|workspace|system``, ``memory:/path``,
     ``system:network``; ``*`` stands for any text. ``action``: ``read``, ``write``, ``send``, ``exec``, ``network``, or
-    ``*``. ``id`` is the name of its file.
+    ``*``. ``id`` is the name of its file, ``note`` says in words what it is for.
     """
 
     subject: str
@@ -57,6 +57,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     effect: PolicyEffect
     conditions: Conditions = ALWAYS
     id: str = ""
+    note: str = ""
     created: datetime | None = None
     created_by: str = ""
 

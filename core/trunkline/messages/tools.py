@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline_bus import Payload
 
 Effect = Literal["read", "write", "send", "exec"]
@@ -117,7 +118,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
 
     ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a worker died
     while the effect was under way; ``output`` tells the model to verify. ``approval``: a person must decide first,
-    and ``call_hash`` and ``question`` say what about. ``repeated`` is true for a result out of the ledger.
+    and ``call_hash``, ``question`` and ``detail`` say what about. ``repeated`` is true for a result out of the ledger.
     ``effect`` is the tool's, as far as it was found; an earlier version's outcome has none.
     """
 
@@ -128,6 +129,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     question: str = ""
     repeated: bool = False
     effect: Effect | None = None
+    detail: ApprovalDetail | msgspec.UnsetType = msgspec.UNSET
 
 
 ToolReply = ToolProgress | ToolOutcome

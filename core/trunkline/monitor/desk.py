@@ -15,6 +15,9 @@ from trunkline.abc.context import TurnInfo, TurnMiddleware
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.messages.conversation import AppendConversation, now
 from trunkline.messages.turn import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    CancelRecorded,
     Finished,
     JournalEntry,
     Parked,
@@ -27,6 +30,7 @@ from trunkline.messages.turn import (
     TurnRequested,
 )
 from trunkline.monitor.acting import Actor
+from trunkline.monitor.approvals import Approvals
 from trunkline.monitor.briefing import Briefer, Briefing
 from trunkline.monitor.feed import FeedDesk, shown
 from trunkline.monitor.forking import with_transcript
@@ -64,6 +68,10 @@ _FACTS: Mapping[type, Literal["started", "parked", "finished"]] = {
 }
 
 
+_DECISIVE = (ApprovalAsked, ApprovalRecorded, CancelRecorded, Finished)
+"""What may change where an approval stands."""
+
+
 class TurnDesk:
     """Runs the turns of all conversations that come in through ``offer``."""
 
@@ -84,6 +92,7 @@ class TurnDesk:
         model_silence: float,
         window: float,
         patience: float,
+        approvals: Approvals,
         max_answer: int,
         release: Callable[[Held], None],
     ) -> None:
@@ -101,6 +110,7 @@ class TurnDesk:
         self._model_silence = model_silence
         self._window = window
         self._patience = patience
+        self._approvals = approvals
         self._max_answer = max_answer
         self._release = release
         self._tally = Tally(Instruments("trunkline.monitor"))
@@ -273,6 +283,8 @@ class TurnDesk:
             self._count(run.request.turn, run.epoch, entries)
             for entry in entries:
                 await self.tell(run.request, entry)
+            if any(isinstance(entry, _DECISIVE) for entry in entries):
+                await self._approvals.try_to_tell(run.turn)
 
         async def settle(held: Held) -> None:
             if held is not run.carrier:
@@ -288,6 +300,7 @@ class TurnDesk:
             silence=self._model_silence,
             window=self._window,
             max_answer=self._max_answer,
+            patience=self._approvals.patience(run.request),
         )
 
     def _info(self, turn: Turn, briefing: Briefing) -> TurnInfo:
@@ -350,6 +363,10 @@ class TurnDesk:
         except BusError as error:
             log.debug("a fact about turn %s was not told: %s", request.turn, error)
 
+    async def tell_approvals(self, turn: Turn) -> None:
+        """See ``Desk.tell_approvals``."""
+        await self._approvals.tell(turn)
+
     def _count(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
         record = TurnRecord(turn=turn, epoch=epoch, owner=self._worker, entries=entries)
         self._tally.take(record, now())
@@ -368,6 +385,7 @@ class TurnDesk:
         await journal.write(request, epoch, (*missing, end))
         self._count(request.turn, epoch, (*missing, end))
         turn.apply(end)
+        await self._approvals.try_to_tell(turn)
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
         await feed.emit(*shown(turn, end))
         self._feeds.close(feed)

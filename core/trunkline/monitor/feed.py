@@ -15,8 +15,6 @@ from trunkline.errors import FIXED_SENTENCES
 from trunkline.messages.turn import (
     ApprovalAsked,
     ApprovalRecorded,
-    ApprovalRequested,
-    ApprovalSettled,
     FeedEvent,
     FeedItem,
     Finished,
@@ -33,6 +31,8 @@ from trunkline.messages.turn import (
     ToolFinished,
     ToolStarted,
     TurnEnded,
+    approval_requested,
+    approval_settled,
 )
 from trunkline.monitor.turn import Action, Step, Turn
 from trunkline.subjects import FEED
@@ -223,9 +223,9 @@ def shown(turn: Turn, entry: JournalEntry) -> Iterable[FeedEvent]:
             yield from (_ended(turn.steps[-1], a) for a in turn.actions if a.call.id == call_id)
         case ApprovalAsked():
             call = next(action.call for action in turn.actions if action.call.id == entry.call_id)
-            yield ApprovalRequested(call=call, call_hash=entry.call_hash, question=entry.question)
+            yield approval_requested(_id(turn), call, entry)
         case ApprovalRecorded():
-            yield ApprovalSettled(call_id=entry.call_id, allow=entry.allow, by=entry.by)
+            yield approval_settled(entry)
             yield from _denied(turn, entry.call_id)
         case Steered(message=message):
             yield MessageSteered(message=message)
@@ -257,7 +257,7 @@ def replayed(turn: Turn, *, begun: str = "") -> Iterable[FeedEvent]:
             yield ReasoningDelta(step=step.number, offset=0, text=step.reasoning)
         yield from _told(step)
         yield from _calls_of(step)
-        yield from (event for action in step.actions for event in _story(step, action))
+        yield from (event for action in step.actions for event in _story(turn, step, action))
         yield from (MessageSteered(message=message) for message in step.steered)
     if begun:
         yield TextDelta(step=turn.step, offset=0, text=begun)
@@ -288,16 +288,19 @@ def _calls_of(step: Step) -> Iterable[FeedEvent]:
         yield ToolStarted(step=step.number, call=action.call, client=action.client)
 
 
-def _story(step: Step, action: Action) -> Iterable[FeedEvent]:
+def _story(turn: Turn, step: Step, action: Action) -> Iterable[FeedEvent]:
     """What happened to a call so far."""
     if action.asked is not None:
-        yield ApprovalRequested(
-            call=action.call, call_hash=action.asked.call_hash, question=action.asked.question
-        )
-    if action.asked is not None and action.allowed is not None:
-        yield ApprovalSettled(call_id=action.call.id, allow=action.allowed, by=action.decided_by)
+        yield approval_requested(_id(turn), action.call, action.asked)
+    if action.decision is not None:
+        yield approval_settled(action.decision)
     if action.outcome is not None:
         yield _ended(step, action)
+
+
+def _id(turn: Turn) -> str:
+    assert turn.request is not None
+    return turn.request.turn
 
 
 def _ended(step: Step, action: Action) -> ToolEnded:

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from trunkline.latch import Latch
 from trunkline.messages.workers import WorkerBeat, WorkerKind
-from trunkline.monitor.acting import Actor
+from trunkline.monitor.acting import Unasking
+from trunkline.monitor.approvals import Approvals
 from trunkline.monitor.briefing import Briefer
 from trunkline.monitor.completing import Completions, Limits
 from trunkline.monitor.desk import TurnDesk
@@ -61,7 +62,7 @@ class MonitorWorker(Worker):
             announce=lambda: self.announce(),
         )
         self._engine = EngineServer(
-            self._settings, self._models, self._briefer, Actor(context.bus, self._settings.tool_silence)
+            self._settings, self._models, self._briefer, Unasking(context.bus, self._settings.tool_silence)
         )
 
     def standing(self, beat: WorkerBeat) -> WorkerBeat:
@@ -128,6 +129,7 @@ class MonitorWorker(Worker):
             model_silence=self._settings.model_silence,
             window=self._settings.coalesce,
             patience=self._settings.drain,
+            approvals=Approvals(self.context.bus, self.context.config.settings.approvals),
             max_answer=self._settings.max_answer,
             release=self._inbox.release,
         )

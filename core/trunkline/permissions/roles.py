@@ -14,7 +14,8 @@ Topics = tuple[Topic[Any], ...]
 
 GATEWAY_DOORS: Endpoints = (
     s.SEND, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.CANCEL_TURN, s.DECIDE_APPROVAL, s.GET_TURN, s.FORK_TURN,
-    s.LIST_BLOCKS, s.SHOW_BLOCK,
+    s.LIST_BLOCKS, s.SHOW_BLOCK, s.LIST_APPROVALS, s.GET_APPROVAL,
+    s.LIST_GRANTS, s.FORGET_GRANT,
 )  # fmt: skip
 """What every channel may ask of the gateway."""
 
@@ -52,6 +53,9 @@ PLUGIN_DOORS: Endpoints = (s.PLUGIN_TOOLS, s.PLUGIN_RUN, s.PLUGIN_MEMORY)
 
 FEED_READER: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM)
 """The streams that ``runtime/feed.py`` reads to show a turn without a gap."""
+
+CHANNEL_READER: tuple[str, ...] = (*FEED_READER, s.APPROVAL_STREAM)
+"""The streams that a channel is shown turns and approvals from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +104,10 @@ GATEWAY = Role(
         s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS,
         s.MEMORY_FIND_CONVERSATION,
     ),
-    says=(s.INBOX,),
-    hears=(s.FEED, s.MEMORY_CHANGED),
-    reads=FEED_READER,
+    says=(s.INBOX, s.APPROVAL),
+    hears=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
+    reads=CHANNEL_READER,
+    consumes=(s.DEADLINES,),
     looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
     watches=True,  # /metrics tells how full the streams are
 )  # fmt: skip
@@ -115,9 +120,9 @@ MONITOR = Role(
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
         s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
     ),
-    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL),
+    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER),
     hears=(s.MEMORY_CHANGED, s.PANIC),
-    reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM),
+    reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM),
     removes=(s.INBOX_STREAM,),
     consumes=(s.EVERY_PARTITION, s.LEARNER),
     measures=(s.INBOX_STREAM,),
@@ -162,8 +167,8 @@ OPERATOR = Role(
         s.REMOTE_LIST, *CHUNK_CARE,
     ),
     says=(s.INBOX, s.PANIC),  # `trunkline dead retry` puts a message back
-    hears=(s.FEED,),
-    reads=(*FEED_READER, s.FACT_STREAM, s.SPAN_STREAM, s.DEAD_STREAM),
+    hears=(s.FEED, s.APPROVAL),
+    reads=(*CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.DEAD_STREAM),
     removes=(s.DEAD_STREAM,),
     looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
     brings=(s.IMPORTS,),
@@ -190,8 +195,8 @@ def channel(name: str) -> Role:
     return Role(
         name=f"channel-{name}",
         calls=GATEWAY_DOORS,
-        hears=(s.FEED,),
-        reads=FEED_READER,
+        hears=(s.FEED, s.APPROVAL),
+        reads=CHANNEL_READER,
         channels=(name,),
     )
 
@@ -220,7 +225,9 @@ def plugin(name: str, channels: tuple[str, ...] = ()) -> Role:
     )
     if not channels:
         return served
-    return replace(served, calls=GATEWAY_DOORS, hears=(s.FEED,), reads=FEED_READER, channels=channels)
+    return replace(
+        served, calls=GATEWAY_DOORS, hears=(s.FEED, s.APPROVAL), reads=CHANNEL_READER, channels=channels
+    )
 
 
 def roles(

@@ -10,8 +10,6 @@ from trunkline.messages.conversation import ToolCall
 from trunkline.messages.turn import (
     ApprovalAsked,
     ApprovalRecorded,
-    ApprovalRequested,
-    ApprovalSettled,
     CancelRecorded,
     FeedEvent,
     FeedItem,
@@ -30,6 +28,8 @@ from trunkline.messages.turn import (
     ToolStarted,
     TurnEnded,
     TurnRecord,
+    approval_requested,
+    approval_settled,
     denial,
 )
 
@@ -55,6 +55,7 @@ def told_from_journal(records: Iterable[TurnRecord]) -> list[FeedItem]:
 
 class _Teller:
     def __init__(self) -> None:
+        self._turn = ""
         self._step = 0
         self._calls: dict[str, ToolCall] = {}
         self._client_tools: frozenset[str] = frozenset()
@@ -62,6 +63,7 @@ class _Teller:
     def tell(self, entry: JournalEntry) -> Iterator[FeedEvent]:
         match entry:
             case Started(request=request, statuses=statuses):
+                self._turn = request.turn
                 self._client_tools = frozenset(tool.name for tool in request.client_tools)
                 yield from statuses or ()
             case ModelCallPlanned(step=step):
@@ -79,9 +81,7 @@ class _Teller:
                     error=outcome.status != "ok",
                 )
             case ApprovalAsked() if entry.call_id in self._calls:
-                yield ApprovalRequested(
-                    call=self._calls[entry.call_id], call_hash=entry.call_hash, question=entry.question
-                )
+                yield approval_requested(self._turn, self._calls[entry.call_id], entry)
             case ApprovalRecorded():
                 yield from self._settled(entry)
             case Steered(message=message):
@@ -104,7 +104,7 @@ class _Teller:
             yield ToolStarted(step=entry.step, call=call, client=call.name in self._client_tools)
 
     def _settled(self, entry: ApprovalRecorded) -> Iterator[FeedEvent]:
-        yield ApprovalSettled(call_id=entry.call_id, allow=entry.allow, by=entry.by)
+        yield approval_settled(entry)
         if not entry.allow and entry.call_id in self._calls:
             name = self._calls[entry.call_id].name
             text = denial(name, entry.by)

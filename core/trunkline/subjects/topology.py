@@ -6,7 +6,9 @@ from msgspec.structs import replace
 
 from trunkline.retention import MEGABYTE, USUAL, Retention
 from trunkline.subjects.streams import (
+    APPROVAL_STREAM,
     DEAD_STREAM,
+    DEADLINES,
     EFFECT_STREAM,
     FACT_STREAM,
     FEED_STREAM,
@@ -16,6 +18,7 @@ from trunkline.subjects.streams import (
     PARTITIONS,
     SPAN_STREAM,
     STREAMS,
+    TIMER_STREAM,
     inbox_consumer,
 )
 from trunkline.subjects.watching import CLAIMS, EXPORTS, IMPORTS, PULSE_BUCKET, WORKER_BUCKET
@@ -58,7 +61,7 @@ def topology(
 
     return Topology(
         streams=tuple(map(kept, STREAMS)),
-        consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER),
+        consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER, DEADLINES),
         buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
         objects=tuple(
             replace(store, replicas=replicas) for store in (EXPORTS, IMPORTS, claims_store(retention))
@@ -88,5 +91,7 @@ def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
         FEED_STREAM: (retention.feed_hours * 3_600.0, retention.feed_mb),
         FACT_STREAM: (retention.fact_days * DAY, retention.fact_mb),
         SPAN_STREAM: (retention.trace_days * DAY, retention.trace_mb),
+        APPROVAL_STREAM: (retention.journal_days * DAY, retention.approval_mb),
+        TIMER_STREAM: (None, retention.approval_mb),
         DEAD_STREAM: (retention.dead_days * DAY, retention.dead_mb),
     }

@@ -42,6 +42,10 @@ A test of approvals says ``config={"permissions.approvals": "some"}``, or writes
 """
 
 
+UNASKED: Mapping[str, str] = {"TRUNKLINE_PERMISSIONS__APPROVALS": "none"}
+"""The same for a process, as a variable of its environment: its agents' calls run without anybody being asked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What came back for one message: everything that the feed showed, in order."""

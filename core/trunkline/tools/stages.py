@@ -51,7 +51,7 @@ def _refuse_links(folder: Folder, path: str) -> None:
 
 
 class GateStage:
-    """Refuses a call that carries an approval of another one. Who asks for approvals is a plugin's business."""
+    """Refuses a call that carries an approval of another one. Who is asked for approvals says the gatekeeper."""
 
     stage: Stage = "gate"
 

@@ -11,7 +11,7 @@ import anyio.to_thread
 from trunkline.abc.completion import Completer
 from trunkline.abc.documents import Documents
 from trunkline.abc.importing import Importer
-from trunkline.abc.tools import ToolContext, ToolMiddleware
+from trunkline.abc.tools import Tool, ToolContext, ToolMiddleware
 from trunkline.documents.apart import reading
 from trunkline.documents.bringing import Outcome
 from trunkline.documents.for_tools import BlockDocuments
@@ -29,6 +29,7 @@ from trunkline.messages.tools import (
     ToolCatalogue,
     ToolReply,
 )
+from trunkline.redaction import Redaction
 from trunkline.remotes.registry import Registry
 from trunkline.runtime.completion_client import BlockModel
 from trunkline.runtime.home import make_folder
@@ -39,6 +40,7 @@ from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, TOOLS
 from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
 from trunkline.tools.dispatch import Guard
+from trunkline.tools.gatekeeper import Gatekeeper
 from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.ledger import Ledger, scope_of
 from trunkline.tools.limits import BrokenLimits, Limits, block_files
@@ -160,10 +162,20 @@ class ToolsWorker(Worker):
             PolicyStage(self.limits_of, self.permissions, self._sandboxes, self._latch),
             PathStage(),
             GateStage(),
+            Gatekeeper(self.permissions, self._tool_of, self._redaction()),
         )
         built_in = tuple(Guard(OURS, stage) for stage in stages)
         apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")
         return Supplies(plugins, self.context.config, built_in, IsolatedTools(self.context.bus, apart))
+
+    def _redaction(self) -> Redaction:
+        return Redaction(self.context.config.settings.memory.redact)
+
+    async def _tool_of(self, name: str) -> Tool | None:
+        try:
+            return (await self._shelf.catalogue()).find(name).tool
+        except ToolError:
+            return None
 
     async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
         block = _block(request.data.block)

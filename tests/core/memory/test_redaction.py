@@ -8,9 +8,9 @@ import pytest
 from tests.core.memory.chunks.conftest import NAMES, chunks_at
 
 from trunkline.abc.memory import Change
-from trunkline.memory.redaction import Redaction
 from trunkline.messages.chunks import Layer, Remember
 from trunkline.messages.conversation import AppendConversation, Message
+from trunkline.redaction import Redaction
 from trunkline_bus import Scope
 
 REDACTION = Redaction(NAMES)

@@ -21,7 +21,7 @@ from trunkline.messages.turn import ApprovalRequested
 from trunkline.monitor.journal import RAW_JOURNAL
 from trunkline.monitor.replay import replay
 from trunkline.subjects import JOURNAL, SPANS
-from trunkline.testing.platform import Answer, Platform, clean_environ, platform
+from trunkline.testing.platform import UNASKED, Answer, Platform, clean_environ, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
 
@@ -255,7 +255,7 @@ def test_the_command(tmp_path: Path) -> None:
     def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-m", "trunkline.cli.main", *arguments],
-            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)},
+            env={**clean_environ(), **UNASKED, "TRUNKLINE_HOME": str(tmp_path)},
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
 

@@ -28,7 +28,7 @@ from trunkline.monitor.journal import RAW_JOURNAL, RawRecord
 from trunkline.monitor.replay import Replay, replay
 from trunkline.monitor.turn import Command, Phase, Release, Store, Turn
 from trunkline.subjects import FEED
-from trunkline.testing.platform import clean_environ, platform
+from trunkline.testing.platform import UNASKED, clean_environ, platform
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -159,7 +159,7 @@ def test_the_command_prints_and_leaves_with_a_status(tmp_path: Path) -> None:
     def trunkline(*arguments: str) -> "subprocess.CompletedProcess[str]":
         return subprocess.run(
             [sys.executable, "-m", "trunkline.cli.main", *arguments],
-            env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)},
+            env={**clean_environ(), **UNASKED, "TRUNKLINE_HOME": str(tmp_path)},
             capture_output=True, text=True, timeout=60, check=False,
         )  # fmt: skip
 

@@ -13,7 +13,6 @@ from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
 from trunkline.memory.chunks.reader import Reader
-from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
 from trunkline.messages.chunks import (
     Chunk,
@@ -29,6 +28,7 @@ from trunkline.messages.chunks import (
     Remember,
     RestoreChunk,
 )
+from trunkline.redaction import Redaction
 from trunkline_bus import Scope
 
 NAMES = ("api_key", "token", "password", "secret", "private_key")
