@@ -32,7 +32,17 @@ if TYPE_CHECKING:
     )
     from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
     from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxProcess, SandboxResult
-    from trunkline.abc.tools import Proceed, Stage, Tool, ToolContext, ToolInvocation, ToolMiddleware
+    from trunkline.abc.tools import (
+        Proceed,
+        SourceContext,
+        SourcedTool,
+        Stage,
+        Tool,
+        ToolContext,
+        ToolInvocation,
+        ToolMiddleware,
+        ToolSource,
+    )
     from trunkline.archives.manifest import Gap
     from trunkline.channels.deciding import (
         Verdict,
@@ -136,7 +146,8 @@ _PLACES: dict[str, str] = {
     "Reasoning Text ToolRan",
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
     "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxProcess SandboxResult",
-    "trunkline.abc.tools": "Proceed Stage Tool ToolContext ToolInvocation ToolMiddleware",
+    "trunkline.abc.tools": "Proceed SourceContext SourcedTool Stage Tool ToolContext ToolInvocation "
+    "ToolMiddleware ToolSource",
     "trunkline.archives.manifest": "Gap",
     "trunkline.channels.letters": "Letter LetterChannel",
     "trunkline.text": "printable",
@@ -279,6 +290,8 @@ __all__ = [
     "SendMessage",
     "Sitting",
     "Source",
+    "SourceContext",
+    "SourcedTool",
     "Stage",
     "StatusShown",
     "StorageError",
@@ -295,6 +308,7 @@ __all__ = [
     "ToolOutcome",
     "ToolRan",
     "ToolSchema",
+    "ToolSource",
     "ToolSpec",
     "ToolStarted",
     "ToolsSettings",

@@ -1,10 +1,12 @@
 """A tool, what it is given, and what may stand around a call."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
+
+import msgspec
 
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
@@ -65,6 +67,51 @@ class Tool(ABC):
         like. An exception shows the arguments.
         """
         return None
+
+
+class SourcedTool(Tool):
+    """A tool as one of a source: the same, called otherwise or said to come from elsewhere."""
+
+    def __init__(self, tool: Tool, *, source: str | None = None, name: str | None = None) -> None:
+        self._tool = tool
+        spec = tool.spec
+        own_name = spec.own_name or (spec.name if name else "")
+        self.spec = msgspec.structs.replace(
+            spec, source=source or spec.source, name=name or spec.name, own_name=own_name
+        )
+
+    async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Run the tool."""
+        return await self._tool(context, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What a tool source works with.
+
+    ``publish`` puts these tools into the catalogue in the place of those that the source published before. ``sandbox``
+    is where it may run programs.
+    """
+
+    publish: Callable[[Sequence[Tool]], None]
+    sandbox: Sandbox
+
+
+class ToolSource(ABC):
+    """Tools that come and go while the tools worker runs, such as those of servers that it is connected to.
+
+    Each tool says in its spec's ``source`` whose it is: ``name``, a colon and the rest, as in ``mcp:brave``. Its short
+    name counts as long as no other tool has it; otherwise both are called ``brave__search`` and the like.
+    """
+
+    name: str
+
+    @abstractmethod
+    async def run(self, context: SourceContext) -> None:
+        """Publish tools for as long as the worker runs; cancelled when it ends.
+
+        A source that raises or returns has its tools taken out of the catalogue; one that raised is run again.
+        """
 
 
 @dataclass(frozen=True, slots=True)

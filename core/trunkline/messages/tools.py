@@ -27,7 +27,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
     ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace, ``free``
     those whose values a lasting approval leaves open, such as a file's content. ``network``: it reaches other hosts.
-    ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``.
+    ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
+    source when it is called otherwise here. ``blocks`` are those that may have it, all when none is named.
     """
 
     name: str
@@ -41,6 +42,13 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     network: bool = False
     source: str = "native:unknown"
     category: Category = "always-send"
+    own_name: str = ""
+    blocks: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """What tells the tool from all others, whatever it is called here: its source and its name there."""
+        return f"{self.source}:{self.own_name or self.name}"
 
     @property
     def schema(self) -> ToolSchema:

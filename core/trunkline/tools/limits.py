@@ -29,13 +29,17 @@ class BrokenLimits(ToolError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """A block's limits: the names it may use, or None for all, and the remotes whose tools may be among them."""
+    """A block's limits: the names it may use, or None for all, the remotes whose tools may be among them, and which
+    block it is, for tools that only some have."""
 
     names: frozenset[str] | None = None
     remotes: frozenset[str] = frozenset()
+    block: str = ""
 
     def allow(self, spec: ToolSpec) -> bool:
         """Whether the block may use the tool."""
+        if spec.blocks and self.block not in spec.blocks:
+            return False
         if spec.away and spec.source.removeprefix(REMOTE_SOURCE) not in self.remotes:
             return False
         return self.names is None or spec.name in self.names

@@ -50,7 +50,7 @@ def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
     spec, context = invocation.spec, invocation.context
     wish = Asked(
         subjects=_subjects(context.block, context.actor),
-        resources=(f"tool:{spec.name}", f"tool:{spec.source}:{spec.name}"),
+        resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
         action=_action(spec),
         conversation=context.conversation,
         shape=shape_of(spec, invocation.arguments),

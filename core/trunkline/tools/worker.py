@@ -52,6 +52,7 @@ from trunkline.tools.resources import Resources
 from trunkline.tools.rules import FOLDER, Rules, owners_policies
 from trunkline.tools.sandboxes import CallSandbox, Sandboxes
 from trunkline.tools.shelf import Shelf, Supplies
+from trunkline.tools.sources import Sources
 from trunkline.tools.stages import GateStage, PathStage, SchemaStage
 from trunkline.tools.traced import traced
 from trunkline_bus import Received, Refusal, Request, SubjectError, background_tasks
@@ -98,6 +99,7 @@ class ToolsWorker(Worker):
         tasks.start_soon(self._remotes.watch)
         supplies = self._supplies()
         tasks.start_soon(supplies.isolated.keep_looking)
+        tasks.start_soon(supplies.sources.run)
         bounds = context.config.settings.documents
         self._reading = await self.resources.enter_async_context(reading(bounds))
         tasks.start_soon(self.keep_watching)
@@ -132,7 +134,7 @@ class ToolsWorker(Worker):
     async def limits_of(self, block: str) -> Limits:
         """What a block may use. Raises ToolError when that cannot be known."""
         names = (await self._blocks.of(block)).tools
-        return Limits(None if names is None else frozenset(names), self._remotes.open_to(block))
+        return Limits(None if names is None else frozenset(names), self._remotes.open_to(block), block)
 
     async def table_of(self, block: str) -> PermissionTable:
         """The block's table of permissions, with the deployment's where it says nothing. Raises ToolError."""
@@ -166,7 +168,13 @@ class ToolsWorker(Worker):
         )
         built_in = tuple(Guard(OURS, stage) for stage in stages)
         apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")
-        return Supplies(plugins, self.context.config, built_in, IsolatedTools(self.context.bus, apart))
+        return Supplies(
+            plugins=plugins,
+            config=self.context.config,
+            built_in=built_in,
+            isolated=IsolatedTools(self.context.bus, apart),
+            sources=Sources(plugins.tool_sources(), self._sandboxes),
+        )
 
     def _redaction(self) -> Redaction:
         return Redaction(self.context.config.settings.memory.redact)
