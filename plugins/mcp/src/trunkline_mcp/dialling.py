@@ -22,19 +22,20 @@ if TYPE_CHECKING:
 MEMORY, PROCESSES = 1024, 256
 """MiB and processes of a server: runtimes such as Node's begin with a dozen threads."""
 
+REACH_SECONDS, READ_SECONDS = 30.0, 300.0
+"""Seconds for reaching a server over HTTP, and for the next piece of an answer or of a stream of events."""
+
 TOKENS = "tokens"
 OWN = "data"
 
 
 @dataclass(frozen=True, slots=True)
 class Dialled:
-    """A connection. ``lost`` is set when it ended by itself, ``changed`` when the server's tools did; ``said`` are the
-    last lines that a program wrote to its standard error."""
+    """A connection. ``lost`` is set when it ended by itself; ``changed`` waits until the server's tools do."""
 
     client: "Client"
     lost: anyio.Event
     changed: Callable[[], Awaitable[None]]
-    said: Callable[[], list[str]] = list
 
 
 @dataclass(slots=True)
@@ -75,21 +76,21 @@ class Dialler:
         return Tokens(self.home / FOLDER / TOKENS, server)
 
     @asynccontextmanager
-    async def dialled(self, server: Server, mode: str | None = None) -> AsyncIterator[Dialled]:
-        """A connection that has agreed on a protocol.
+    async def dialled(
+        self, server: Server, mode: str | None = None, said: list[str] | None = None
+    ) -> AsyncIterator[Dialled]:
+        """A connection that has agreed on a protocol. ``said`` gets the last lines of a program's standard error.
 
         Raises:
             ToolError: there is no sandbox for it.
             ConfigError: a variable that holds a secret is not set.
             Exception: whatever went wrong on the way.
         """
-        how = self._program if server.command else self._address
         bell = _Bell()
-        async with (
-            how(server) as (transport, lost, said),
-            self._client(server, transport, bell, mode) as client,
-        ):
-            yield Dialled(client, lost, bell.wait, said)
+        words = [] if said is None else said
+        way = self._program(server, words) if server.command else self._address(server)
+        async with way as (transport, lost), self._client(server, transport, bell, mode) as client:
+            yield Dialled(client, lost, bell.wait)
 
     def _client(self, server: Server, transport: "Transport", bell: _Bell, mode: str | None) -> "Client":
         from mcp import Client
@@ -106,8 +107,8 @@ class Dialler:
 
     @asynccontextmanager
     async def _program(
-        self, server: Server
-    ) -> "AsyncIterator[tuple[Transport, anyio.Event, Callable[[], list[str]]]]":
+        self, server: Server, said: list[str]
+    ) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
         from trunkline_mcp.pipes import Pipes
 
         environment = {name: one.reveal() for name, one in server.env.items()}
@@ -122,21 +123,20 @@ class Dialler:
             label=server.source,
         )
         async with process:
-            pipes = Pipes(process, server.identity)
-            yield pipes.streams(), pipes.ended, lambda: pipes.said
+            pipes = Pipes(process, server.identity, said)
+            yield pipes.streams(), pipes.ended
 
     @asynccontextmanager
-    async def _address(
-        self, server: Server
-    ) -> "AsyncIterator[tuple[Transport, anyio.Event, Callable[[], list[str]]]]":
+    async def _address(self, server: Server) -> "AsyncIterator[tuple[Transport, anyio.Event]]":
+        import httpx2
         from mcp.client.streamable_http import streamable_http_client
-        from mcp.shared._httpx_utils import create_mcp_http_client
 
         headers = {name: one.reveal() for name, one in server.headers.items()}
         own = any(name.lower() == "authorization" for name in headers)
         auth = None if own else signed_in(server, self.tokens(server), self.visit(server))
-        async with create_mcp_http_client(headers=headers, auth=auth) as http:
-            yield streamable_http_client(server.url, http_client=http), anyio.Event(), list
+        patience = httpx2.Timeout(REACH_SECONDS, read=max(READ_SECONDS, server.timeout))
+        async with httpx2.AsyncClient(headers=headers, auth=auth, timeout=patience) as http:
+            yield streamable_http_client(server.url, http_client=http), anyio.Event()
 
     def folder_of(self, server: Server) -> Path:
         """The one folder that a server's program may write: the named one, its block's workspace, or one of its own."""

@@ -77,21 +77,20 @@ class Line:
 
     async def _once(self, mode: str | None) -> str:
         """Connect and stay connected; why that ended."""
-        said: Callable[[], list[str]] = list
+        said: list[str] = []
         try:
             with anyio.move_on_after(self.server.start_timeout) as start:
-                async with self._dialler.dialled(self.server, mode) as dialled:
-                    said = dialled.said
+                async with self._dialler.dialled(self.server, mode, said) as dialled:
                     offered, problems = await all_tools(dialled.client)
                     start.deadline = float("inf")
                     self._ready(dialled, offered, problems)
                     await self._stay(dialled)
             why = SILENT if start.cancelled_caught else ENDED
-            return self._down("failed", _with_words(why, said()))
+            return self._down("failed", _with_words(why, said))
         except Exception as error:
             found = cause(error)
             state: State = "sign-in" if isinstance(found, SignInNeeded) else "failed"
-            return self._down(state, _with_words(worded(found), said()))
+            return self._down(state, _with_words(worded(found), said))
 
     async def _stay(self, dialled: Dialled) -> None:
         async with anyio.create_task_group() as tasks:

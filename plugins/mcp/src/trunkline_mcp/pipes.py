@@ -44,11 +44,12 @@ class Process(Protocol):
 
 
 class Pipes:
-    """The transport of one program. ``ended`` is set when it has closed its output, ``said`` are its last words."""
+    """The transport of one program. ``ended`` is set when it has closed its output, ``said`` gets its last words."""
 
-    def __init__(self, process: Process, name: str) -> None:
+    def __init__(self, process: Process, name: str, said: list[str]) -> None:
         self.ended = anyio.Event()
-        self.said: list[str] = []
+        self._silent = anyio.Event()
+        self._said = said
         self._process = process
         self._name = name
         self._logged = 0
@@ -80,7 +81,8 @@ class Pipes:
         with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
             await self._process.stdin.aclose()
         with anyio.move_on_after(GRACE):
-            await self.ended.wait()
+            await self._process.wait()
+            await self._silent.wait()
 
     async def _read(self, incoming: Incoming) -> None:
         try:
@@ -111,12 +113,16 @@ class Pipes:
                 await self._process.stdin.send(text.encode() + b"\n")
 
     async def _listen(self) -> None:
-        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+        try:
             async for line in lines(self._process.stderr, 4096, cut=True):
                 self._note(line.decode(errors="replace"))
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            log.debug("the standard error of the MCP server %s broke off", self._name, exc_info=True)
+        finally:
+            self._silent.set()
 
     def _note(self, line: str) -> None:
-        self.said = [*self.said[1 - TAIL :], line[:500]]
+        self._said[:] = [*self._said[1 - TAIL :], line[:500]]
         self._logged += 1
         if self._logged <= LOGGED_LINES or self._logged % 1000 == 0:
             log.info("MCP server %s says: %s", self._name, line[:500])
