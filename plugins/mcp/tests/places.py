@@ -4,7 +4,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import anyio
 
@@ -18,10 +18,8 @@ from trunkline_mcp.servers import server_of
 HOSTILE = Path(__file__).with_name("hostile.py")
 
 
-class BareProcess:
+class BareProcess(trunkline.SandboxProcess):
     """A program as it is."""
-
-    killed = ""
 
     def __init__(self, process: Any) -> None:
         self._process = process
@@ -35,14 +33,6 @@ class BareProcess:
         if self._process.returncode is None:
             self._process.kill()
             await self._process.wait()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        with anyio.CancelScope(shield=True):
-            await self.kill()
-            await self._process.aclose()
 
 
 class Bare(trunkline.Sandbox):
@@ -61,12 +51,6 @@ class Bare(trunkline.Sandbox):
         self.began.append({"argv": tuple(argv), **given})
         environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", **given["env"]}
         return BareProcess(await anyio.open_process(list(argv), env=environ, cwd=given["workspace"]))
-
-    async def run(self, argv: Sequence[str], **given: Any) -> trunkline.SandboxResult:
-        raise AssertionError("servers are started, not run to their end")
-
-    async def chosen(self) -> trunkline.Sandbox:
-        return self
 
 
 class BarePlugin:
@@ -91,7 +75,7 @@ async def line_to(
 ) -> AsyncIterator[Line]:
     """A line to a server that misbehaves, while the context lasts."""
     server = server_of("brave", entry(mode, **more))
-    dialler = Dialler(home, home / "workspaces", (sandbox or Bare()).chosen, person)
+    dialler = Dialler(home, home / "workspaces", sandbox or Bare(), person)
     async with anyio.create_task_group() as tasks:
         line = Line(server, dialler, lambda: None)
         tasks.start_soon(line.keep)

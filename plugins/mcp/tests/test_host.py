@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 import trunkline
@@ -14,7 +15,7 @@ from trunkline.subjects import CALL_TOOL, LIST_TOOLS
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 
-from .places import BarePlugin, entry, until
+from .places import BarePlugin, entry
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +43,8 @@ async def hosting(
     home: Path, servers: dict[str, Any], *plugins: object, **config: Any
 ) -> AsyncIterator[Platform]:
     write(home, servers)
-    settings = {name.replace("__", "."): value for name, value in config.items()}
+    settings = {"plugins.disabled": ("trunkline-sandbox",)}  # so that these programs run as they are
+    settings |= {name.replace("__", "."): value for name, value in config.items()}
     workers = ("memory", "tools")
     async with platform(home, plugins=[BarePlugin(), *plugins], config=settings, workers=workers) as running:
         yield running
@@ -56,12 +58,9 @@ async def catalogue(running: Platform, block: str = "main") -> dict[str, trunkli
 async def shown(running: Platform, *names: str, block: str = "main") -> dict[str, trunkline.ToolSpec]:
     """The catalogue once these are in it."""
 
-    async def there() -> dict[str, trunkline.ToolSpec] | None:
-        found = await catalogue(running, block)
-        return found if {*names} <= {*found} else None
-
-    while (found := await there()) is None:
-        await until(lambda: True)
+    with anyio.fail_after(20):
+        while not {*names} <= {*(found := await catalogue(running, block))}:  # noqa: ASYNC110 - the catalogue is asked for
+            await anyio.sleep(0.05)
     return found
 
 

@@ -1,7 +1,7 @@
 """Servers that misbehave, each on a line of its own (CC-T14). Real programs, pipes and the real SDK."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -167,7 +167,7 @@ async def test_without_a_sandbox_no_server_runs(tmp_path):
     """There is no silent downgrade: the reason says what is missing."""
 
     class Nowhere(Bare):
-        async def chosen(self) -> trunkline.Sandbox:
+        async def start(self, argv: Sequence[str], **given: Any) -> trunkline.SandboxProcess:
             raise trunkline.ToolError("Programs run only in a sandbox, and there is none.")
 
     sandbox = Nowhere()

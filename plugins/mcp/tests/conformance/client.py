@@ -20,7 +20,7 @@ from anyio.abc import SocketStream
 from mcp.shared.auth import AuthorizationCodeResult
 
 from trunkline import ToolError
-from trunkline.abc.sandbox import Sandbox
+from trunkline.abc.sandbox import NoSandbox
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.dialling import Dialler
 from trunkline_mcp.line import Line
@@ -62,10 +62,6 @@ def sample(schema: Mapping[str, Any]) -> Any:
     )
 
 
-async def no_sandbox() -> Sandbox:
-    raise AssertionError("the suite's servers are reached over HTTP")
-
-
 def server_at(url: str, told: Mapping[str, Any]) -> Server:
     oauth = {"client_metadata_url": METADATA}
     if told.get("client_id"):
@@ -79,7 +75,7 @@ async def scenario(url: str, environ: Mapping[str, str]) -> None:
     server = server_at(url, told)
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
-        dialler = Dialler(home, home / "workspaces", no_sandbox, agreeable, Browser)
+        dialler = Dialler(home, home / "workspaces", NoSandbox(), agreeable, Browser)
         async with anyio.create_task_group() as tasks:
             line = Line(server, dialler, lambda: None)
             tasks.start_soon(line.keep)

@@ -9,7 +9,6 @@ from trunkline.cli.command import Command
 from trunkline.cli.output import done
 
 if TYPE_CHECKING:
-    from trunkline import Sandbox
     from trunkline_mcp.servers import Server
 
 
@@ -36,12 +35,13 @@ def command(home: Path, server: str, again: bool) -> None:
 
 async def _signed_in(home: Path, server: "Server", again: bool) -> None:
     import trunkline
+    from trunkline.abc.sandbox import NoSandbox
     from trunkline_mcp.browsing import visit_here
     from trunkline_mcp.dialling import Dialler
     from trunkline_mcp.line import cause, worded
 
     async with visit_here(lambda url: click.echo(f"Open this page, and agree there:\n  {url}")) as visit:
-        dialler = Dialler(home, home, _no_sandbox, visit=lambda _: visit)
+        dialler = Dialler(home, home, NoSandbox(), visit=lambda _: visit)
         if again:
             dialler.tokens(server).forget()
         try:
@@ -51,7 +51,3 @@ async def _signed_in(home: Path, server: "Server", again: bool) -> None:
             raise trunkline.TrunklineError(
                 f"{server.identity} did not let us in: {worded(cause(error))}."
             ) from error
-
-
-async def _no_sandbox() -> "Sandbox":
-    raise AssertionError("a server that is signed in to is no program")
