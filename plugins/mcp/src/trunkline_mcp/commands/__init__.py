@@ -18,6 +18,7 @@ VERBS: dict[str, str] = {
     "add": "Name a server, whose tools agents then have.",
     "remove": "Take a server out.",
     "test": "Connect to a server and show its tools.",
+    "serve": "Lend a block to other agents, as an MCP server.",
     "login": "Sign in to a server that asks for it.",
 }
 
