@@ -22,7 +22,7 @@ VERBS: dict[str, str] = {
     "login": "Sign in to a server that asks for it.",
 }
 
-HELP = """Use the tools of MCP servers.
+HELP = """Use the tools of MCP servers, and lend a block to other agents.
 
 mcp.json in the home names them, in the usual format (mcpServers); mcp/BLOCK.json those of one block. A server that is
 a program runs in the sandbox. Its tools ask for approval, whatever it says of them, unless it is trusted.
