@@ -165,6 +165,11 @@ class Sandbox(ABC):
                 dropped=out.dropped + err.dropped,
             )
 
+    async def serve(self) -> None:
+        """Work beside the programs for as long as the worker lives: what keeps places ready does it here. Cancelled at
+        the end, and leaves nothing."""
+        return
+
     async def end_all(self) -> int:
         """End every program of this home that this backend runs on this machine, whoever began it; how many there were.
 

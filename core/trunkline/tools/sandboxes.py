@@ -48,6 +48,12 @@ class Sandboxes:
         self._chosen = None
         raise ToolError(f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NONE}")
 
+    async def serve(self) -> None:
+        """Let the backends work in the background, until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for owned in self._backends:
+                tasks.start_soon(_serve, owned)
+
     async def end_all(self) -> None:
         """End every program of this home, whoever began it."""
         async with anyio.create_task_group() as tasks:
@@ -80,6 +86,13 @@ class CallSandbox(Sandbox):
             await process.__aexit__(None, None, None)
             self._sandboxes.latch.refuse()
         return process
+
+
+async def _serve(owned: Owned[Sandbox]) -> None:
+    try:
+        await owned.item.serve()
+    except Exception:
+        log.exception("the sandbox %s of %s keeps nothing ready", owned.item.name, owned.owner)
 
 
 async def _end_all(owned: Owned[Sandbox]) -> None:

@@ -120,6 +120,7 @@ class ToolsWorker(Worker):
         self._calls = Calls(tasks, traced(carrier.carry_out, capture=capture))
         _allow_threads(settings.concurrency * SPARE_THREADS)
         tasks.start_soon(heed, self._latch, self._stop_everything)
+        tasks.start_soon(self._sandboxes.serve)
         await context.service.add(TOOLS_ALIVE, self._alive, worker=context.id)
         await self.answer()
 

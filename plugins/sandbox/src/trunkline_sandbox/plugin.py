@@ -15,5 +15,8 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 def trunkline_sandboxes(settings: trunkline.PluginSettings) -> Iterable[trunkline.Sandbox]:
     """The backends that the configuration allows, in the order of preference."""
     from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+    from trunkline_sandbox.docker.backend import Docker
 
-    return [Bubblewrap(settings.section(SandboxSettings), settings.home)]
+    wanted = settings.section(SandboxSettings)
+    made = {"bubblewrap": Bubblewrap(wanted, settings.home), "docker": Docker(wanted, settings.home)}
+    return [backend for name, backend in made.items() if wanted.backend in ("auto", name)]

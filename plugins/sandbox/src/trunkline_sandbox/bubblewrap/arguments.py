@@ -6,11 +6,10 @@ from pathlib import Path
 from trunkline.abc.programs import Program
 from trunkline.abc.sandbox import WORKSPACE
 from trunkline_sandbox.bubblewrap import system
+from trunkline_sandbox.bubblewrap.hide import EMPTY_PLACE
+from trunkline_sandbox.masks import EMPTY
 
 MIB = 1024 * 1024
-EMPTY = Path(__file__).with_name("empty")
-"""What a program finds in the place of a protected file."""
-
 APART = (
     "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
     "--uid", str(system.USER), "--gid", str(system.USER), "--hostname", "sandbox",
@@ -21,9 +20,7 @@ SHELL = ("/bin/sh", "-c", 'exec "$@"', "sh")
 """Begins the program, so that one which is not there is told as everywhere: exit code 127 and a sentence."""
 
 
-def options(
-    program: Program, masks: Sequence[str], made: Mapping[str, int], further: Sequence[Path]
-) -> tuple[str, ...]:
+def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) -> tuple[str, ...]:
     """Everything but the handles that bubblewrap needs itself. ``made`` are files to be made: their places, and the
     handles that their texts are read from; ``further`` is what of this machine may be read besides the system."""
     network, half = program.limits.network, str(program.limits.memory * MIB // 2)
@@ -42,7 +39,6 @@ def options(
     for place, path in program.read_only.items():
         words += "--ro-bind", str(path), place
     words += "--bind", str(program.workspace), WORKSPACE
-    for name in masks:
-        words += "--ro-bind", str(EMPTY), f"{WORKSPACE}/{name}"
+    words += "--ro-bind", str(EMPTY), EMPTY_PLACE
     words += "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", program.place
     return tuple(words)

@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import Process
 
+import trunkline
 from trunkline.abc.programs import Program, asked
 from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
@@ -20,11 +22,14 @@ from trunkline.seccomp import ARCHITECTURES, encoded
 from trunkline_sandbox.bubblewrap import calls, groups, leftovers, probing, system
 from trunkline_sandbox.bubblewrap.arguments import SHELL, options
 from trunkline_sandbox.bubblewrap.limits import hold
-from trunkline_sandbox.bubblewrap.masks import masked
 from trunkline_sandbox.bubblewrap.process import Wrapped
 from trunkline_sandbox.bubblewrap.status import Status
 from trunkline_sandbox.marks import mark
+from trunkline_sandbox.masks import masked
 from trunkline_sandbox.settings import SandboxSettings
+
+HIDE = Path(__file__).with_name("hide.py")
+CORE = Path(trunkline.__file__).parents[1]
 
 BEGIN_SECONDS = 20.0
 """How long bubblewrap may take to set up namespaces and mounts; on an idle machine it takes milliseconds."""
@@ -86,7 +91,7 @@ class Bubblewrap(Sandbox):
                 place: _text(theirs, text.encode())
                 for place, text in system.made(program.limits.network).items()
             }
-            words = options(program, masks, made, self._settings.system)
+            words = options(program, made, self._settings.system)
             filtered = _text(theirs, encoded(calls.program(platform.machine())))
             handles = ("--seccomp", filtered, "--json-status-fd", tells, "--block-fd", waits)
             given = _text(theirs, "\0".join((*map(str, handles), *words)).encode())
@@ -111,6 +116,8 @@ class Bubblewrap(Sandbox):
             theirs.close()
             try:
                 process = await self._held(raw, Status(told), program.limits)
+                if masks:
+                    await _hidden(process.first)
                 os.write(go, b"1")
             except BaseException:
                 await _away(raw)
@@ -124,9 +131,17 @@ class Bubblewrap(Sandbox):
         with anyio.move_on_after(BEGIN_SECONDS):
             child = await status.child()
             if child is not None:
-                first = os.pidfd_open(child)
-                return Wrapped(raw, first, status, hold(child, limits, self._place))
+                return Wrapped(raw, child, status, hold(child, limits, self._place))
         raise ToolError(f"The sandbox could not be made: {await _said(raw)}")
+
+
+async def _hidden(process: int) -> None:
+    """Have every protected file of the workspace hidden from a program that has not begun. Raises ToolError."""
+    command = (sys.executable, "-I", "-S", "-B", str(HIDE), str(process), str(CORE))
+    done = await anyio.run_process(command, check=False, env={}, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise ToolError(f"The protected files cannot be hidden, so nothing was run: {' '.join(said)}")
 
 
 def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:

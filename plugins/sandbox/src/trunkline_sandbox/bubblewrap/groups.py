@@ -17,6 +17,8 @@ NAME = "trunkline-"
 PERIOD = 100_000
 """Microseconds over which a share of the processors counts; the kernel's own."""
 
+OLD_SECONDS = 60.0
+
 GONE_SECONDS = 1.0
 """How long the kernel may take to find a group empty whose processes have ended."""
 
@@ -166,8 +168,11 @@ def _can_make_in(folder: Path) -> bool:
 
 
 def _sweep(folder: Path) -> None:
+    """Only old ones: a new one may be empty because its program is about to be put in."""
     for left in folder.glob(f"{NAME}*"):
-        _removed(left)
+        with suppress(OSError):
+            if time.time() - left.stat().st_ctime > OLD_SECONDS:
+                _removed(left)
 
 
 def _removed(folder: Path) -> bool:

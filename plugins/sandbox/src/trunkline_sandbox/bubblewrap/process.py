@@ -20,13 +20,14 @@ GONE_SECONDS = 5.0
 
 
 class Wrapped(SandboxProcess):
-    """What ``Bubblewrap.start`` gives. ``first`` is a handle of the namespace's first process (pidfd_open(2))."""
+    """What ``Bubblewrap.start`` gives. ``first`` is the number of the namespace's first process."""
 
     def __init__(self, raw: Process, first: int, status: Status, group: Group | None) -> None:
         assert raw.stdin is not None and raw.stdout is not None and raw.stderr is not None
         self.stdin, self.stdout, self.stderr = raw.stdin, raw.stdout, raw.stderr
         self._raw = raw
-        self._first = first
+        self.first = first
+        self._first = os.pidfd_open(first)
         self._status = status
         self._group = group
         self._code: int | None = None

@@ -6,6 +6,9 @@ from pathlib import Path
 from trunkline.errors import ToolError
 from trunkline.paths import DEEPEST, is_protected
 
+EMPTY = Path(__file__).with_name("empty")
+"""What a program finds in the place of a protected file."""
+
 MOST_MASKED = 1_000
 """Each is a mount of its own."""
 
