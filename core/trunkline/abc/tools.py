@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -14,6 +15,7 @@ from trunkline.abc.memory import Memory
 from trunkline.abc.sandbox import NoSandbox, Sandbox
 from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import ToolOutcome, ToolSpec
+from trunkline.paths import NEAR, Folder, Reach, beneath
 
 Stage = Literal["schema", "policy", "path", "gate", "execute"]
 
@@ -25,10 +27,10 @@ STAGES: tuple[Stage, ...] = ("schema", "policy", "path", "gate", "execute")
 class ToolContext:
     """What a running tool may know and use.
 
-    ``workspace`` is the block's folder for files: open what lies in it with ``trunkline.paths.beneath``, never by
-    joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads and searches
-    documents, ``sandbox`` runs programs: the backend chosen here, or a ToolError that says what to install.
-    ``report`` shows a line of progress.
+    ``workspace`` is the block's folder for files, and ``reach`` how far absolute paths lead: open both with
+    ``files()``, never by joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads
+    and searches documents, ``sandbox`` runs programs: the backend chosen here, or a ToolError that says what to
+    install. ``report`` shows a line of progress.
     """
 
     block: str
@@ -43,6 +45,15 @@ class ToolContext:
     model: Completer = field(default_factory=NoModel)
     documents: Documents = field(default_factory=NoDocuments)
     sandbox: Sandbox = field(default_factory=NoSandbox)
+    reach: Reach = NEAR
+
+    def files(self) -> AbstractContextManager[Folder]:
+        """The files that the call may open: those of the workspace, and by absolute paths what the block's scope has.
+
+        Raises:
+            OSError: the workspace is not there.
+        """
+        return beneath(self.workspace, self.reach)
 
 
 class Tool(ABC):

@@ -1,7 +1,18 @@
 """The policy engine: may this be done, and must a person be asked? Pure: no clock, no file, no bus."""
 
 from trunkline.policy.engine import Asked, Decision, decide, together
-from trunkline.policy.presets import STANDARD, hint, preset
+from trunkline.policy.presets import SCOPES, STANDARD, hint, preset, reason
 from trunkline.policy.shapes import shape_of
 
-__all__ = ["STANDARD", "Asked", "Decision", "decide", "hint", "preset", "shape_of", "together"]
+__all__ = [
+    "SCOPES",
+    "STANDARD",
+    "Asked",
+    "Decision",
+    "decide",
+    "hint",
+    "preset",
+    "reason",
+    "shape_of",
+    "together",
+]

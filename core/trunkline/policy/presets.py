@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from trunkline.messages.policies import Conditions, PermissionTable, Policy, PolicyEffect, Scope
-from trunkline.policy.engine import Asked
+from trunkline.policy.engine import Asked, Decision
 
 STANDARD = PermissionTable(scope="block", approvals="some")
 """What holds when neither the block nor the deployment says anything."""
@@ -83,7 +83,19 @@ class _Maker:
         )
 
 
-def hint(block: str, asked: Asked, table: PermissionTable, by: tuple[str, ...]) -> str:
+def reason(asked: Asked, decision: Decision) -> str:
+    """Why it was refused, in words that say more than the engine knows."""
+    if decision.by:
+        return decision.why
+    scope = _scope(asked)
+    if scope is not None:
+        return f"a path leads outside of {'the workspaces of all blocks' if scope == 'system' else 'its own folder'}."
+    if asked.action.startswith("exec"):
+        return "it may run no programs."
+    return decision.why
+
+
+def hint(block: str, asked: Asked, by: tuple[str, ...]) -> str:
     """What a person could do about a refusal: a command, or the policies to look at."""
     owners = [one for one in by if not one.startswith("preset:")]
     if owners:
@@ -99,5 +111,9 @@ def _switch(asked: Asked) -> str:
         return "--allow-shell"
     if asked.action == "network":
         return "--allow-network"
-    wider = [name.removeprefix("files:") for name in asked.resources if name.startswith("files:")]
-    return f"--scope {wider[0]}" if wider else ""
+    scope = _scope(asked)
+    return f"--scope {scope}" if scope else ""
+
+
+def _scope(asked: Asked) -> str | None:
+    return next((name.removeprefix("files:") for name in asked.resources if name.startswith("files:")), None)

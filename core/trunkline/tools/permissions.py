@@ -9,10 +9,13 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from trunkline.abc.tools import ToolInvocation
-from trunkline.messages.policies import PermissionTable, Policy
-from trunkline.messages.tools import ToolSpec
-from trunkline.policy import Asked, Decision, decide, hint, preset, shape_of, together
+from trunkline.errors import ToolError
+from trunkline.messages.policies import PermissionTable, Policy, Scope
+from trunkline.messages.tools import CallTool, ToolSpec
+from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
+from trunkline.tools.resources import paths_of
 from trunkline.tools.rules import Rules
+from trunkline.tools.scopes import scopes_of
 
 OWNER = "owner"
 """What the owner may do himself is not what agents may do for him: a permission for them names them or their block."""
@@ -32,6 +35,31 @@ class Permissions:
         """Whether the call may be made, and whether a person must be asked."""
         return await self._decided(invocation.context.block, list(_asked(invocation)))
 
+    async def permit(self, invocation: ToolInvocation) -> None:
+        """Raises ToolError when the call may not be made: what was refused, why, and what would be allowed."""
+        decision = await self.decide(invocation)
+        if not decision.allowed:
+            spec, block = invocation.spec, invocation.context.block
+            hint = f" {decision.hint}." if decision.hint else ""
+            raise ToolError(
+                f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}{hint} Nothing was run."
+            )
+
+    async def scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[Scope]:
+        """How far the files of a call of this tool may reach."""
+        policies, now = await self.policies(call.block), datetime.now(UTC)
+        wish = Asked(
+            subjects=_subjects(call.block, call.actor),
+            resources=(),
+            action=_action(spec),
+            conversation=call.conversation,
+        )
+        return frozenset(
+            scope
+            for scope in SCOPES
+            if decide(replace(wish, resources=(f"files:{scope}",)), policies, now, {}).allowed
+        )
+
     async def policies(self, block: str) -> list[Policy]:
         """All policies: the owner's, and those that the block's table stands for."""
         return [*preset(block, await self.table_of(block)), *await self._rules()]
@@ -43,7 +71,7 @@ class Permissions:
         if decision.allowed:
             return decision
         refused = next(wish for wish, one in made if not one.allowed)
-        return replace(decision, hint=hint(block, refused, await self.table_of(block), decision.by))
+        return replace(decision, why=reason(refused, decision), hint=hint(block, refused, decision.by))
 
 
 def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
@@ -58,6 +86,9 @@ def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
     yield wish
     if spec.network:
         yield replace(wish, action="network")
+    for path in paths_of(invocation):
+        for scope in scopes_of(path, context.workspace):
+            yield replace(wish, resources=(f"files:{scope}",))
 
 
 def _subjects(block: str, actor: str) -> frozenset[str]:

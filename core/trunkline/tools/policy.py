@@ -45,19 +45,9 @@ class PolicyStage:
                 f"{spec.name} exists, but the block {block} may not use it. "
                 f"A person can add it to tools in the block's block.toml. Nothing was run."
             )
-        await self._permit(invocation)
+        await self._permissions.permit(invocation)
         if spec.away:  # it has its own sandbox, and its own worker asks for it
             return await proceed(invocation)
         if spec.effect == "exec" or spec.source.startswith(CLI):
             await self._sandboxes.chosen()
         return await proceed(invocation)
-
-    async def _permit(self, invocation: ToolInvocation) -> None:
-        decision = await self._permissions.decide(invocation)
-        if decision.allowed:
-            return
-        spec, block = invocation.spec, invocation.context.block
-        words = f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}"
-        raise ToolError(
-            f"{words} {decision.hint}{'.' if decision.hint else ''} Nothing was run.".replace("  ", " ")
-        )

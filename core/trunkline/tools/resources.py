@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from trunkline.abc.tools import ToolInvocation
-from trunkline.paths import check_path
+from trunkline.paths import check_path, is_far, real_path
 
 
 @dataclass(slots=True)
@@ -47,15 +47,19 @@ class Resources:
 
 
 def resource_keys(invocation: ToolInvocation) -> Iterator[str]:
-    """The keys of what the call changes: block and path. A read has none.
+    """The keys of what the call changes: whole paths. A read has none.
 
-    Links are not followed below a workspace, so two texts mean the same file only if their plain forms are equal.
+    Links are not followed below a workspace, so two texts mean the same file only if their plain forms are equal; in
+    absolute paths they are resolved.
     Raises PathRefused for a path that no path stage would have let through.
     """
     if invocation.spec.effect == "read":
         return
     for path in paths_of(invocation):
-        yield f"{invocation.context.block}:{check_path(path)}"
+        if is_far(path):
+            yield real_path(path)
+        else:
+            yield f"{real_path(str(invocation.context.workspace))}/{check_path(path)}"
 
 
 def paths_of(invocation: ToolInvocation) -> Iterator[str]:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from trunkline.abc.tools import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.messages.tools import ToolOutcome
-from trunkline.paths import Folder, beneath, check_path
+from trunkline.paths import Folder, check_path, is_far
 from trunkline.tools.arguments import prepared
+from trunkline.tools.permissions import Permissions
 from trunkline.tools.resources import paths_of
 
 log = logging.getLogger(__name__)
@@ -26,19 +27,24 @@ class SchemaStage:
 
 
 class PathStage:
-    """Refuses paths that lead out of the workspace, through links, or to protected names (MB-F15).
+    """Refuses paths that lead out of what the block may reach, through links, or to protected names (MB-F15).
 
-    It looks at the parameters that the tool declares in ``paths``. The tool itself must open what it finds there with
-    ``trunkline.paths.beneath``, which checks again at the moment of opening.
+    It looks at the parameters that the tool declares in ``paths``, as the plugins of the policy stage left them. The
+    tool itself must open what it finds there with ``ToolContext.files``, which has the same reach and checks again at
+    the moment of opening.
     """
 
     stage: Stage = "path"
 
+    def __init__(self, permissions: Permissions) -> None:
+        self._permissions = permissions
+
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise PathRefused, which says what would be allowed."""
-        paths = [check_path(path) for path in paths_of(invocation)]
+        paths = [path if is_far(path) else check_path(path) for path in paths_of(invocation)]
         if paths:
-            with beneath(invocation.context.workspace) as folder:
+            await self._permissions.permit(invocation)
+            with invocation.context.files() as folder:
                 for path in paths:
                     _refuse_links(folder, path)
         return await proceed(invocation)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -14,7 +15,7 @@ from trunkline.abc.importing import Importer
 from trunkline.abc.tools import Tool, ToolContext, ToolMiddleware
 from trunkline.documents.apart import reading
 from trunkline.documents.bringing import Outcome
-from trunkline.documents.for_tools import BlockDocuments
+from trunkline.documents.for_tools import BlockDocuments, OpenFiles
 from trunkline.documents.readers import Readers
 from trunkline.documents.watching import Tools, alone, keep_watched
 from trunkline.errors import ErrorCode, ToolError
@@ -28,6 +29,7 @@ from trunkline.messages.tools import (
     ListTools,
     ToolCatalogue,
     ToolReply,
+    ToolSpec,
 )
 from trunkline.redaction import Redaction
 from trunkline.remotes.registry import Registry
@@ -51,6 +53,7 @@ from trunkline.tools.remotes import Remotes
 from trunkline.tools.resources import Resources
 from trunkline.tools.rules import FOLDER, Rules, owners_policies
 from trunkline.tools.sandboxes import CallSandbox, Sandboxes
+from trunkline.tools.scopes import reach_of
 from trunkline.tools.shelf import Shelf, Supplies
 from trunkline.tools.sources import Sources
 from trunkline.tools.stages import GateStage, PathStage, SchemaStage
@@ -163,7 +166,7 @@ class ToolsWorker(Worker):
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
             PolicyStage(self.limits_of, self.permissions, self._sandboxes, self._latch),
-            PathStage(),
+            PathStage(self.permissions),
             GateStage(),
             Gatekeeper(self.permissions, self._tool_of, self._redaction()),
         )
@@ -215,13 +218,14 @@ class ToolsWorker(Worker):
     def _importers(self) -> list[Importer]:
         return [owned.item for owned in self.context.plugins.importers()]
 
-    def _context_of(self, run: Run) -> ToolContext:
+    async def _context_of(self, run: Run, spec: ToolSpec) -> ToolContext:
         call, context = run.call, self.context
         workspace = context.home.workspace(call.block)
         make_folder(workspace)
         memory = BlockMemory(context.bus, call.block, call.actor, scope_of(call))
         memory.importers = self._importers
-        return ToolContext(
+        scopes = await self.permissions.scopes(spec, call)
+        made = ToolContext(
             block=call.block,
             conversation=call.conversation,
             turn=call.turn,
@@ -232,9 +236,10 @@ class ToolsWorker(Worker):
             report=run.report,
             resumed=run.resumed,
             model=self.model_of(call),
-            documents=self.documents_of(call),
             sandbox=CallSandbox(self._sandboxes, f"{call.block} {call.call}"),
+            reach=reach_of(scopes, context.config, context.home),
         )
+        return replace(made, documents=self.documents_of(call, made.files))
 
     async def keep_watching(self) -> None:
         """Bring what changes in the watched folders into memory; of several workers on a machine one does."""
@@ -248,11 +253,11 @@ class ToolsWorker(Worker):
     def _readers(self) -> Readers:
         return Readers(owned.item for owned in self.context.plugins.readers())
 
-    def documents_of(self, call: CallTool) -> Documents:
+    def documents_of(self, call: CallTool, files: OpenFiles) -> Documents:
         """What a tool reads and searches documents with."""
         context = self.context
-        workspace, readers = context.home.workspace(call.block), self._readers()
-        return BlockDocuments(context.bus, call.block, call.conversation, workspace, readers, self._reading)
+        readers = self._readers()
+        return BlockDocuments(context.bus, call.block, call.conversation, files, readers, self._reading)
 
     def model_of(self, call: CallTool) -> Completer:
         """What a tool asks a model with."""

@@ -367,7 +367,9 @@ async def test_an_agent_cannot_take_a_block_away_with_its_limits(folder: str, co
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("path", ["/audit/purges.jsonl", "//Audit/purges.jsonl", "/audit", "/policies/x.json"])
+@pytest.mark.parametrize(
+    "path", ["/audit/purges.jsonl", "//Audit/purges.jsonl", "/audit", "/policies/x.json"]
+)
 async def test_an_agent_cannot_change_what_is_the_owners(path: str, context: ToolContext) -> None:
     """What is permitted, and the notes by which what was purged stays away (C37, C43)."""
     for change in (
