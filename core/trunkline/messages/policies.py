@@ -62,6 +62,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     created_by: str = ""
 
 
+class QuotaUsed(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a policy with a number a day was used on one day."""
+
+    times: int
+
+
 class PermissionTable(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
 ):

@@ -149,7 +149,8 @@ TOOLS = Role(
     says=(s.EFFECT,),
     hears=(s.EFFECT, s.CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
-    looks=(s.WORKER_BUCKET,),
+    keeps=(s.QUOTA_BUCKET,),
+    looks=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
     brings=(s.IMPORTS,),
     fetches=(s.EXPORTS,),
 )

@@ -21,6 +21,7 @@ from trunkline.subjects.streams import (
     TIMER_STREAM,
     inbox_consumer,
 )
+from trunkline.subjects.tools import QUOTA_BUCKET
 from trunkline.subjects.watching import CLAIMS, EXPORTS, IMPORTS, PULSE_BUCKET, WORKER_BUCKET
 from trunkline_bus import (
     ObjectStoreSpec,
@@ -62,7 +63,9 @@ def topology(
     return Topology(
         streams=tuple(map(kept, STREAMS)),
         consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER, DEADLINES),
-        buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
+        buckets=tuple(
+            replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET)
+        ),
         objects=tuple(
             replace(store, replicas=replicas) for store in (EXPORTS, IMPORTS, claims_store(retention))
         ),

@@ -13,6 +13,7 @@ from trunkline.errors import ToolError
 from trunkline.messages.policies import PermissionTable, Policy, Scope
 from trunkline.messages.tools import CallTool, ToolSpec
 from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
+from trunkline.tools.quotas import Quotas
 from trunkline.tools.resources import paths_of
 from trunkline.tools.rules import Rules
 from trunkline.tools.scopes import scopes_of
@@ -26,14 +27,29 @@ class Permissions:
     be known, and so does everything here."""
 
     def __init__(
-        self, table_of: Callable[[str], Awaitable[PermissionTable]], rules: Callable[[], Awaitable[Rules]]
+        self,
+        table_of: Callable[[str], Awaitable[PermissionTable]],
+        rules: Callable[[], Awaitable[Rules]],
+        quotas: Quotas,
     ) -> None:
         self.table_of = table_of
         self._rules = rules
+        self._quotas = quotas
 
     async def decide(self, invocation: ToolInvocation) -> Decision:
         """Whether the call may be made, and whether a person must be asked."""
-        return await self._decided(invocation.context.block, list(_asked(invocation)))
+        policies = await self.policies(invocation.context.block)
+        return await self._decided(invocation.context.block, list(_asked(invocation)), policies)
+
+    async def take(self, invocation: ToolInvocation) -> None:
+        """Count the call where a policy permits it a number of times a day. Raises ToolError when that is used up."""
+        policies = await self.policies(invocation.context.block)
+        if not any(policy.conditions.max_per_day is not None for policy in policies):
+            return
+        decision = await self._decided(invocation.context.block, list(_asked(invocation)), policies)
+        for policy in policies:
+            if policy.id in decision.counts:
+                await self._quotas.take(policy, datetime.now(UTC))
 
     async def permit(self, invocation: ToolInvocation) -> None:
         """Raises ToolError when the call may not be made: what was refused, why, and what would be allowed."""
@@ -64,10 +80,14 @@ class Permissions:
         """All policies: the owner's, and those that the block's table stands for."""
         return [*preset(block, await self.table_of(block)), *await self._rules()]
 
-    async def _decided(self, block: str, wishes: list[Asked]) -> Decision:
-        policies, now = await self.policies(block), datetime.now(UTC)
-        made = [(wish, decide(wish, policies, now, {})) for wish in wishes]
+    async def _decided(self, block: str, wishes: list[Asked], policies: list[Policy]) -> Decision:
+        now, used = datetime.now(UTC), dict[str, int | None]()
+        made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
         decision = together(decision for _, decision in made)
+        if decision.counts:
+            used = await self._quotas.used([one for one in policies if one.id in decision.counts], now)
+            made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
+            decision = together(decision for _, decision in made)
         if decision.allowed:
             return decision
         refused = next(wish for wish, one in made if not one.allowed)

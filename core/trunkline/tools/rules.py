@@ -69,5 +69,5 @@ def _policy(file: MemoryFile) -> Policy:
         raise BrokenPolicy(
             f"{file.path} cannot be read as a policy, so no tool may be used until a person mends or deletes it."
         ) from error
-    name = file.path.rpartition("/")[2].removesuffix(".json")
+    name = file.path.removeprefix(f"{FOLDER}/").removesuffix(".json")
     return msgspec.structs.replace(policy, id=name)

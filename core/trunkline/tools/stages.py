@@ -1,4 +1,4 @@
-"""The guards of the schema, path and gate stages that are built in. The policy stage is in ``policy.py``."""
+"""The guards of the schema, path, gate and execute stages that are built in. The policy stage is in ``policy.py``."""
 
 import logging
 from contextlib import suppress
@@ -54,6 +54,20 @@ def _refuse_links(folder: Folder, path: str) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         if folder.stat(path).kind == "link":
             raise ToolError(f"{path!r} is a symbolic link, which is not followed. Name the file itself.")
+
+
+class QuotaStage:
+    """Counts what the policies permit a number of times a day, once nothing else can refuse it but a plugin."""
+
+    stage: Stage = "execute"
+
+    def __init__(self, permissions: Permissions) -> None:
+        self._permissions = permissions
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed, or raise ToolError when the number is used up."""
+        await self._permissions.take(invocation)
+        return await proceed(invocation)
 
 
 class GateStage:

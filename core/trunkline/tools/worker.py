@@ -49,6 +49,7 @@ from trunkline.tools.limits import BrokenLimits, Limits, block_files
 from trunkline.tools.liveness import Liveness
 from trunkline.tools.permissions import Permissions
 from trunkline.tools.policy import PolicyStage
+from trunkline.tools.quotas import Quotas
 from trunkline.tools.remotes import Remotes
 from trunkline.tools.resources import Resources
 from trunkline.tools.rules import FOLDER, Rules, owners_policies
@@ -56,7 +57,7 @@ from trunkline.tools.sandboxes import CallSandbox, Sandboxes
 from trunkline.tools.scopes import reach_of
 from trunkline.tools.shelf import Shelf, Supplies
 from trunkline.tools.sources import Sources
-from trunkline.tools.stages import GateStage, PathStage, SchemaStage
+from trunkline.tools.stages import GateStage, PathStage, QuotaStage, SchemaStage
 from trunkline.tools.traced import traced
 from trunkline_bus import Received, Refusal, Request, SubjectError, background_tasks
 
@@ -87,7 +88,7 @@ class ToolsWorker(Worker):
         self._latch = Latch(context.home.path)
         self._sandboxes = Sandboxes(context.plugins.sandboxes(), self._latch)
         self._rules = owners_policies(context.bus)
-        self.permissions = Permissions(self.table_of, self.rules)
+        self.permissions = Permissions(self.table_of, self.rules, Quotas(context.bus))
 
     async def open(self) -> None:
         """Find the tools, and answer."""
@@ -169,6 +170,7 @@ class ToolsWorker(Worker):
             PathStage(self.permissions),
             GateStage(),
             Gatekeeper(self.permissions, self._tool_of, self._redaction()),
+            QuotaStage(self.permissions),
         )
         built_in = tuple(Guard(OURS, stage) for stage in stages)
         apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")

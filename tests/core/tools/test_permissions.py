@@ -1,10 +1,16 @@
 """What a block's table of permissions and the owner's policies do to calls, in a tools worker on a real server."""
 
+import json
+from datetime import UTC, datetime
 from typing import Any
 
+import anyio
+import msgspec
 import pytest
 
 import trunkline
+from trunkline.messages.policies import Policy
+from trunkline.tools.quotas import Quotas
 
 pytestmark = pytest.mark.anyio
 
@@ -75,3 +81,94 @@ async def test_a_policy_that_cannot_be_read_refuses_everything(tools: Any, broke
         refused = await caller.call("do_read")
         assert "policies/odd.json cannot be read as a policy" in refused.output
         assert not bench.ran
+
+
+# A number a day -----------------------------------------------------------------------------------------------
+
+
+def few(number: int, **more: Any) -> str:
+    conditions = {"max_per_day": number, **more}
+    policy = {
+        "subject": "*",
+        "resource": "tool:do_send",
+        "action": "send",
+        "effect": "allow",
+        "conditions": conditions,
+    }
+    return json.dumps(policy)
+
+
+async def test_a_number_a_day_survives_restarts_and_holds_for_calls_at_the_same_time(tools: Any) -> None:
+    """Ten calls at once, three permitted: three run. A restart of everything changes nothing."""
+    bench = Bench()
+    async with tools(bench) as caller:
+        caller.files["policies/few.json"] = few(3)
+        outcomes: list[str] = []
+
+        async def one() -> None:
+            outcomes.append((await caller.call("do_send")).status)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(one)
+        assert (outcomes.count("ok"), bench.ran) == (3, ["send"] * 3)
+    async with tools(bench) as caller:
+        caller.files["policies/few.json"] = few(3)
+        refused = await caller.call("do_send")
+        assert "3 times a day" in refused.output
+        assert "few" in refused.output
+        await caller.remember("policies/few.json", few(4))
+        assert (await caller.call("do_send")).status == "ok"
+        assert (await caller.call("do_send")).status == "error"
+        assert bench.ran == ["send"] * 4
+
+
+async def test_several_workers_share_one_count(tools: Any) -> None:
+    """Two connections that take at the same time never take more than there is."""
+    policy = msgspec.structs.replace(msgspec.json.decode(few(25), type=Policy), id="shared")
+    now = datetime.now(UTC)
+    async with tools() as caller:
+        quotas, taken = (Quotas(caller.bus), Quotas(caller.bus)), []
+
+        async def take(quota: Quotas) -> None:
+            for _ in range(20):
+                try:
+                    await quota.take(policy, now)
+                    taken.append(1)
+                except trunkline.ToolError:
+                    pass
+
+        async with anyio.create_task_group() as tasks:
+            for quota in quotas:
+                tasks.start_soon(take, quota)
+        assert len(taken) == 25
+        assert await quotas[0].used([policy], now) == {"shared": 25}
+
+
+async def test_a_refused_call_is_not_counted(tools: Any) -> None:
+    """What a later stage refuses has used nothing up."""
+    bench = Bench()
+    async with tools(bench) as caller:
+        caller.files["policies/few.json"] = few(1)
+        assert (await caller.call("do_send", {"text": {"no": "text"}})).status == "error"
+        assert (await caller.call("do_send", approved="another call")).status == "error"
+        assert (await caller.call("do_send")).status == "ok"
+
+
+async def test_a_policy_counts_in_its_hours(tools: Any) -> None:
+    """Outside of its window a permission permits nothing that nobody else permits."""
+    bench = Bench()
+    hour = (datetime.now(UTC).hour + 12) % 24
+    window = {"time_window": f"{hour:02}:00-{hour:02}:59"}
+    policy = {
+        "subject": "*",
+        "resource": "tool:do_exec",
+        "action": "exec",
+        "effect": "allow",
+        "conditions": window,
+    }
+    async with tools(bench) as caller:
+        caller.files["policies/nightly.json"] = json.dumps(policy)
+        assert "it may run no programs" in (await caller.call("do_exec")).output
+        await caller.remember("policies/nightly.json", json.dumps({**policy, "conditions": {}}))
+        assert "only in a sandbox" in (await caller.call("do_exec")).output
