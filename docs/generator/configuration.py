@@ -86,6 +86,8 @@ MEANING = {
     "permissions.max_timeout": "how many seconds a program may run",
     "permissions.approvals": "which calls a person is asked about: `all`, `some` (what writes, sends or runs), `none`",
     "permissions.plan": "whether agents only read and plan",
+    "audit.detail": "what the audit log has of arguments and results: `minimal` none, `standard` the beginning of each "
+    "argument, `verbose` both",
     "tools.workspaces": "holds one folder a block, in which its file tools work",
     "tools.timeout": "how long a tool may take that does not say so itself",
     "tools.drain": "how long running calls may take to end when the worker stops",
@@ -100,6 +102,8 @@ MEANING = {
     "retention.fact_mb": "how much of them is kept, in MB",
     "retention.trace_days": "how long spans are kept for `trunkline trace`, in days",
     "retention.trace_mb": "how much of them is kept, in MB",
+    "retention.audit_days": "how long the stream of the audit log is kept, in days; memory keeps its lines",
+    "retention.audit_mb": "how much of it is kept, in MB",
     "retention.dead_days": "how long dead letters are kept, in days",
     "retention.dead_mb": "how much of them is kept, in MB",
     "retention.approval_mb": "how much is kept of where approvals stand, and of their timers, in MB each",

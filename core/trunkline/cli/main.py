@@ -18,6 +18,8 @@ COMMANDS: dict[str, str] = {
     "init": "Set up the home folder, a block and a model.",
     "approvals": "See the calls that wait for your yes, and decide.",
     "blocks": "Make, list, show, archive, restore and delete blocks.",
+    "permissions": "Show and change what an agent may do.",
+    "audit": "Show what was decided and done.",
     "memory": "Bring files into memory, read and search it.",
     "plugins": "List the plugins, bring them in and out, or begin a new one.",
     "config": "Show every setting and where it comes from.",

@@ -176,6 +176,18 @@ class DocumentsSettings(msgspec.Struct, frozen=True, kw_only=True):
     watch: tuple[WatchedFolder, ...] = ()
 
 
+AuditDetail = Literal["minimal", "standard", "verbose"]
+
+
+class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[audit]``: how much of what tools were given and gave stands in the audit log, besides who did what when.
+
+    ``minimal``: nothing. ``standard``: the beginning of each argument. ``verbose``: arguments and results.
+    """
+
+    detail: AuditDetail = "standard"
+
+
 class ChannelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[channels]``: which channels ``trunkline up`` and the channels worker run."""
 
@@ -226,6 +238,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     models: ModelsSettings = ModelsSettings()
     tools: ToolsSettings = ToolsSettings()
     permissions: PermissionTable = STANDARD
+    audit: AuditSettings = AuditSettings()
     memory: MemorySettings = MemorySettings()
     documents: DocumentsSettings = DocumentsSettings()
     channels: ChannelsSettings = ChannelsSettings()

@@ -14,6 +14,7 @@ import msgspec
 
 from trunkline.abc.memory import Change, Installed, MemoryStore
 from trunkline.errors import ConfigError
+from trunkline.memory.auditing import AuditKeeper
 from trunkline.memory.chunks.answering import ChunkAnswers, scope_of
 from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
@@ -186,6 +187,7 @@ class MemoryWorker(Worker):
         await add(MEMORY_LIST_CONVERSATIONS, self._list_conversations)
         await add(MEMORY_FIND_CONVERSATION, self._find_conversation)
         await self._chunks().serve(add, self._telling, WRITERS)
+        self._audit = AuditKeeper(self._store, self.context.bus, home.cache / "audit.seq")
         self._collections = Collections(home.cache / "conversations")
         self.resources.push_async_callback(self._collections.aclose)
         await CollectionAnswers(self._collections, self._redaction.text).serve(add)
@@ -209,6 +211,7 @@ class MemoryWorker(Worker):
             group.start_soon(self._store.tend)
             group.start_soon(self._keep_telling)
             group.start_soon(self._keeper.keep_pruned)
+            group.start_soon(self._audit.keep)
             group.start_soon(self._collections.keep_swept, self._lives, self._collection_seconds)
 
     async def _lives(self, conversation: str) -> bool:
@@ -357,6 +360,7 @@ class MemoryWorker(Worker):
         folder = anyio.Path(self.context.home.cache)
         await folder.mkdir(parents=True, exist_ok=True)
         file = folder / name
+        await self._bring_audit()
         try:
             files = await self._store.export(self.context.home.cache / name, derived=request.data.derived)
             info = await self.context.bus.objects(EXPORTS).put_file(name, self.context.home.cache / name)
@@ -366,6 +370,12 @@ class MemoryWorker(Worker):
         finally:
             await file.unlink(missing_ok=True)
         return MemoryExport(object=name, size=info.size, files=files)
+
+    async def _bring_audit(self) -> None:
+        try:
+            await self._audit.bring()
+        except (BusError, Refusal, OSError) as error:
+            _log.error("what the audit log has of late is not in the export: %s", error)
 
     async def _index_stats(self, request: Request[AskIndex]) -> IndexStats:
         return await self._store.index_stats()

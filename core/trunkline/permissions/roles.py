@@ -104,7 +104,7 @@ GATEWAY = Role(
         s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS,
         s.MEMORY_FIND_CONVERSATION,
     ),
-    says=(s.INBOX, s.APPROVAL),
+    says=(s.INBOX, s.APPROVAL, s.AUDIT),
     hears=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
     reads=CHANNEL_READER,
     consumes=(s.DEADLINES,),
@@ -146,7 +146,7 @@ TOOLS = Role(
         s.TOOLS_ALIVE,
         *PLUGIN_DOORS,
     ),
-    says=(s.EFFECT,),
+    says=(s.EFFECT, s.AUDIT),
     hears=(s.EFFECT, s.CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
     keeps=(s.QUOTA_BUCKET,),
@@ -156,7 +156,12 @@ TOOLS = Role(
 )
 
 MEMORY = Role(
-    name="memory", serves=MEMORY_SERVICE, says=(s.MEMORY_CHANGED,), brings=(s.EXPORTS,), fetches=(s.IMPORTS,)
+    name="memory",
+    serves=MEMORY_SERVICE,
+    says=(s.MEMORY_CHANGED,),
+    reads=(s.AUDIT_STREAM,),
+    brings=(s.EXPORTS,),
+    fetches=(s.IMPORTS,),
 )
 
 OPERATOR = Role(
@@ -167,9 +172,9 @@ OPERATOR = Role(
         s.MEMORY_EXAMINE, s.MEMORY_EXPORT, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
         s.REMOTE_LIST, *CHUNK_CARE,
     ),
-    says=(s.INBOX, s.PANIC),  # `trunkline dead retry` puts a message back
+    says=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back
     hears=(s.FEED, s.APPROVAL),
-    reads=(*CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.DEAD_STREAM),
+    reads=(*CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM),
     removes=(s.DEAD_STREAM,),
     looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
     brings=(s.IMPORTS,),

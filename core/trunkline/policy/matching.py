@@ -11,7 +11,7 @@ from trunkline.messages.policies import DAYS, Conditions, Policy
 if TYPE_CHECKING:
     from trunkline.policy.engine import Asked
 
-Rank = tuple[bool, bool, bool, int, int, int]
+Rank = tuple[bool, bool, bool, bool, int, int, int]
 
 
 def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
@@ -37,7 +37,8 @@ def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
 
 
 def rank(policy: Policy) -> Rank:
-    """How particular a policy is: the shape of a call before a conversation, a tool before all, a block before all."""
+    """How particular a policy is: the shape of a call before a conversation, what ends before what lasts, a tool before
+    all, a block before all."""
     literal = policy.resource.replace("*", "")
     subjects = {"*": 0}
     kinds = {"type": 1, "block": 2}
@@ -45,6 +46,7 @@ def rank(policy: Policy) -> Rank:
     return (
         policy.conditions.shape is not None,
         policy.conditions.conversation is not None,
+        policy.conditions.until is not None,
         "*" not in policy.resource,
         len(literal),
         subject,

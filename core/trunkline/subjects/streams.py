@@ -12,7 +12,7 @@ PARTITIONS = 8
 """Into how many parts a new inbox is dealt. An old one is as its stream says (``runtime.partitions``)."""
 
 INBOX_STREAM, JOURNAL_STREAM, EFFECT_STREAM, FEED_STREAM = "INBOX", "JOURNAL", "EFFECT", "FEED"
-SPAN_STREAM, FACT_STREAM, DEAD_STREAM = "SPANS", "FACTS", "DEAD"
+SPAN_STREAM, FACT_STREAM, DEAD_STREAM, AUDIT_STREAM = "SPANS", "FACTS", "DEAD", "AUDIT"
 APPROVAL_STREAM, TIMER_STREAM = "APPROVALS", "TIMERS"
 
 
@@ -125,6 +125,11 @@ STREAMS = (
         subjects=("trunkline.evt.trace.*.spans",),
         persist_async=True,
         description="Finished spans",
+    ),
+    StreamSpec(
+        name=AUDIT_STREAM,
+        subjects=("trunkline.evt.audit.*.noted",),
+        description="Decisions and calls, until they are in memory",
     ),
     StreamSpec(
         name=DEAD_STREAM,

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from trunkline.retention import MEGABYTE, USUAL, Retention
 from trunkline.subjects.streams import (
     APPROVAL_STREAM,
+    AUDIT_STREAM,
     DEAD_STREAM,
     DEADLINES,
     EFFECT_STREAM,
@@ -30,6 +31,8 @@ from trunkline_bus import (
 )
 
 DAY = 86_400.0
+
+REMOTE_STREAMS = (EFFECT_STREAM, AUDIT_STREAM, DEAD_STREAM)
 
 Storage = Literal["file", "memory"]
 """Where the server keeps a stream."""
@@ -73,9 +76,10 @@ def topology(
 
 
 def remote_topology(retention: Retention = USUAL) -> Topology:
-    """What a remote keeps on its own server: the ledger of its calls, who lives, and what it could not read."""
+    """What a remote keeps on its own server: the ledger and the audit log of its calls, who lives, and what it could
+    not read."""
     whole = topology(retention=retention)
-    streams = tuple(stream for stream in whole.streams if stream.name in (EFFECT_STREAM, DEAD_STREAM))
+    streams = tuple(stream for stream in whole.streams if stream.name in REMOTE_STREAMS)
     claims = tuple(store for store in whole.objects if store.name == CLAIMS.name)
     return Topology(streams=streams, buckets=(WORKER_BUCKET,), objects=claims)
 
@@ -96,5 +100,6 @@ def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
         SPAN_STREAM: (retention.trace_days * DAY, retention.trace_mb),
         APPROVAL_STREAM: (retention.journal_days * DAY, retention.approval_mb),
         TIMER_STREAM: (None, retention.approval_mb),
+        AUDIT_STREAM: (retention.audit_days * DAY, retention.audit_mb),
         DEAD_STREAM: (retention.dead_days * DAY, retention.dead_mb),
     }

@@ -52,14 +52,8 @@ class Permissions:
                 await self._quotas.take(policy, datetime.now(UTC))
 
     async def permit(self, invocation: ToolInvocation) -> None:
-        """Raises ToolError when the call may not be made: what was refused, why, and what would be allowed."""
-        decision = await self.decide(invocation)
-        if not decision.allowed:
-            spec, block = invocation.spec, invocation.context.block
-            hint = f" {decision.hint}." if decision.hint else ""
-            raise ToolError(
-                f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}{hint} Nothing was run."
-            )
+        """Raises ToolError when the call may not be made."""
+        refuse_unless_allowed(invocation, await self.decide(invocation))
 
     async def scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[Scope]:
         """How far the files of a call of this tool may reach."""
@@ -92,6 +86,17 @@ class Permissions:
             return decision
         refused = next(wish for wish, one in made if not one.allowed)
         return replace(decision, why=reason(refused, decision), hint=hint(block, refused, decision.by))
+
+
+def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> None:
+    """Raises ToolError for a refusal: what was refused, why, and what would be allowed."""
+    if decision.allowed:
+        return
+    spec, block = invocation.spec, invocation.context.block
+    hint = f" {decision.hint}." if decision.hint else ""
+    raise ToolError(
+        f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}{hint} Nothing was run."
+    )
 
 
 def _asked(invocation: ToolInvocation) -> Iterator[Asked]:

@@ -4,7 +4,6 @@ One that cannot be read might be a denial. So while there is one, no tool may be
 """
 
 import logging
-from collections.abc import Iterable
 
 import msgspec
 
@@ -33,21 +32,25 @@ def owners_policies(bus: Bus) -> Remembered[Rules]:
     """The owner's policies, under the one name ``FOLDER``. Raises BrokenPolicy besides."""
 
     async def read(folder: str) -> Rules:
-        paths = await _paths(bus, folder)
-        rules: list[Policy] = []
-        for first in range(0, len(paths), AT_ONCE):
-            wish = ReadManyMemory(paths=tuple(paths[first : first + AT_ONCE]))
-            found = await bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)
-            rules += _decoded(found.files)
-        return tuple(rules)
+        return tuple([policy_in(file) for file in await policy_files(bus)])
 
     unknown = "The policies cannot be read now, so nothing may be done."
     return Remembered(bus, read, counts=lambda path: path.startswith(FOLDER), unknown=unknown)
 
 
-async def _paths(bus: Bus, folder: str) -> list[str]:
+async def policy_files(bus: Bus) -> list[MemoryFile]:
+    """The files of the owner's policies, as they are. Raises BusError."""
+    paths = await _paths(bus)
+    files: list[MemoryFile] = []
+    for first in range(0, len(paths), AT_ONCE):
+        wish = ReadManyMemory(paths=tuple(paths[first : first + AT_ONCE]))
+        files += (await bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)).files
+    return files
+
+
+async def _paths(bus: Bus) -> list[str]:
     try:
-        wish = ListMemory(path=folder, recursive=True)
+        wish = ListMemory(path=FOLDER, recursive=True)
         found = await bus.call(MEMORY_LIST, wish, timeout=PATIENCE, repeatable=True)
     except RemoteFault as fault:
         if fault.code == "not_found":
@@ -56,12 +59,8 @@ async def _paths(bus: Bus, folder: str) -> list[str]:
     return [entry.path for entry in found.entries if entry.kind == "file" and entry.path.endswith(".json")]
 
 
-def _decoded(files: Iterable[MemoryFile]) -> list[Policy]:
-    return [_policy(file) for file in files]
-
-
-def _policy(file: MemoryFile) -> Policy:
-    """The policy of a file; its id is the file's name."""
+def policy_in(file: MemoryFile) -> Policy:
+    """The policy of a file; its id is the file's name. Raises BrokenPolicy."""
     try:
         policy = msgspec.json.decode(file.content.encode(), type=Policy)
     except (msgspec.MsgspecError, UnicodeEncodeError) as error:

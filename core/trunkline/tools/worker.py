@@ -33,12 +33,14 @@ from trunkline.messages.tools import (
 )
 from trunkline.redaction import Redaction
 from trunkline.remotes.registry import Registry
+from trunkline.runtime.audit import AuditLog
 from trunkline.runtime.completion_client import BlockModel
 from trunkline.runtime.home import make_folder
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.runtime.panicking import heed, listen
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, TOOLS_ALIVE
+from trunkline.tools.audited import audited
 from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
 from trunkline.tools.dispatch import Guard
@@ -88,12 +90,14 @@ class ToolsWorker(Worker):
         self._latch = Latch(context.home.path)
         self._sandboxes = Sandboxes(context.plugins.sandboxes(), self._latch)
         self._rules = owners_policies(context.bus)
+        self.audit = AuditLog(context.bus, context.config.settings.audit.detail)
         self.permissions = Permissions(self.table_of, self.rules, Quotas(context.bus))
 
     async def open(self) -> None:
         """Find the tools, and answer."""
         context, settings = self.context, self._settings
         tasks = await self.resources.enter_async_context(background_tasks())
+        tasks.start_soon(self.audit.keep)
         liveness = Liveness(context.bus, context.id)
         self.resources.callback(liveness.close)
         for known in (self._blocks, self._rules):
@@ -121,7 +125,7 @@ class ToolsWorker(Worker):
             )
         )
         capture = context.config.settings.telemetry.capture_content
-        self._calls = Calls(tasks, traced(carrier.carry_out, capture=capture))
+        self._calls = Calls(tasks, traced(audited(carrier.carry_out, self.audit), capture=capture))
         _allow_threads(settings.concurrency * SPARE_THREADS)
         tasks.start_soon(heed, self._latch, self._stop_everything)
         tasks.start_soon(self._sandboxes.serve)
@@ -166,7 +170,7 @@ class ToolsWorker(Worker):
         plugins = self.context.plugins
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
-            PolicyStage(self.limits_of, self.permissions, self._sandboxes, self._latch),
+            PolicyStage(self.limits_of, self.permissions, self._sandboxes, self._latch, self.audit),
             PathStage(self.permissions),
             GateStage(),
             Gatekeeper(self.permissions, self._tool_of, self._redaction()),
