@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -172,3 +173,18 @@ async def test_a_policy_counts_in_its_hours(tools: Any) -> None:
         assert "it may run no programs" in (await caller.call("do_exec")).output
         await caller.remember("policies/nightly.json", json.dumps({**policy, "conditions": {}}))
         assert "only in a sandbox" in (await caller.call("do_exec")).output
+
+
+async def test_policies_reach_programs_too(tools: Any, tmp_path: Path) -> None:
+    """A ``tool.json`` program that calls itself a read is refused like any tool, before any sandbox is asked."""
+    folder = tmp_path / "sources" / "count"
+    folder.mkdir(parents=True)
+    manifest = {"name": "count", "description": "Counts.", "command": ["wc"], "effect": "read"}
+    (folder / "tool.json").write_text(
+        json.dumps({**manifest, "parameters": {"type": "object", "properties": {}}})
+    )
+    deny = {"subject": "block:main", "resource": "tool:cli:*", "action": "*", "effect": "deny"}
+    async with tools(config={"runtime.tool_sources": [str(folder.parent)]}) as caller:
+        caller.files["policies/no-programs.json"] = json.dumps(deny)
+        assert "no-programs" in (await caller.call("count")).output
+        assert "only in a sandbox" in (await caller.call("count", block="other")).output
