@@ -16,6 +16,7 @@ from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reas
 from trunkline.tools.quotas import Quotas
 from trunkline.tools.resources import paths_of
 from trunkline.tools.rules import Rules
+from trunkline.tools.sandboxes import Bounds
 from trunkline.tools.scopes import scopes_of
 
 OWNER = "owner"
@@ -69,6 +70,18 @@ class Permissions:
             for scope in SCOPES
             if decide(replace(wish, resources=(f"files:{scope}",)), policies, now, {}).allowed
         )
+
+    async def bounds(self, call: CallTool) -> Bounds:
+        """What the programs of a call may at most."""
+        wish = Asked(
+            subjects=_subjects(call.block, call.actor),
+            resources=("system:network",),
+            action="network",
+            conversation=call.conversation,
+        )
+        decision = decide(wish, await self.policies(call.block), datetime.now(UTC), {})
+        seconds = (await self.table_of(call.block)).max_timeout
+        return Bounds(decision.allowed, seconds, hint(call.block, wish, decision.by))
 
     async def policies(self, block: str) -> list[Policy]:
         """All policies: the owner's, and those that the block's table stands for."""

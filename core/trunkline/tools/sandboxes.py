@@ -2,11 +2,12 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import anyio
 
-from trunkline.abc.sandbox import Sandbox, SandboxProcess
+from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
 from trunkline.errors import ToolError
 from trunkline.latch import Latch
 from trunkline.plugins import Owned
@@ -61,14 +62,34 @@ class Sandboxes:
                 tasks.start_soon(_end_all, owned)
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What programs of a call may at most: have a network, and run for so many seconds. ``hint`` says what permits a
+    network."""
+
+    network: bool = False
+    seconds: float | None = None
+    hint: str = ""
+
+    def within(self, limits: SandboxLimits) -> SandboxLimits:
+        """The limits, no wider than this. Raises ToolError for a network that is not permitted."""
+        if limits.network and not self.network:
+            raise ToolError(f"Programs have no network here. {self.hint}. Nothing was run.")
+        if self.seconds is None or limits.timeout <= self.seconds:
+            return limits
+        return replace(limits, timeout=self.seconds)
+
+
 class CallSandbox(Sandbox):
-    """What a tool is given: the chosen backend at the time when it is used, with the call as the label."""
+    """What a tool is given: the chosen backend at the time when it is used, with the call as the label, and no more
+    than the block's permissions have."""
 
     name = "chosen"
 
-    def __init__(self, sandboxes: Sandboxes, label: str) -> None:
+    def __init__(self, sandboxes: Sandboxes, label: str, bounds: Bounds) -> None:
         self._sandboxes = sandboxes
         self._label = label
+        self._bounds = bounds
 
     async def unavailable(self) -> str | None:
         """Why there is no backend; None when there is."""
@@ -80,12 +101,18 @@ class CallSandbox(Sandbox):
 
     async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
         """See ``Sandbox``. Raises ToolError, which says what to install, when there is no backend."""
+        limits = self._bounds.within(given.get("limits", USUAL))
         backend = await self._sandboxes.chosen()
-        process = await backend.start(argv, **{**given, "label": given.get("label") or self._label})
+        label = given.get("label") or self._label
+        process = await backend.start(argv, **{**given, "label": label, "limits": limits})
         if self._sandboxes.latch.holds:  # pulled while it was begun: panic may have missed it
             await process.__aexit__(None, None, None)
             self._sandboxes.latch.refuse()
         return process
+
+    async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
+        """See ``Sandbox``."""
+        return await super().run(argv, **{**given, "limits": self._bounds.within(given.get("limits", USUAL))})
 
 
 async def _serve(owned: Owned[Sandbox]) -> None:

@@ -242,7 +242,9 @@ class ToolsWorker(Worker):
             report=run.report,
             resumed=run.resumed,
             model=self.model_of(call),
-            sandbox=CallSandbox(self._sandboxes, f"{call.block} {call.call}"),
+            sandbox=CallSandbox(
+                self._sandboxes, f"{call.block} {call.call}", await self.permissions.bounds(call)
+            ),
             reach=reach_of(scopes, context.config, context.home),
         )
         return replace(made, documents=self.documents_of(call, made.files))

@@ -16,6 +16,10 @@ from trunkline.tools.quotas import Quotas
 pytestmark = pytest.mark.anyio
 
 
+NO_SANDBOX = {"plugins.disabled": ["sandbox"]}
+"""What passes the policies is refused by the next guard then, so that no program runs here."""
+
+
 class Bench:
     """Tools of every effect, which note that they ran."""
 
@@ -55,7 +59,7 @@ async def test_a_denial_refuses_and_says_why(tools: Any) -> None:
 async def test_programs_are_refused_until_the_block_may_run_them(tools: Any) -> None:
     """MB-T8: the text names the command that grants it; a denial takes it back even from a policy that permits it."""
     bench = Bench()
-    async with tools(bench) as caller:
+    async with tools(bench, config=NO_SANDBOX) as caller:
         refused = await caller.call("do_exec", block="shell")
         assert "trunkline permissions shell --allow-shell" in refused.output
         await caller.remember("blocks/shell/block.toml", "[permissions]\nallow_shell = true\n")
@@ -168,7 +172,7 @@ async def test_a_policy_counts_in_its_hours(tools: Any) -> None:
         "effect": "allow",
         "conditions": window,
     }
-    async with tools(bench) as caller:
+    async with tools(bench, config=NO_SANDBOX) as caller:
         caller.files["policies/nightly.json"] = json.dumps(policy)
         assert "it may run no programs" in (await caller.call("do_exec")).output
         await caller.remember("policies/nightly.json", json.dumps({**policy, "conditions": {}}))
@@ -184,7 +188,7 @@ async def test_policies_reach_programs_too(tools: Any, tmp_path: Path) -> None:
         json.dumps({**manifest, "parameters": {"type": "object", "properties": {}}})
     )
     deny = {"subject": "block:main", "resource": "tool:cli:*", "action": "*", "effect": "deny"}
-    async with tools(config={"runtime.tool_sources": [str(folder.parent)]}) as caller:
+    async with tools(config={"runtime.tool_sources": [str(folder.parent)], **NO_SANDBOX}) as caller:
         caller.files["policies/no-programs.json"] = json.dumps(deny)
         assert "no-programs" in (await caller.call("count")).output
         assert "only in a sandbox" in (await caller.call("count", block="other")).output

@@ -7,9 +7,11 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import Process
 
 import trunkline
 from trunkline import Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
+from trunkline.abc.sandbox import SandboxProcess
 from trunkline.messages.tools import EffectFinished, EffectStarted
 from trunkline_bus import RemoteFault
 from trunkline_bus.persistence import ask
@@ -478,8 +480,25 @@ async def test_programs_need_a_sandbox(tools: Any) -> None:
         assert (await caller.call("execute", {"command": "ls"})).status == "ok"
 
 
+class Ran(SandboxProcess):
+    """A program that runs as any other does."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin and process.stdout and process.stderr
+        self.stdin, self.stdout, self.stderr = process.stdin, process.stdout, process.stderr
+        self._process = process
+
+    async def wait(self) -> int | None:
+        return await self._process.wait()
+
+    async def kill(self, why: str = "killed") -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+
 class Box(trunkline.Sandbox):
-    """A sandbox that runs nothing, and says what it was given."""
+    """A sandbox that shuts nothing in."""
 
     def __init__(self, name: str, reason: str | None) -> None:
         self.name = name
@@ -493,16 +512,8 @@ class Box(trunkline.Sandbox):
         return self.reason
 
     async def start(self, argv: Any, **given: Any) -> Any:
-        raise AssertionError("nothing is begun here, only run")
-
-    async def run(self, argv: Any, *, stdin: bytes = b"", **given: Any) -> Any:
-        failing = b"fail" in stdin
-        return trunkline.SandboxResult(
-            stdout=b"ran " + " ".join(argv).encode() + b" " + stdin,
-            stderr=b"it broke" if failing else b"",
-            exit_code=2 if failing else 0,
-            seconds=0.0,
-        )
+        self.given = given
+        return Ran(await anyio.open_process(argv))
 
 
 class Gate:
@@ -551,7 +562,8 @@ def trunkline_tools():
 '''
 
 MANIFEST = """
-{"name": "count", "description": "Counts.", "command": ["wc", "-w"],
+{"name": "count", "description": "Counts.",
+ "command": ["sh", "-c", "read -r line; case $line in *fail*) echo it broke >&2; exit 2;; esac; echo \\"ran $line\\""],
  "parameters": {"type": "object", "properties": {"text": {"type": "string"}, "file_path": {"type": "string"}}}}
 """
 
@@ -587,10 +599,12 @@ async def test_a_program_with_a_manifest_is_a_tool_that_runs_in_the_sandbox(
     config = {"runtime.tool_sources": [str(folder.parent)], **PROGRAMS}
     async with tools(config=config) as caller:
         assert "only in a sandbox" in (await caller.call("count", {"text": "a b"})).output
-    async with tools(Box("box", None), config=config) as caller:
+    box = Box("box", None)
+    async with tools(box, config={**config, "permissions.max_timeout": 7.0}) as caller:
         spec = next(spec for spec in (await caller.catalogue()).tools if spec.name == "count")
         assert (spec.source, spec.effect, spec.paths) == ("cli:count", "exec", ("file_path",))
-        assert (await caller.call("count", {"text": "a b"})).output == 'ran wc -w {"text":"a b"}'
+        assert (await caller.call("count", {"text": "a b"})).output == 'ran {"text":"a b"}\n'
+        assert (box.given["limits"].timeout, box.given["limits"].network) == (7.0, False)
         assert "exit code 2. It said: it broke" in (await caller.call("count", {"text": "fail"})).output
         assert (await caller.call("count", {"file_path": "../x"})).status == "error"
         (folder / "tool.json").write_text('{"name": "count"}')
