@@ -66,7 +66,7 @@ async def _print(bus: "Bus", wanted: Any, limit: int, follow: bool, as_json: boo
 def _line(entry: "AuditEntry", as_json: bool) -> None:
     import msgspec
 
-    from trunkline.channels.text import printable
+    from trunkline.text import printable
 
     if as_json:
         click.echo(msgspec.json.encode(entry).decode())

@@ -37,7 +37,11 @@ TOOLS_ALIVE = Endpoint(
     doc="Whether that tools worker is there. When nobody answers it is gone, and so is what it was running.",
 )  # fmt: skip
 QUOTA_BUCKET: BucketSpec[QuotaUsed] = BucketSpec(
-    name="quotas", payload=QuotaUsed, ttl=3 * 86_400.0, description="How often policies were used, by day"
+    name="quotas",
+    payload=QuotaUsed,
+    ttl=3 * 86_400.0,
+    max_bytes=16 * 1024 * 1024,
+    description="How often policies were used, by day",
 )
 CANCEL_CALL: Topic[CancelCall] = Topic(
     name="tool call cancel",
