@@ -12,13 +12,15 @@ from trunkline.policy.matching import applies, rank
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody wants to do.
 
-    ``subjects`` and ``resources`` are all the names of the one who wants it, and of what it is done to. ``action`` may
-    be refined after a colon: ``exec:look`` is an ``exec``, and a policy may speak of either.
+    ``subjects`` and ``resources`` are all the names of the one who wants it, and of what it is done to; ``aliases`` are
+    further names by which it may be denied, and not permitted. ``action`` may be refined after a colon: ``exec:look``
+    is an ``exec``, and a policy may speak of either.
     """
 
     subjects: frozenset[str]
     resources: tuple[str, ...]
     action: str
+    aliases: tuple[str, ...] = ()
     conversation: str = ""
     shape: str = ""
 

@@ -21,7 +21,8 @@ def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
     """
     if policy.subject not in asked.subjects or not _is_action(policy.action, asked.action):
         return False
-    if not any(_pattern(policy.resource).fullmatch(name) for name in asked.resources):
+    names = asked.resources + asked.aliases if policy.effect == "deny" else asked.resources
+    if not any(_pattern(policy.resource).fullmatch(name) for name in names):
         return False
     conditions = policy.conditions
     if conditions.conversation not in (None, asked.conversation):

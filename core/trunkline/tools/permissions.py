@@ -117,6 +117,7 @@ def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
     wish = Asked(
         subjects=_subjects(context.block, context.actor),
         resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
+        aliases=(f"tool:{spec.own_name}",) if spec.own_name else (),
         action=_action(spec),
         conversation=context.conversation,
         shape=shape_of(spec, invocation.arguments),
@@ -126,7 +127,7 @@ def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
         yield replace(wish, action="network")
     for path in paths_of(invocation):
         for scope in scopes_of(path, context.workspace):
-            yield replace(wish, resources=(f"files:{scope}",))
+            yield replace(wish, resources=(f"files:{scope}",), aliases=())
 
 
 def _subjects(block: str, actor: str) -> frozenset[str]:

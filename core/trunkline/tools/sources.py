@@ -13,12 +13,15 @@ import anyio
 
 from trunkline.abc.tools import SourceContext, SourcedTool, Tool, ToolSource
 from trunkline.plugins import Owned
-from trunkline.tools.sandboxes import CallSandbox, Sandboxes
+from trunkline.tools.sandboxes import Bounds, CallSandbox, Sandboxes
 
 log = logging.getLogger(__name__)
 
 SHORTEST, LONGEST = 1.0, 60.0
 """Seconds before a source that raised is run again; the pause doubles from the shortest to the longest."""
+
+OWNERS = Bounds(network=True)
+"""Of programs that the owner's own configuration begins, such as MCP servers: it says which of them have a network."""
 
 SEPARATOR = "__"
 MOST_TOOLS = 2000
@@ -66,7 +69,7 @@ class Sources:
         def publish(tools: Sequence[Tool]) -> None:
             self._publish(owned, tools)
 
-        return SourceContext(publish=publish, sandbox=CallSandbox(self._sandboxes, owned.item.name))
+        return SourceContext(publish=publish, sandbox=CallSandbox(self._sandboxes, owned.item.name, OWNERS))
 
     def _publish(self, owned: Owned[ToolSource], tools: Sequence[Tool]) -> None:
         name = owned.item.name

@@ -71,6 +71,14 @@ def test_a_star_stands_for_any_text_and_nothing_else_does(resource: str, fits: b
     assert decided(allow(resource)).allowed is fits
 
 
+def test_a_tool_that_is_called_otherwise_stays_denied_and_is_not_permitted() -> None:
+    """Its name at its source counts against it alone: when that was permitted, it may have been another's."""
+    renamed = {"aliases": ("tool:search",)}
+    assert not decided(allow("tool:search"), **renamed).allowed
+    assert not decided(allow(), deny("tool:search"), **renamed).allowed
+    assert decided(allow(), **renamed).allowed
+
+
 def test_a_refined_action_is_what_it_refines() -> None:
     """A denial of ``exec`` denies a look too; a denial of ``exec:run`` leaves it."""
     assert not decided(allow(), deny(action="exec"), action="exec:look").allowed
