@@ -9,7 +9,7 @@ from trunkline.cli.completing import BlockName
 from trunkline.cli.with_gateway import with_gateway
 
 if TYPE_CHECKING:
-    from trunkline.messages.approvals import Approval, ApprovalScope, ApprovalView
+    from trunkline.messages.approvals import Approval, ApprovalScope
     from trunkline.runtime.gateway_client import GatewayClient
 
 EXAMPLES = """
@@ -77,18 +77,23 @@ def show_approval(id: str, as_json: bool) -> None:
     show_default=True,
     help="How far the yes reaches: this call, calls like it in this conversation, or in this block from now on.",
 )
+@click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def approve(id: str, scope: Literal["once", "conversation", "always"], as_json: bool) -> None:
-    """Allow a call. "show" tells what calls a wider scope would allow."""
-    _decide(id, allow=True, scope=scope, as_json=as_json)
+def approve(id: str, scope: Literal["once", "conversation", "always"], follow: bool, as_json: bool) -> int:
+    """Allow a call. "show" tells what calls a wider scope would allow.
+
+    The turn goes on where a platform runs; with --follow one runs for it if none does.
+    """
+    return _decide(id, allow=True, scope=scope, follow=follow, as_json=as_json)
 
 
 @command.command("deny", examples="trunkline approvals deny k3v7q")
 @click.argument("id")
+@click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def deny(id: str, as_json: bool) -> None:
+def deny(id: str, follow: bool, as_json: bool) -> int:
     """Do not allow a call. The agent is told, and goes on without it."""
-    _decide(id, allow=False, scope="once", as_json=as_json)
+    return _decide(id, allow=False, scope="once", follow=follow, as_json=as_json)
 
 
 @command.command("granted", examples="trunkline approvals granted")
@@ -119,17 +124,23 @@ def forget(id: str) -> None:
     click.echo(f"{id} is no longer allowed.")
 
 
-def _decide(id: str, *, allow: bool, scope: "ApprovalScope", as_json: bool) -> None:
+def _decide(id: str, *, allow: bool, scope: "ApprovalScope", follow: bool, as_json: bool) -> int:
+    from trunkline.workers import KINDS
+
+    async def decided(gateway: "GatewayClient") -> int:
+        one = (await gateway.approval(id)).approval
+        await gateway.decide(one.turn, one.call, one.call_hash, allow=allow, scope=scope)
+        if not (follow and as_json):
+            _say(one, allow=allow, scope=scope, as_json=as_json)
+        return await _followed(gateway, one, as_json=as_json) if follow else 0
+
+    return with_gateway(decided, KINDS) if follow else with_gateway(decided)
+
+
+def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool) -> None:
     from trunkline.cli.output import json_out
     from trunkline.text import printable
 
-    async def decided(gateway: "GatewayClient") -> "ApprovalView":
-        found = await gateway.approval(id)
-        one = found.approval
-        await gateway.decide(one.turn, one.call, one.call_hash, allow=allow, scope=scope)
-        return found
-
-    one = with_gateway(decided).approval
     if as_json:
         json_out({"id": one.id, "turn": one.turn, "call": one.call, "allow": allow, "scope": scope})
         return
@@ -139,6 +150,24 @@ def _decide(id: str, *, allow: bool, scope: "ApprovalScope", as_json: bool) -> N
         "always": ", and calls like it",
     }
     click.echo(printable(f"{'Allowed' if allow else 'Denied'}: {one.tool} in block {one.block}{far[scope]}."))
+
+
+async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool) -> int:
+    """Print what the turn shows; its next question ends that, as it does with ``say``."""
+    from trunkline.cli.saying import JsonSaying, Saying
+    from trunkline.messages.gateway import MessageAccepted
+    from trunkline.messages.turn import ApprovalRequested
+
+    saying = JsonSaying() if as_json else Saying(stream=False)
+    settled = {
+        approval.id for approval in (await gateway.approval_list(settled=True)).approvals if approval.settled
+    }
+    async for event in gateway.watch(one.conversation, one.turn):
+        past = isinstance(event, ApprovalRequested) and event.id in {*settled, one.id}
+        if not past and saying.take(event):
+            break
+    accepted = MessageAccepted(block=one.block, conversation=one.conversation, turn=one.turn, message_id="")
+    return saying.finish(accepted)
 
 
 def _state(approval: "Approval") -> str:

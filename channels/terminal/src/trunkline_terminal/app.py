@@ -271,7 +271,9 @@ class TerminalScreen:
         """Take a line. Returns False, so that the input is emptied."""
         text = buffer.text
         if self._question is not None and not text.startswith("/"):
-            if not self._question.take(text):
+            if self._question.take(text):
+                self.message(text)
+            else:
                 self.note(f"Answer {self._question.keys}; Ctrl-C ends the turn.", "warning")
         elif text.strip():
             self.message(text)
