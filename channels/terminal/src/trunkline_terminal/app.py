@@ -233,7 +233,8 @@ class TerminalScreen:
 
     def _live(self) -> str:
         room = self._room()
-        lines = [self._tool_line(label, began) for label, began in self._tools.values()][-room:]
+        running = self._tools.values() if self._question is None else ()  # a clock would hurry the person
+        lines = [self._tool_line(label, began) for label, began in running][-room:]
         if self._stream is not None:
             lines = [*self._stream.tail(room - len(lines)), *lines]
         elif self._reasoning:
