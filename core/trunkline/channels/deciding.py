@@ -8,10 +8,10 @@ import msgspec
 from trunkline.abc.channels import Gateway
 from trunkline.messages.approvals import DEADLINE, Approval, ApprovalDetail, ApprovalScope
 
-_VERDICT = re.compile(
-    r"\s*(?P<word>approve|allow|deny)\s+(?P<id>[a-z2-7]{4,26})(\s+(?P<scope>once|conversation|always))?\s*",
-    re.IGNORECASE,
-)
+_ID = r"(?P<id>[a-z2-7]{5}-[a-z2-7]{5})"
+_BEGINNING = r"(?P<id>[a-z2-7]{2,5}(-[a-z2-7]{0,5})?)"
+_SENTENCE = r"\s*(?P<word>approve|allow|deny)\s+{}(\s+(?P<scope>once|conversation|always))?\s*"
+_WHOLE, _SHORT = (re.compile(_SENTENCE.format(id), re.IGNORECASE) for id in (_ID, _BEGINNING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,12 @@ class Verdict:
     scope: ApprovalScope = "once"
 
 
-def verdict_in(text: str) -> Verdict | None:
-    """What a message decides that is nothing but ``approve ID [once|conversation|always]`` or ``deny ID``."""
-    found = _VERDICT.fullmatch(text)
+def verdict_in(text: str, *, short: bool = False) -> Verdict | None:
+    """What a message decides that is nothing but ``approve ID [once|conversation|always]`` or ``deny ID``.
+
+    The id must be whole, so that no sentence to an agent is taken for one; with ``short`` its beginning will do, where
+    only a command can be meant."""
+    found = (_SHORT if short else _WHOLE).fullmatch(text)
     if found is None:
         return None
     allow = found["word"].lower() != "deny"

@@ -44,7 +44,7 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Approval(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="approval.state.v1"):
     """A call that waits for a person, or did: ``settled`` says how that ended.
 
-    ``id`` is short enough to be typed. ``channel`` and ``actor`` are of the turn. A decision names ``turn``, ``call``
+    ``id`` is as ``approval_id`` makes it. ``channel`` and ``actor`` are of the turn. A decision names ``turn``, ``call``
     and ``call_hash``, which binds it to exactly this tool and these arguments.
     """
 
@@ -66,8 +66,12 @@ class Approval(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="appr
 
 
 def approval_id(turn: str, call: str, asked_at: datetime) -> str:
-    """The id of a question: a call that is asked about again is another question."""
-    return key_of("approval", turn, call, asked_at.isoformat())[:10]
+    """The id of a question, such as ``k3v7q-x2pzd``: short enough to be typed, and no word of any language.
+
+    A call that is asked about again is another question.
+    """
+    key = key_of("approval", turn, call, asked_at.isoformat())
+    return f"{key[:5]}-{key[5:10]}"
 
 
 class ApprovalDue(Payload, frozen=True, kw_only=True, tag="approval.due.v1"):

@@ -163,14 +163,14 @@ async def _approvals(session: "Session", rest: str) -> None:
 
 
 async def _approve(session: "Session", rest: str) -> None:
-    verdict = verdict_in(f"approve {rest}")
+    verdict = verdict_in(f"approve {rest}", short=True)
     if verdict is None:
         raise TrunklineError("Say which: /approve ID, or /approve ID conversation, or /approve ID always.")
     await session.decide(verdict)
 
 
 async def _deny(session: "Session", rest: str) -> None:
-    verdict = verdict_in(f"deny {rest}")
+    verdict = verdict_in(f"deny {rest}", short=True)
     if verdict is None:
         raise TrunklineError("Say which: /deny ID.", hint="/approvals lists what waits.")
     await session.decide(verdict)
