@@ -44,8 +44,8 @@ class Settlement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Approval(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="approval.state.v1"):
     """A call that waits for a person, or did: ``settled`` says how that ended.
 
-    ``id`` is as ``approval_id`` makes it. ``channel`` and ``actor`` are of the turn. A decision names ``turn``, ``call``
-    and ``call_hash``, which binds it to exactly this tool and these arguments.
+    ``id`` is as ``approval_id`` makes it. ``channel`` and ``actor`` are of the turn. A decision names ``turn``,
+    ``call`` and ``call_hash``, which binds it to exactly this tool and these arguments.
     """
 
     id: str
