@@ -103,6 +103,8 @@ def tool(
     paths: tuple[str, ...] = (),
     free: tuple[str, ...] = (),
     network: bool = False,
+    argv: str = "",
+    plan: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
 
@@ -110,7 +112,8 @@ def tool(
     ``send`` or ``exec``; the last three run again only when ``idempotent``. ``timeout`` is in seconds.
     ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added. ``free``
     names those that a lasting approval leaves open, such as a file's content; all others it binds by value.
-    ``network``: it reaches other hosts.
+    ``network``: it reaches other hosts. ``argv`` names the parameter that holds a program's argument vector: one that
+    only reads needs no approval. ``plan``: it may be used while planning, on plan files if it has paths at all.
     A parameter annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
     the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
 
@@ -120,7 +123,7 @@ def tool(
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         made = _made(function, name or function.__name__, effect, idempotent, timeout, paths)
-        made.spec = replace(made.spec, free=free, network=network)
+        made.spec = replace(made.spec, free=free, network=network, argv=argv, plan=plan)
         return made
 
     return decorate

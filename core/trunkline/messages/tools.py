@@ -27,6 +27,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
     ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace, ``free``
     those whose values a lasting approval leaves open, such as a file's content. ``network``: it reaches other hosts.
+    ``argv`` names the parameter that holds the argument vector of a program, by which a look is told from a run.
+    ``plan``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
     source when it is called otherwise here. ``blocks`` are those that may have it, all when none is named.
     """
@@ -40,6 +42,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     paths: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
     network: bool = False
+    argv: str = ""
+    plan: bool = False
     source: str = "native:unknown"
     category: Category = "always-send"
     own_name: str = ""

@@ -32,6 +32,8 @@ def preset(block: str, table: PermissionTable) -> Iterator[Policy]:
         yield made.quietly(f"scope={scope}", f"files:{scope}", "*")
     yield made.quietly("memory", "memory:*", "*")
     if table.plan:
+        if table.approvals != "all":
+            yield made.quietly("plan:write", "tool:*", PLANNING)
         yield made.deny("plan", "tool:*", "write:make")
         yield made.deny("plan", "tool:*", "send")
         yield made.deny("plan", "tool:*", "exec:run")

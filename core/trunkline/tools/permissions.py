@@ -3,8 +3,9 @@
 The policy stage refuses what is denied here, the path stage asks how far files reach, the gatekeeper whom to ask.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -12,9 +13,12 @@ from trunkline.abc.tools import ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.messages.policies import PermissionTable, Policy, Scope
 from trunkline.messages.tools import CallTool, ToolSpec
+from trunkline.paths import check_path, is_far
 from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
+from trunkline.policy.looking import only_reads
+from trunkline.policy.presets import LOOK, PLANNING
 from trunkline.tools.quotas import Quotas
-from trunkline.tools.resources import paths_of
+from trunkline.tools.resources import paths_of, texts_at
 from trunkline.tools.rules import Rules
 from trunkline.tools.sandboxes import Bounds
 from trunkline.tools.scopes import scopes_of
@@ -62,7 +66,7 @@ class Permissions:
         wish = Asked(
             subjects=_subjects(call.block, call.actor),
             resources=(),
-            action=_action(spec),
+            action=_action(spec, {}),
             conversation=call.conversation,
         )
         return frozenset(
@@ -118,7 +122,7 @@ def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
         subjects=_subjects(context.block, context.actor),
         resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
         aliases=(f"tool:{spec.own_name}",) if spec.own_name else (),
-        action=_action(spec),
+        action=_action(spec, invocation.arguments),
         conversation=context.conversation,
         shape=shape_of(spec, invocation.arguments),
     )
@@ -136,6 +140,21 @@ def _subjects(block: str, actor: str) -> frozenset[str]:
     return frozenset(names if actor == OWNER else {*names, actor})
 
 
-def _action(spec: ToolSpec) -> str:
-    refined = {"write": "write:make", "exec": "exec:run"}
-    return refined.get(spec.effect, spec.effect)
+def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
+    """What the call does, as far as that can be told by its arguments: the most that they leave possible."""
+    if spec.effect == "exec":
+        argv = arguments.get(spec.argv) if spec.argv else None
+        words = argv if isinstance(argv, list) and all(isinstance(word, str) for word in argv) else []
+        return LOOK if only_reads(words) else "exec:run"
+    if spec.effect == "write":
+        paths = list(texts_at(spec, arguments))
+        return PLANNING if spec.plan and all(map(_is_plan, paths)) else "write:make"
+    return spec.effect
+
+
+def _is_plan(path: str) -> bool:
+    """Whether a path is that of a plan: Markdown below ``plans/`` in the block's folder."""
+    if is_far(path):
+        return False
+    names = check_path(path).split("/")
+    return len(names) > 1 and names[0] == "plans" and names[-1].endswith(".md")

@@ -3,13 +3,15 @@
 It holds within one worker; workers on several machines that share a folder rely on the tools' atomic replacement.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 
 from trunkline.abc.tools import ToolInvocation
+from trunkline.messages.tools import ToolSpec
 from trunkline.paths import check_path, is_far, real_path
 
 
@@ -64,8 +66,13 @@ def resource_keys(invocation: ToolInvocation) -> Iterator[str]:
 
 def paths_of(invocation: ToolInvocation) -> Iterator[str]:
     """The paths among the arguments, as the tool's ``paths`` declare them; a parameter may hold a list of them."""
-    for name in invocation.spec.paths:
-        value = invocation.arguments.get(name)
+    return texts_at(invocation.spec, invocation.arguments)
+
+
+def texts_at(spec: ToolSpec, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """See ``paths_of``."""
+    for name in spec.paths:
+        value = arguments.get(name)
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str):
                 yield one

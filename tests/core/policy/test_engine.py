@@ -236,7 +236,7 @@ def outcome(table: PermissionTable, action: str, resource: str = "tool:note") ->
         ({"allow_network": False}, {"network": "refused", "read": "runs"}),
         (
             {"plan": True, "allow_shell": True},
-            {"read": "runs", "write:make": "refused", "write:plan": "asks", "send": "refused", "exec:run": "refused",
+            {"read": "runs", "write:make": "refused", "write:plan": "runs", "send": "refused", "exec:run": "refused",
              "exec:look": "runs"},
         ),
     ],

@@ -28,7 +28,13 @@ class Bench:
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> list[trunkline.Tool]:
-        return [self._tool(effect) for effect in ("read", "write", "send", "exec")]
+        @trunkline.tool(effect="exec", argv="command")
+        def run_it(command: list[str]) -> str:
+            """Runs it."""
+            self.ran.append("run")
+            return "done"
+
+        return [run_it, *(self._tool(effect) for effect in ("read", "write", "send", "exec"))]
 
     def _tool(self, effect: Any) -> trunkline.Tool:
         @trunkline.tool(effect=effect, name=f"do_{effect}")
@@ -192,3 +198,32 @@ async def test_policies_reach_programs_too(tools: Any, tmp_path: Path) -> None:
         caller.files["policies/no-programs.json"] = json.dumps(deny)
         assert "no-programs" in (await caller.call("count")).output
         assert "only in a sandbox" in (await caller.call("count", block="other")).output
+
+
+async def test_mn_t5_planning_leaves_plan_files_and_looking(tools: Any) -> None:
+    """MN-T5: while planning, Markdown below ``plans/`` may be written, and programs run that only read."""
+    bench = Bench()
+    async with tools(bench, config={"permissions.approvals": "some", **NO_SANDBOX}) as caller:
+        caller.files["blocks/main/block.toml"] = "[permissions]\nplan = true\nallow_shell = true\n"
+
+        async def write(path: str) -> str:
+            return str((await caller.call("write_file", {"path": path, "content": "x"})).status)
+
+        assert [await write(path) for path in ("plans/a.md", "plans/deep/b.md", "./plans/c.md")] == ["ok"] * 3
+        for path in (
+            "plans/a.txt",
+            "a.md",
+            "plans",
+            "plans/../a.md",
+            "other/plans/a.md",
+            "plans/.env",
+            "plans/x.md/y",
+        ):
+            assert await write(path) == "error", path
+        refused = await caller.call("delete_file", {"path": "plans/a.md"})
+        assert "trunkline permissions main --no-plan" in refused.output
+        assert (await caller.call("do_send")).status == "error"
+        assert "--no-plan" in (await caller.call("run_it", {"command": ["rm", "x"]})).output
+        assert "--no-plan" in (await caller.call("run_it", {"command": ["sort", "-o", "a", "b"]})).output
+        assert "only in a sandbox" in (await caller.call("run_it", {"command": ["ls", "-l"]})).output
+        assert bench.ran == []

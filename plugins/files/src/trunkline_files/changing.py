@@ -5,7 +5,7 @@ from trunkline_files.texts import counted, encoded, whole
 from trunkline_files.workspace import opened, parent_of
 
 
-@tool(effect="write", free=("content",))
+@tool(effect="write", free=("content",), plan=True)
 def write_file(context: ToolContext, path: BlockPath, content: str) -> str:
     """Write a whole text file into the workspace, making the folders on the way and replacing what was there.
 
@@ -26,7 +26,7 @@ def _written(context: ToolContext, path: str, content: str) -> ApprovalDetail:
     return diff_preview(path, _now(context, path), content)
 
 
-@tool(effect="write", free=("content",))
+@tool(effect="write", free=("content",), plan=True)
 def append_to_file(context: ToolContext, path: BlockPath, content: str) -> str:
     """Add text at the end of a file of the workspace, making the file when it is absent.
 
@@ -47,7 +47,7 @@ def _appended(context: ToolContext, path: str, content: str) -> ApprovalDetail:
     return diff_preview(path, now, (now or "") + content)
 
 
-@tool(effect="write", free=("find", "replace"))
+@tool(effect="write", free=("find", "replace"), plan=True)
 def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: str, all: bool = False) -> str:
     """Replace a text in a file of the workspace. It must be there once, or all be given.
 
