@@ -251,6 +251,38 @@ async def test_over_http(provider: str, tmp_path: Path) -> None:
             assert (await http.delete(f"/api/approvals/granted/{grant['id']}")).status_code == 204
 
 
+async def test_the_openai_door_says_in_words_what_waits(provider: str, tmp_path: Path) -> None:
+    """Such clients know no approvals: an answer in one piece ends with the question and how to decide, a stream shows it
+    and goes on when somebody has decided."""
+    async with house(provider, tmp_path) as running:
+        headers = {"authorization": f"Bearer {running.token}"}
+        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as http:
+
+            def body(path: str, stream: bool) -> dict[str, Any]:
+                said = [{"role": "user", "content": f"say:I write. ;; {write(path)}"}]
+                return {"model": "main", "messages": said, "stream": stream}
+
+            whole = (await http.post("/v1/chat/completions", json=body("a.md", False))).json()
+            (asked,) = await running.gateway.waiting()
+            content = whole["choices"][0]["message"]["content"]
+            assert content.startswith("I write.") and "+x" in content
+            assert f"trunkline approvals approve {asked.id}" in content
+            await decide(running.gateway, asked, False)
+            await waiting(running, 0)
+            text = ""
+            async with http.stream("POST", "/v1/chat/completions", json=body("b.md", True)) as response:
+                async for line in response.aiter_lines():
+                    if not line.startswith("data: {"):
+                        continue
+                    chunk = json.loads(line.removeprefix("data: "))
+                    text += chunk["choices"][0]["delta"].get("content") or ""
+                    for approval in await running.gateway.waiting():
+                        if approval.id in text:
+                            await decide(running.gateway, approval, True)
+            assert "Waiting for approval" in text and text.endswith("done")
+            assert (running.home.workspace("main") / "b.md").exists()
+
+
 async def test_by_command(provider: str, tmp_path: Path) -> None:
     """List, show, approve with a scope, and forget; what is gone is an error with a status."""
     async with house(provider, tmp_path) as running:
