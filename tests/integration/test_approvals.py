@@ -252,8 +252,8 @@ async def test_over_http(provider: str, tmp_path: Path) -> None:
 
 
 async def test_the_openai_door_says_in_words_what_waits(provider: str, tmp_path: Path) -> None:
-    """Such clients know no approvals: an answer in one piece ends with the question and how to decide, a stream shows it
-    and goes on when somebody has decided."""
+    """Such clients know no approvals: an answer in one piece ends with the question and how to decide, a stream shows
+    it and goes on when somebody has decided."""
     async with house(provider, tmp_path) as running:
         headers = {"authorization": f"Bearer {running.token}"}
         async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as http:
@@ -296,8 +296,6 @@ async def test_by_command(provider: str, tmp_path: Path) -> None:
 
         status, said = await run("list")
         assert status == 0 and asked.id in said and "write_file" in said
-        status, said = await run("list", "--json")
-        assert json.loads(said)["approvals"][0]["id"] == asked.id
         status, said = await run("show", asked.id[:6])
         assert status == 0 and "+x" in said and f"approve {asked.id}" in said
         status, said = await run("approve", asked.id, "--scope", "always")
@@ -308,7 +306,7 @@ async def test_by_command(provider: str, tmp_path: Path) -> None:
         status, said = await run("granted", "--json")
         (grant,) = json.loads(said)["grants"]
         assert (await run("forget", grant["id"]))[0] == 0
-        assert "Nothing was allowed" in (await run("granted"))[1]
+        assert (await running.gateway.grants()).grants == ()
 
 
 @pytest.mark.kill
@@ -321,6 +319,7 @@ async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(provider: str,
         brief = GatewayClient(running.bus, "brief")
         look = f"call:look {json.dumps({'file': str(looked)})} ;; "
         turns = [await running.send(look + write(f"{n}.md")) for n in range(99)]
+        await waiting(running, 99, 60)
         ending = await brief.send(SendMessage(content=write("ending.md")))
         before = await waiting(running, 100, 60)
         for name in (*running.processes, "nats"):
