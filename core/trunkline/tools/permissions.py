@@ -87,6 +87,25 @@ class Permissions:
         seconds = (await self.table_of(call.block)).max_timeout
         return Bounds(decision.allowed, seconds, hint(call.block, wish, decision.by))
 
+    async def memory(self, call: CallTool, path: str, action: str) -> None:
+        """Raises ToolError when a path of memory, or anything below it, may not be read or written so. A denial of what
+        lies below counts, because who deletes or exports a folder does it to all that is in it."""
+        policies = await self.policies(call.block)
+        plain = "/" + "/".join(name for name in path.split("/") if name not in ("", "."))
+        below = f"memory:{plain.rstrip('/')}/"
+        prefixes = (policy.resource.partition("*")[0] for policy in policies)
+        wish = Asked(
+            subjects=_subjects(call.block, call.actor),
+            resources=(f"memory:{plain}",),
+            aliases=(below, *(prefix for prefix in prefixes if prefix.startswith(below))),
+            action=action,
+            conversation=call.conversation,
+        )
+        decision = decide(wish, policies, datetime.now(UTC), {})
+        if not decision.allowed or decision.asks:
+            why = "a person would have to approve it first." if decision.asks else decision.why
+            raise ToolError(f"{plain} may not be {action if action == 'read' else 'written'} here: {why}")
+
     async def policies(self, block: str) -> list[Policy]:
         """All policies: the owner's, and those that the block's table stands for."""
         return [*preset(block, await self.table_of(block)), *await self._rules()]

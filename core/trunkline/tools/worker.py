@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -230,6 +231,7 @@ class ToolsWorker(Worker):
         make_folder(workspace)
         memory = BlockMemory(context.bus, call.block, call.actor, scope_of(call))
         memory.importers = self._importers
+        memory.permit = partial(self.permissions.memory, call)
         scopes = await self.permissions.scopes(spec, call)
         made = ToolContext(
             block=call.block,

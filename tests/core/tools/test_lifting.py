@@ -114,3 +114,34 @@ async def through_files(running: Platform, memory: Path, far: Path) -> None:
     for folder in (memory, home, home.parent):
         moved = await call(running, "move_file", source=str(folder), target=f"{far}/gone")
         assert moved.status == "error"
+
+
+async def test_a_denial_of_memory_holds_for_every_way_to_it(tmp_path: Path) -> None:
+    """Reading, listing, searching, and what is done to the folders around it or to all of memory."""
+    deny = '{"subject": "block:main", "resource": "memory:/diary/private/*", "action": "*", "effect": "deny"}'
+    async with platform(tmp_path / "home", workers=("memory", "tools", "gateway")) as running:
+        await owner_writes(
+            running,
+            policies__diary_dot_json=deny,
+            diary__private__a_dot_md="hidden tulips",
+            diary__b_dot_md="tulips",
+        )
+        secret = "/diary/private/a.md"
+        assert (await call(running, "memory_read", path="/diary/b.md")).status == "ok"
+        for name, arguments in (
+            ("memory_read", {"path": secret}),
+            ("memory_read", {"path": "/diary/./private//a.md"}),
+            ("memory_write", {"path": secret, "content": "x"}),
+            ("memory_edit", {"path": secret, "old_content": "hidden", "new_content": "x"}),
+            ("memory_delete", {"path": secret}),
+            ("memory_delete", {"path": "/diary/private"}),
+            ("memory_delete", {"path": "/diary"}),
+            ("memory_export", {}),
+        ):
+            outcome = await call(running, name, **arguments)
+            assert outcome.status == "error" and "may not be" in outcome.output, (name, outcome.output)
+        listed = await call(running, "memory_list", path="/diary", recursive=True)
+        assert "b.md" in listed.output and "private" not in listed.output
+        found = await call(running, "memory_search", query="tulips", path="/")
+        assert "diary/b.md" in found.output and "hidden" not in found.output
+        assert (running.home.memory / "diary/private/a.md").read_text() == "hidden tulips"
