@@ -20,3 +20,11 @@ def trunkline_sandboxes(settings: trunkline.PluginSettings) -> Iterable[trunklin
     wanted = settings.section(SandboxSettings)
     made = {"bubblewrap": Bubblewrap(wanted, settings.home), "docker": Docker(wanted, settings.home)}
     return [backend for name, backend in made.items() if wanted.backend in ("auto", name)]
+
+
+@trunkline.hookimpl
+def trunkline_health_checks() -> Iterable[trunkline.HealthCheck]:
+    """How well the limits of programs hold on this machine."""
+    from trunkline_sandbox.health import limits
+
+    return [trunkline.HealthCheck("sandbox.limits", limits)]

@@ -6,10 +6,16 @@ import resource
 from contextlib import suppress
 
 from trunkline.abc.sandbox import SandboxLimits
+from trunkline.errors import ToolError
 from trunkline_sandbox.bubblewrap.groups import Group, Place
 
 MIB = 1024 * 1024
 FILES = 1024
+ROOT_ALONE = (
+    "The kernel does not bound how many processes root begins (RLIMIT_NPROC), and no control group can be made here. "
+    "Run Trunkline as an ordinary user, or let it write to /sys/fs/cgroup."
+)
+
 LARGEST_FILE = 1024 * MIB
 """No file that a program writes grows beyond this."""
 
@@ -19,7 +25,10 @@ def hold(process: int, limits: SandboxLimits, place: Place | None) -> Group | No
 
     Raises:
         OSError: that cannot be done.
+        ToolError: root's processes could not be bounded in number.
     """
+    if place is None and os.geteuid() == 0:
+        raise ToolError(ROOT_ALONE)
     group = Group(place, limits) if place is not None else None
     try:
         if group is not None:
