@@ -66,7 +66,7 @@ def server_at(url: str, told: Mapping[str, Any]) -> Server:
     oauth = {"client_metadata_url": METADATA}
     if told.get("client_id"):
         oauth |= {"client_id": told["client_id"], "client_secret": told.get("client_secret", "")}
-    return server_of("suite", {"url": url, "oauth": oauth, "trust": "trusted"})
+    return server_of("suite", {"url": url, "oauth": oauth, "trust": "trusted", "start_timeout": 100})
 
 
 async def scenario(url: str, environ: Mapping[str, str]) -> None:
@@ -79,7 +79,7 @@ async def scenario(url: str, environ: Mapping[str, str]) -> None:
         async with anyio.create_task_group() as tasks:
             line = Line(server, dialler, lambda: None)
             tasks.start_soon(line.keep)
-            with anyio.fail_after(20):
+            with anyio.fail_after(100):
                 while line.standing.state != "ready":
                     await anyio.sleep(0.02)
                     if line.standing.state != "connecting" and line.standing.why:
