@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -26,6 +27,9 @@ from trunkline_mcp.dialling import Dialler
 from trunkline_mcp.line import Line
 from trunkline_mcp.servers import Server, server_of
 from trunkline_mcp.tools import McpTool
+
+AT_ONCE = 4
+"""Scenarios at once: the suite begins all of them together, and has patience."""
 
 METADATA = "https://conformance-test.local/client-metadata.json"
 
@@ -102,12 +106,13 @@ async def call_all(line: Line, told: Mapping[str, Any], home: Path) -> None:
             await by_name[name](tool_context(home), arguments)
 
 
-async def answer(stream: SocketStream) -> None:
+async def answer(places: anyio.CapacityLimiter, stream: SocketStream) -> None:
     """Hear of a scenario, go through with it, and tell whether that went well."""
     async with stream:
         wish = json.loads(await stream.receive(1_000_000))
         try:
-            await scenario(wish["url"], wish["environ"])
+            async with places:
+                await scenario(wish["url"], wish["environ"])
             told = "ok"
         except Exception as error:
             told = f"{type(error).__name__}: {error}"
@@ -117,7 +122,7 @@ async def answer(stream: SocketStream) -> None:
 async def main(place: str) -> None:
     """Answer at this socket until killed."""
     async with await anyio.create_unix_listener(place) as listener:
-        await listener.serve(answer)
+        await listener.serve(partial(answer, anyio.CapacityLimiter(AT_ONCE)))
 
 
 if __name__ == "__main__":

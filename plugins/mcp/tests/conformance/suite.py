@@ -3,6 +3,7 @@
 Nothing is installed where npm is missing: what needs it says so.
 """
 
+import fcntl
 import os
 import re
 import shutil
@@ -55,14 +56,19 @@ class Verdict:
 
 def packages() -> Path:
     """The folder with the packages, installed at the first time. Raises Missing."""
-    wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with (PLACE / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run in several processes
+        return _installed([f"{name}@{version}" for name, version in PACKAGES.items()])
+
+
+def _installed(wanted: list[str]) -> Path:
     stamp = PLACE / "installed"
     if stamp.exists() and stamp.read_text() == " ".join(wanted):
         return PLACE
     npm = shutil.which("npm")
     if npm is None:
         raise Missing("npm is not here, with which the conformance suite is installed")
-    PLACE.mkdir(parents=True, exist_ok=True)
     words = [npm, "install", "--prefix", str(PLACE), "--no-audit", "--no-fund", "--no-save", *wanted]
     try:
         done = subprocess.run(words, cwd=PLACE, capture_output=True, text=True, timeout=300)
