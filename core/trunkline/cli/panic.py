@@ -35,9 +35,16 @@ def command(release: bool, as_json: bool) -> int:
     from trunkline.cli.aio import run
     from trunkline.cli.output import json_out
     from trunkline.config import load_config
+    from trunkline.config.load import find_home
+    from trunkline.errors import ConfigError
     from trunkline.latch import RELEASE, Latch
 
-    config = load_config()
+    try:
+        config = load_config()
+    except ConfigError:  # a wrong setting must not keep anybody from stopping everything
+        if not release:
+            Latch(find_home()).pull(_who())
+        raise
     latch = Latch(config.home)
     if release:
         held = latch.release()

@@ -138,3 +138,14 @@ def test_a_latch_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert "cannot be removed" in done.stderr
     assert Latch(home).holds
     assert os.path.isdir(home / "panic.json")  # noqa: PTH112
+
+
+def test_a_wrong_setting_keeps_nobody_from_stopping_everything(tmp_path: Path) -> None:
+    """The latch is pulled, so workers that run stop; the command fails and names the setting."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "trunkline.toml").write_text("[gateway]\nprot = 1\n")
+    done = cli(home, "panic")
+    assert done.returncode == 1
+    assert "prot" in done.stderr
+    assert Latch(home).holds
