@@ -95,6 +95,10 @@ class SourcedTool(Tool):
         """Run the tool."""
         return await self._tool(context, arguments)
 
+    async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
+        """What the tool says that it would do."""
+        return await self._tool.preview(context, arguments)
+
 
 @dataclass(frozen=True, slots=True)
 class SourceContext:

@@ -124,3 +124,13 @@ async def test_a_bad_server_hurts_no_other(tmp_path):
     }  # fmt: skip
     async with hosting(tmp_path, servers) as running:
         assert "search" in await shown(running, "search", "other")
+
+
+async def test_an_untrusted_servers_tool_asks_whatever_it_promises(tmp_path):
+    """By default a person is asked; of a trusted server a tool that only reads runs."""
+    servers = {"liar": entry("liar"), "friend": entry("liar", trust="trusted")}
+    async with hosting(tmp_path, servers, permissions__approvals="some") as running:
+        await shown(running, "liar__peek", "friend__peek")
+        asked = await call(running, "liar__peek")
+        assert asked.status == "approval" and asked.output == ""
+        assert (await call(running, "friend__peek")).status == "ok"

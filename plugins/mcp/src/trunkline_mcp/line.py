@@ -107,10 +107,13 @@ class Line:
 
     async def _look(self, dialled: Dialled) -> None:
         from mcp import MCPError
+        from mcp_types import CONNECTION_CLOSED
 
         try:
             self._ready(dialled, *await all_tools(dialled.client))
         except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                return self._lose(dialled)
             log.warning("the MCP server %s does not tell its new tools: %s", self.server.identity, error)
 
     async def _hear(self, dialled: Dialled) -> None:
@@ -158,6 +161,12 @@ class Line:
         self._changed()
         return why
 
+    def _lose(self, dialled: Dialled) -> None:
+        """The connection is known to be gone: no further call is to use it."""
+        dialled.lost.set()
+        if self._dialled is dialled:
+            self._down("failed", ENDED)
+
     async def call(
         self, name: str, arguments: dict[str, Any], context: trunkline.ToolContext
     ) -> "CallToolResult":
@@ -177,7 +186,7 @@ class Line:
         except Exception as error:
             found = cause(error)
             if dialled.lost.is_set() or _is_network(found):
-                dialled.lost.set()
+                self._lose(dialled)
             raise Broken(worded(found)) from error
 
     async def _connection(self) -> Dialled:
@@ -192,7 +201,7 @@ class Line:
         from mcp_types import CONNECTION_CLOSED, CallToolResult, TextContent
 
         if error.code == CONNECTION_CLOSED or dialled.lost.is_set():
-            dialled.lost.set()
+            self._lose(dialled)
             raise Broken(f"the connection to the MCP server {self.server.identity} broke") from error
         return CallToolResult(content=[TextContent(type="text", text=error.message)], is_error=True)
 

@@ -30,10 +30,11 @@ class WithToken:
 
 
 @asynccontextmanager
-async def at_address(server: Server[Any]) -> AsyncIterator[str]:
-    """The server's address, while the context lasts."""
+async def at_address(server: Server[Any], port: int = 0) -> AsyncIterator[str]:
+    """The server's address, while the context lasts; on any port when none is named."""
     with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
         config = uvicorn.Config(
             WithToken(app_of(server, TOKEN)), log_config=None, lifespan="on", timeout_graceful_shutdown=1
         )
