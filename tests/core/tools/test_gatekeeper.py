@@ -19,6 +19,7 @@ from trunkline.text import printable
 from trunkline.tools.dispatch import Dispatch, Guard, call_hash
 from trunkline.tools.gatekeeper import Gatekeeper
 from trunkline.tools.permissions import Permissions
+from trunkline.tools.quotas import Quotas
 
 pytestmark = pytest.mark.anyio
 
@@ -41,6 +42,15 @@ def peek(path: str) -> str:
     """Peek."""
     return "seen"
 
+
+class NoBus:
+    """No policy in here has a number a day, so nothing is counted."""
+
+    def kv(self, spec: object) -> None:
+        return None
+
+
+UNCOUNTED = Quotas(NoBus())  # type: ignore[arg-type]
 
 TOOLS = {tool.spec.name: tool for tool in (note, peek)}
 
@@ -70,7 +80,7 @@ async def outcome_of(
     async def perform(invocation: ToolInvocation) -> ToolOutcome:
         return ToolOutcome(call="", status="ok", output="ran")
 
-    keeper = Gatekeeper(Permissions(table_of, rules_now), tool_of, Redaction(("password",)))
+    keeper = Gatekeeper(Permissions(table_of, rules_now, UNCOUNTED), tool_of, Redaction(("password",)))
     invocation = ToolInvocation(
         spec=tool.spec,
         arguments=arguments,
@@ -165,7 +175,7 @@ async def test_what_a_plugin_s_gate_asks_is_shown_too() -> None:
     async def tool_of(name: str) -> trunkline.Tool:
         return TOOLS[name]
 
-    keeper = Gatekeeper(Permissions(table_of, nothing), tool_of, Redaction(()))
+    keeper = Gatekeeper(Permissions(table_of, nothing, UNCOUNTED), tool_of, Redaction(()))
     guards = [Guard("trunkline", keeper), Guard("sundays", Careful())]  # type: ignore[arg-type]
 
     async def perform(invocation: ToolInvocation) -> ToolOutcome:
