@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,8 @@ import anyio
 import httpx
 import pytest
 
+import trunkline
+from trunkline.abc.gateway import Identity
 from trunkline.errors import ErrorCode
 from trunkline.messages.approvals import DEADLINE, Approval
 from trunkline.messages.conversation import Message
@@ -53,9 +55,22 @@ def asking(provider: str, **settings: Any) -> dict[str, Any]:
     }
 
 
+class Guests:
+    """Lets a guest in, who is not the owner."""
+
+    name = "guests"
+
+    async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
+        return Identity(id="guest", type="collaborator") if headers.get("x-guest") == "yes" else None
+
+    @trunkline.hookimpl
+    def trunkline_authenticators(self) -> list[Any]:
+        return [self]
+
+
 @asynccontextmanager
 async def house(provider: str, home: Path, **settings: Any) -> AsyncIterator[Platform]:
-    async with platform(home, config=asking(provider, **settings)) as running:
+    async with platform(home, config=asking(provider, **settings), plugins=[Guests()]) as running:
         yield running
 
 
@@ -244,6 +259,8 @@ async def test_over_http(provider: str, tmp_path: Path) -> None:
             yes = {"allow": True, "hash": asked.call_hash, "scope": "always"}
             assert (await http.post(path, json={**yes, "scope": "for ever"})).status_code == 400
             assert (await http.post(path, json=yes)).status_code == 202
+            async with httpx.AsyncClient(base_url=running.url, headers={"x-guest": "yes"}) as guest:
+                assert (await guest.post(path, json=yes)).status_code == 403, "only the owner decides"
             late = await http.post(path, json={"allow": False, "hash": asked.call_hash})
             assert (late.status_code, late.headers["x-decided"]) == (409, "allowed")
             assert late.headers["x-decided-by"] == "owner" and set(late.json()) == {"code", "message"}

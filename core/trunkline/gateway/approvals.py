@@ -151,6 +151,11 @@ class Approvals:
                 except BusError as error:
                     log.warning("approval %s is due and waits for the bus: %s", delivery.data.id, error)
                     await delivery.nak(AGAIN)
+                except Exception:  # one that cannot be acted on must not stop the clock of all others
+                    log.exception(
+                        "approval %s is due and cannot be acted on; it is tried again", delivery.data.id
+                    )
+                    await delivery.nak(AGAIN)
 
     async def _due(self, due: ApprovalDue) -> None:
         if due.what == "remind":
