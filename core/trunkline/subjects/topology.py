@@ -99,7 +99,7 @@ def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
         FACT_STREAM: (retention.fact_days * DAY, retention.fact_mb),
         SPAN_STREAM: (retention.trace_days * DAY, retention.trace_mb),
         APPROVAL_STREAM: (retention.journal_days * DAY, retention.approval_mb),
-        TIMER_STREAM: (None, retention.approval_mb),
+        TIMER_STREAM: (retention.journal_days * DAY, retention.approval_mb),
         AUDIT_STREAM: (retention.audit_days * DAY, retention.audit_mb),
         DEAD_STREAM: (retention.dead_days * DAY, retention.dead_mb),
     }
