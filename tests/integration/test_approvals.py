@@ -19,7 +19,7 @@ from trunkline.messages.conversation import Message
 from trunkline.messages.gateway import MessageAccepted, SendMessage
 from trunkline.messages.turn import ApprovalAsked, ApprovalRequested, ToolEnded, TurnRequested
 from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import INBOX, JOURNAL
+from trunkline.subjects import AUDIT, INBOX, JOURNAL
 from trunkline.testing.platform import Platform, Talker, clean_environ, platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import RemoteFault, new_id
@@ -106,6 +106,16 @@ async def decide(gateway: GatewayClient, asked: Approval, allow: bool, scope: An
     await gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow, scope=scope)
 
 
+async def noted(running: Platform) -> list[tuple[str | None, tuple[str, ...]]]:
+    """The decisions in the audit log, with who or what made them, once a person's is there."""
+    with anyio.fail_after(10):
+        while True:
+            entries = [stored.data async for stored in running.bus.history(AUDIT)]
+            if any(entry.event == "approval" for entry in entries):
+                return [(entry.decision, entry.by) for entry in entries if entry.decision]
+            await anyio.sleep(0.02)
+
+
 async def test_MB_T10_a_no_reaches_the_model_and_the_turn_goes_on(provider: str, tmp_path: Path) -> None:
     """Denied: a tool error is the result, the model answers, and nothing was written. Deciding again is a conflict that
     names who was first, the same again is harmless, and where nothing waits there is nothing to decide."""
@@ -125,6 +135,7 @@ async def test_MB_T10_a_no_reaches_the_model_and_the_turn_goes_on(provider: str,
             await running.gateway.decide(asked.turn, "call_other", asked.call_hash, allow=True)
         assert nothing.value.code == ErrorCode.NOT_FOUND
         assert await running.gateway.waiting() == ()
+        assert await noted(running) == [("asked", ("preset:write",)), ("denied", ("channel:terminal",))]
 
 
 async def test_MB_T10_nobody_in_time_is_a_no_that_all_are_told(provider: str, tmp_path: Path) -> None:
@@ -154,6 +165,7 @@ async def test_MB_T10_nobody_in_time_is_a_no_that_all_are_told(provider: str, tm
             assert asked.expires_at <= ended.settled.at
         with pytest.raises(RemoteFault, match="in time"):
             await decide(running.gateway, asked, True)
+        assert await noted(running) == [("asked", ("preset:write",)), ("expired", (DEADLINE,))]
 
 
 async def test_MB_T11_every_channel_sees_it_and_the_first_decision_wins(

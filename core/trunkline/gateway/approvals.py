@@ -23,6 +23,7 @@ from trunkline.messages.approvals import (
 )
 from trunkline.messages.conversation import now
 from trunkline.messages.turn import ApprovalAsked, ApprovalDecided
+from trunkline.runtime.audit import AuditLog
 from trunkline.subjects import APPROVAL, APPROVAL_DUE, DEADLINES, INBOX
 from trunkline_bus import Bus, BusError, Refusal, Scope, SequenceConflict, key_of
 
@@ -53,8 +54,9 @@ class Decided(Refusal):
 class Approvals:
     """Raises Refusal with a fixed code, and BusError when the bus does not answer."""
 
-    def __init__(self, bus: Bus, turns: Turns, grants: Grants) -> None:
+    def __init__(self, bus: Bus, turns: Turns, grants: Grants, audit: AuditLog) -> None:
         self._bus = bus
+        self._audit = audit
         self._turns = turns
         self._grants = grants
 
@@ -137,7 +139,25 @@ class Approvals:
             timeout=ACCEPT_SECONDS,
             conversation=about.conversation,
         )
+        if not ack.duplicate:
+            self._note(decision, state)
         return not ack.duplicate
+
+    def _note(self, decision: ApprovalDecided, state: TurnState) -> None:
+        call, about = state.call(decision.call), state.request
+        late = decision.by == DEADLINE
+        self._audit.note(
+            event="approval",
+            block=about.block,
+            actor=about.actor,
+            conversation=about.conversation,
+            turn=about.turn,
+            call=decision.call,
+            tool=call.name if call is not None else "",
+            decision="expired" if late else "approved" if decision.allow else "denied",
+            by=(decision.by,),
+            why="nobody decided in time." if late else f"for {decision.scope}." if decision.allow else "",
+        )
 
     # What is due ---------------------------------------------------------------------------------------------
 

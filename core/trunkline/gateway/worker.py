@@ -17,6 +17,7 @@ from trunkline.gateway.running import Turns
 from trunkline.gateway.service import Messages
 from trunkline.gateway.workspaces import Workspaces
 from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.audit import AuditLog
 from trunkline.runtime.standing import export_standing
 from trunkline.runtime.worker import Worker
 from trunkline.telemetry.collector import wanted
@@ -60,7 +61,8 @@ class GatewayWorker(Worker):
             max_content=settings.max_content,
         )
         grants = Grants(context.bus)
-        self._approvals = Approvals(context.bus, turns, grants)
+        self._audit = AuditLog(context.bus, context.config.settings.audit.detail)
+        self._approvals = Approvals(context.bus, turns, grants, self._audit)
         door = Door(load_token(context.home.token_file), context.plugins.authenticators())
         parts = Parts(
             bus=context.bus,
@@ -95,6 +97,7 @@ class GatewayWorker(Worker):
         async with background_tasks() as tasks:
             if wanted("metrics"):
                 tasks.start_soon(export_standing, self.context.bus, Instruments("trunkline.gateway"))
+            tasks.start_soon(self._audit.keep)
             tasks.start_soon(self._approvals.keep_time)
             await self._listen()
 
