@@ -7,14 +7,15 @@
             return MySandbox(home)
 
 The programs that are run are those of any POSIX system; ``python`` names an interpreter in the sandbox for the attacks
-that need one, which are skipped without it.
+that need one, which are skipped without it; ``python_files`` is what has to be given to the sandbox for it.
 """
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -55,6 +56,7 @@ class SandboxSuite(ABC):
     take to be seen, ``flood`` how many bytes the program prints that prints too much."""
 
     python: str | None = None
+    python_files: Mapping[str, Path] = MappingProxyType({})
     grace: float = 5.0
     flood: int = 1_000_000_000
 
@@ -318,7 +320,9 @@ class SandboxSuite(ABC):
         if self.python is None or os.uname().machine != "x86_64":
             pytest.skip("needs a Python in the sandbox, on x86_64")
         async with self.opened(workspace.parent) as sandbox:
-            ran = await sandbox.run((self.python, "-c", KERNEL_CALLS), workspace=workspace, env={})
+            ran = await sandbox.run(
+                (self.python, "-c", KERNEL_CALLS), workspace=workspace, env={}, read_only=self.python_files
+            )
         assert ran.stdout == b"done\n", ran.stderr
 
     # Bad input ----------------------------------------------------------------------------------------------------

@@ -69,6 +69,8 @@ class TestContract(SandboxSuite):
     """What every sandbox does, each program in a container made for it."""
 
     grace = 15.0
+    python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else None
+    python_files = {"/usr": Path("/usr"), "/lib": Path("/usr/lib"), "/lib64": Path("/usr/lib64")}
     flood = 50_000_000  # the engine copies it three times
 
     def sandbox(self, home: Path) -> Docker:

@@ -19,7 +19,8 @@ from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
 from trunkline.latch import Latch
 from trunkline.seccomp import ARCHITECTURES, encoded
-from trunkline_sandbox.bubblewrap import calls, groups, leftovers, probing, system
+from trunkline_sandbox import calls
+from trunkline_sandbox.bubblewrap import groups, leftovers, probing, system
 from trunkline_sandbox.bubblewrap.arguments import SHELL, options
 from trunkline_sandbox.bubblewrap.limits import hold
 from trunkline_sandbox.bubblewrap.process import Wrapped

@@ -12,6 +12,7 @@ import msgspec
 
 from trunkline.abc.programs import Program
 from trunkline.abc.sandbox import WORKSPACE, SandboxLimits
+from trunkline_sandbox.docker.filter import profile
 from trunkline_sandbox.masks import EMPTY
 
 MIB = 1024 * 1024
@@ -76,7 +77,7 @@ def _host(place: Place) -> dict[str, Any]:
         "NetworkMode": "bridge" if limits.network else "none",
         "IpcMode": "private",
         "CapDrop": ["ALL"],
-        "SecurityOpt": ["no-new-privileges"],
+        "SecurityOpt": ["no-new-privileges", f"seccomp={profile()}"],
         "Memory": memory,
         "MemorySwap": memory,
         "NanoCpus": int(limits.cpus * 1_000_000_000),
