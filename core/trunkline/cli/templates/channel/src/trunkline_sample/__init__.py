@@ -43,7 +43,7 @@ class SampleChannel(trunkline.LetterChannel):
             file.write(f"{text}\n\n")
 
     def is_owner(self, letter: trunkline.Letter) -> bool:
-        """Who can write into this folder is its owner. Of a service that others can write to, ask who wrote."""
+        """Who can write into this folder is its owner. Where others can write too, ask who wrote."""
         return True
 
 
