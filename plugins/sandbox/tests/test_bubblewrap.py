@@ -174,3 +174,14 @@ async def test_a_running_program_cannot_bring_a_mask_astray(tmp_path: Path) -> N
         await sandbox.run(("sh", "-c", swap), workspace=tmp_path / "workspace", env={})
     assert b"a-secret" not in b"".join(said)
     assert not {"id_rsa", "x.env"} & (set(os.listdir("/tmp")) - before)  # noqa: PTH208
+
+
+@needs_it
+@pytest.mark.anyio
+async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
+    """At whatever moment of it."""
+    sandbox = Bubblewrap(SandboxSettings(), tmp_path / "home")
+    for wait in range(30):
+        with anyio.move_on_after(wait / 1000):
+            await sandbox.run(("true",), workspace=tmp_path, env={})
+    assert await sandbox.end_all() == 0

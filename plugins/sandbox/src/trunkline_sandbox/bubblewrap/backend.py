@@ -3,6 +3,7 @@
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -169,15 +170,20 @@ def _closed(handle: int) -> None:
 
 async def _said(raw: Process) -> str:
     """Why bubblewrap gave up, in its own words."""
-    with suppress(ProcessLookupError):
-        raw.kill()
+    _end_group(raw)
     assert raw.stderr is not None
     pieces = [piece async for piece in raw.stderr]
     return b"".join(pieces).decode(errors="replace").strip()[-500:] or "bubblewrap did not begin in time."
 
 
+def _end_group(raw: Process) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(raw.pid, signal.SIGKILL)
+
+
 async def _away(raw: Process) -> None:
+    """End bubblewrap in the middle of its work: with its child, which until the program begins is in its group, and
+    would wait for ever for what it is to be told."""
     with anyio.CancelScope(shield=True):
-        with suppress(ProcessLookupError):
-            raw.kill()
+        _end_group(raw)
         await raw.aclose()

@@ -80,9 +80,9 @@ class Pool:
             await self._dropped(oldest)
 
     async def _made(self, place: Place, label: str) -> Ready:
-        made = await self._engine.call(
-            "POST", "/containers/create", body=body(place, labels(self._home, label))
-        )
+        wanted = body(place, labels(self._home, label))
+        with anyio.CancelScope(shield=True):  # one whose name is not known could not be removed
+            made = await self._engine.call("POST", "/containers/create", body=wanted)
         container = str(made["Id"])
         try:
             wire = Wire(*await self._engine.attached(container))
