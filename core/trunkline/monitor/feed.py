@@ -292,7 +292,7 @@ def _story(turn: Turn, step: Step, action: Action) -> Iterable[FeedEvent]:
     """What happened to a call so far."""
     if action.asked is not None:
         yield approval_requested(_id(turn), action.call, action.asked)
-    if action.decision is not None:
+    if action.asked is not None and action.decision is not None:
         yield approval_settled(action.decision)
     if action.outcome is not None:
         yield _ended(step, action)
