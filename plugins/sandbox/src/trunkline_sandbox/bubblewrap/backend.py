@@ -81,6 +81,10 @@ class Bubblewrap(Sandbox):
         except OSError as error:
             raise ToolError(f"The sandbox could not be made for this program: {error}.") from error
 
+    async def serve(self) -> None:
+        """See ``Sandbox``: clears up once."""
+        await anyio.to_thread.run_sync(leftovers.end_orphans, self._home)
+
     async def end_all(self) -> int:
         """See ``Sandbox``."""
         return await anyio.to_thread.run_sync(leftovers.end_all, self._home)
@@ -97,24 +101,25 @@ class Bubblewrap(Sandbox):
             filtered = _text(theirs, encoded(calls.program(platform.machine())))
             handles = ("--seccomp", filtered, "--json-status-fd", tells, "--block-fd", waits)
             given = _text(theirs, "\0".join((*map(str, handles), *words)).encode())
-            raw = await anyio.open_process(
-                [
-                    executable,
-                    *mark(self._home, program.label),
-                    "--args",
-                    str(given),
-                    "--",
-                    *SHELL,
-                    *program.argv,
-                ],
-                pass_fds=(tells, waits, filtered, given, *made.values()),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                cwd="/",
-                env={},
-                start_new_session=True,
-            )
+            with anyio.CancelScope(shield=True):  # else only the outer one of two processes would be ended
+                raw = await anyio.open_process(
+                    [
+                        executable,
+                        *mark(self._home, program.label),
+                        "--args",
+                        str(given),
+                        "--",
+                        *SHELL,
+                        *program.argv,
+                    ],
+                    pass_fds=(tells, waits, filtered, given, *made.values()),
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd="/",
+                    env={},
+                    start_new_session=True,
+                )
             theirs.close()
             try:
                 process = await self._held(raw, Status(told), program.limits)

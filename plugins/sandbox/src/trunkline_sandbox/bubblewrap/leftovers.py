@@ -31,6 +31,26 @@ def end_all(home: Path) -> int:
     return len(handles) - len(within)
 
 
+def end_orphans(home: Path) -> None:
+    """Kill what a worker left that was killed while bubblewrap was still at work: the first process of a namespace,
+    without the bubblewrap that made it. No program has begun in it, and none would."""
+    handles = dict(_held(home))
+    try:
+        for process, handle in handles.items():
+            if _is_first(process) and _parent(process) not in handles:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(handle, signal.SIGKILL)
+    finally:
+        for handle in handles.values():
+            os.close(handle)
+
+
+def _is_first(process: int) -> bool:
+    """Whether it is the first one of a namespace within ours."""
+    numbers = _status(process, "NSpid:")
+    return len(numbers) > 1 and numbers[-1] == "1"
+
+
 def _held(home: Path) -> Iterator[tuple[int, int]]:
     wanted = home_mark(home)
     for folder in Path("/proc").iterdir():
@@ -55,11 +75,15 @@ def _is_ours(folder: Path, wanted: str) -> bool:
 
 
 def _parent(process: int) -> int:
+    return int(next(iter(_status(process, "PPid:")), "0"))
+
+
+def _status(process: int, name: str) -> list[str]:
     with suppress(OSError):
         for line in Path(f"/proc/{process}/status").read_text().splitlines():
-            if line.startswith("PPid:"):
-                return int(line.split()[1])
-    return 0
+            if line.startswith(name):
+                return line.split()[1:]
+    return []
 
 
 def _wait(handles: list[int]) -> None:
