@@ -6,6 +6,7 @@ Only the face; each verb lives in its own module.
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import datetime
 from typing import Any, TypeVar
 
 import anyio
@@ -89,6 +90,7 @@ class Bus:
         expect: int | None = None,
         expect_filter: str | None = None,
         timeout: float = 10.0,
+        ttl: float | None = None,
         headers: Mapping[str, str] | None = None,
         **keys: str,
     ) -> Ack:
@@ -96,7 +98,8 @@ class Bus:
 
         Repeats itself with the same message id (``msg_id``, by default the envelope's id) across restarts of the
         server until ``timeout`` seconds passed, so it is stored at most once. ``expect`` is the sequence the last
-        message of the subject (or of ``expect_filter``, which may hold wildcards) must have, 0 for none.
+        message of the subject (or of ``expect_filter``, which may hold wildcards) must have, 0 for none. After ``ttl``
+        (whole seconds, at least 1) the stream forgets the message, if it allows that.
         Raises ``SequenceConflict``, ``StorageFull``, ``StreamUnavailable``, ``StreamError``, ``ConnectionFailed``.
         """
         return await streams.append(
@@ -109,7 +112,38 @@ class Bus:
             expect=expect,
             expect_filter=expect_filter,
             timeout=timeout,
-            headers=headers,
+            headers=streams.forgotten_after(ttl, headers),
+            keys=keys,
+        )
+
+    async def schedule(
+        self,
+        timer: Topic[T],
+        due: Topic[T],
+        payload: T,
+        *,
+        at: datetime,
+        scope: Scope = NO_SCOPE,
+        msg_id: str | None = None,
+        timeout: float = 10.0,
+        **keys: str,
+    ) -> Ack:
+        """Have the server store a message under ``due`` at a time, whatever is restarted until then.
+
+        It waits in the same stream under ``timer``, which holds one for these keys: a later one takes its place. A time
+        that has passed is now. Raises as ``append``.
+        """
+        return await streams.append(
+            self.link,
+            self.outbound,
+            timer,
+            payload,
+            scope=scope,
+            msg_id=msg_id,
+            expect=None,
+            expect_filter=None,
+            timeout=timeout,
+            headers=streams.scheduled(at, due.subject.format(**keys)),
             keys=keys,
         )
 

@@ -14,11 +14,17 @@ EXPECTED_STREAM = "Nats-Expected-Stream"
 EXPECTED_LAST = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_LAST_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
 TTL = "Nats-TTL"
+SCHEDULE, SCHEDULE_TARGET = "Nats-Schedule", "Nats-Schedule-Target"
 
 NO_MESSAGE = 10037
 STREAM_NOT_FOUND = 10059
 CONSUMER_NOT_FOUND = 10014
-NOT_READY = {10008, 10009, 10041, 10158}  # unavailable, no leader yet, offline, the same message is being stored
+NOT_READY = {
+    10008,
+    10009,
+    10041,
+    10158,
+}  # unavailable, no leader yet, offline, the same message is being stored
 _WRONG_LAST = {10071, 10164}
 _NO_ROOM = {10002, 10023, 10026, 10028, 10047, 10122}
 _NO_ROOM_TEXT = re.compile(r"insufficient|no space|exceeded|disk quota|disk full", re.IGNORECASE)

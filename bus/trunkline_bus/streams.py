@@ -1,6 +1,7 @@
 """Typed access to what streams keep: append, the last message, the whole history, delete and purge."""
 
 from collections.abc import AsyncIterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from trunkline_bus.endpoint import Topic
@@ -8,7 +9,15 @@ from trunkline_bus.envelope import Scope
 from trunkline_bus.errors import BusError
 from trunkline_bus.inbound import Inbound
 from trunkline_bus.jetstream import Fence, api, last_record, records, store
-from trunkline_bus.jsapi import EXPECTED_LAST, EXPECTED_LAST_SUBJECT, MSG_ID, StoredRecord
+from trunkline_bus.jsapi import (
+    EXPECTED_LAST,
+    EXPECTED_LAST_SUBJECT,
+    MSG_ID,
+    SCHEDULE,
+    SCHEDULE_TARGET,
+    TTL,
+    StoredRecord,
+)
 from trunkline_bus.link import Link
 from trunkline_bus.messages import Ack, Stored
 from trunkline_bus.outbound import Outbound
@@ -48,6 +57,16 @@ async def append(
         return await store(link, stream, target, body, final_headers, timeout, fence)
 
     return await outbound.send(subject, envelope, final, transmit)
+
+
+def forgotten_after(ttl: float | None, headers: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """The headers of a message that its stream forgets after so many seconds."""
+    return headers if ttl is None else {**(headers or {}), TTL: f"{max(1, round(ttl))}s"}
+
+
+def scheduled(at: datetime, target: str) -> dict[str, str]:
+    """The headers of a message that the server stores under ``target`` at a time."""
+    return {SCHEDULE: f"@at {at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}", SCHEDULE_TARGET: target}
 
 
 async def last(

@@ -31,11 +31,27 @@ if TYPE_CHECKING:
         ToolRan,
     )
     from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
-    from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxResult
-    from trunkline.abc.tools import Proceed, Stage, Tool, ToolContext, ToolInvocation, ToolMiddleware
+    from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxProcess, SandboxResult
+    from trunkline.abc.tools import (
+        Proceed,
+        SourceContext,
+        SourcedTool,
+        Stage,
+        Tool,
+        ToolContext,
+        ToolInvocation,
+        ToolMiddleware,
+        ToolSource,
+    )
     from trunkline.archives.manifest import Gap
+    from trunkline.channels.deciding import (
+        Verdict,
+        approval_news,
+        approval_words,
+        verdict_in,
+        waiting_approval,
+    )
     from trunkline.channels.letters import Letter, LetterChannel
-    from trunkline.channels.text import printable
     from trunkline.config.secret import Secret
     from trunkline.config.settings import (
         ChannelsSettings,
@@ -62,6 +78,7 @@ if TYPE_CHECKING:
     from trunkline.hookspecs import hookimpl
     from trunkline.memory.log_store import LogStore
     from trunkline.memory.record import MemoryRecord
+    from trunkline.messages.approvals import Approval, ApprovalDetail, ApprovalScope
     from trunkline.messages.blocks import Block, BlockConfig, Pulse
     from trunkline.messages.chunks import (
         Chunk,
@@ -109,8 +126,16 @@ if TYPE_CHECKING:
     )
     from trunkline.messages.workers import WorkerKind
     from trunkline.paths import Folder, PathRefused, beneath
+    from trunkline.previews import (
+        arguments_preview,
+        command_preview,
+        diff_preview,
+        message_preview,
+        preview,
+    )
     from trunkline.program import program
     from trunkline.runtime.completion_client import BlockModel
+    from trunkline.text import printable
     from trunkline_bus import Bus, BusMessage, BusMiddleware, Payload, Refusal, RemoteFault, new_id
 
 __version__ = "0.1.0"
@@ -128,11 +153,12 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.models": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo ModelMiddleware ModelRequest "
     "Reasoning Text ToolRan",
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
-    "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxResult",
-    "trunkline.abc.tools": "Proceed Stage Tool ToolContext ToolInvocation ToolMiddleware",
+    "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxProcess SandboxResult",
+    "trunkline.abc.tools": "Proceed SourceContext SourcedTool Stage Tool ToolContext ToolInvocation "
+    "ToolMiddleware ToolSource",
     "trunkline.archives.manifest": "Gap",
     "trunkline.channels.letters": "Letter LetterChannel",
-    "trunkline.channels.text": "printable",
+    "trunkline.text": "printable",
     "trunkline.config.secret": "Secret",
     "trunkline.config.settings": "ChannelsSettings GatewaySettings MemorySettings MonitorSettings RuntimeSettings "
     "ToolsSettings",
@@ -142,6 +168,8 @@ _PLACES: dict[str, str] = {
     "trunkline.hookspecs": "hookimpl",
     "trunkline.memory.log_store": "LogStore",
     "trunkline.memory.record": "MemoryRecord",
+    "trunkline.channels.deciding": "Verdict approval_news approval_words verdict_in waiting_approval",
+    "trunkline.messages.approvals": "Approval ApprovalDetail ApprovalScope",
     "trunkline.messages.blocks": "Block BlockConfig Pulse",
     "trunkline.messages.completion": "Completion",
     "trunkline.messages.chunks": "Chunk ChunkMetadata LinkedChunk Recalled RecalledChunk Remembered",
@@ -154,6 +182,7 @@ _PLACES: dict[str, str] = {
     "TextDelta TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
     "trunkline.messages.workers": "WorkerKind",
     "trunkline.paths": "Folder PathRefused beneath",
+    "trunkline.previews": "arguments_preview command_preview diff_preview message_preview preview",
     "trunkline.program": "program",
     "trunkline.runtime.completion_client": "BlockModel",
     "trunkline_bus": "Bus BusMessage BusMiddleware Payload Refusal RemoteFault new_id",
@@ -163,7 +192,10 @@ _MODULE_OF = {name: module for module, names in _PLACES.items() for name in name
 __all__ = [
     "AdmissionRule",
     "AppendConversation",
+    "Approval",
+    "ApprovalDetail",
     "ApprovalRequested",
+    "ApprovalScope",
     "ApprovalSettled",
     "AskModel",
     "Authenticator",
@@ -259,6 +291,7 @@ __all__ = [
     "RuntimeSettings",
     "Sandbox",
     "SandboxLimits",
+    "SandboxProcess",
     "SandboxResult",
     "SearchMemory",
     "Secret",
@@ -266,6 +299,8 @@ __all__ = [
     "SendMessage",
     "Sitting",
     "Source",
+    "SourceContext",
+    "SourcedTool",
     "Stage",
     "StatusShown",
     "StorageError",
@@ -282,6 +317,7 @@ __all__ = [
     "ToolOutcome",
     "ToolRan",
     "ToolSchema",
+    "ToolSource",
     "ToolSpec",
     "ToolStarted",
     "ToolsSettings",
@@ -294,16 +330,26 @@ __all__ = [
     "Unavailable",
     "UnreadableDocument",
     "Usage",
+    "Verdict",
     "Watch",
     "Why",
     "WorkerKind",
     "__version__",
+    "approval_news",
+    "approval_words",
+    "arguments_preview",
     "beneath",
+    "command_preview",
+    "diff_preview",
     "hookimpl",
+    "message_preview",
     "new_id",
+    "preview",
     "printable",
     "program",
     "tool",
+    "verdict_in",
+    "waiting_approval",
 ]
 
 if not TYPE_CHECKING:  # a type checker that saw this would take every misspelt name for good

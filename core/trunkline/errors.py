@@ -67,6 +67,7 @@ class ErrorCode(StrEnum):
     PROVIDER_ERROR = "provider_error"
     TOOL_ERROR = "tool_error"
     CONTEXT_OVERFLOW = "context_overflow"
+    PANIC = "panic"
     INTERNAL = "internal"
 
 
@@ -83,6 +84,7 @@ FIXED_SENTENCES: dict[ErrorCode, str] = {
     ErrorCode.PROVIDER_ERROR: "The model provider failed to answer.",
     ErrorCode.TOOL_ERROR: "A tool failed in a way the turn could not recover from.",
     ErrorCode.CONTEXT_OVERFLOW: "The conversation no longer fits the model's context window.",
+    ErrorCode.PANIC: "Everything was stopped. The owner lets it go on with: trunkline panic --release",
     ErrorCode.INTERNAL: "Something went wrong. The log has the details.",
 }
 """What a client is told for each code. Raw detail goes to the log only (ARCH-6)."""

@@ -9,9 +9,11 @@ from typing import Annotated, Any
 
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import Effect, ToolSpec
 from trunkline.strand import Strand
 
@@ -43,7 +45,7 @@ class FunctionTool(Tool):
         self.spec = spec
         self._arguments = arguments
         self._context = context
-        self._is_async = inspect.iscoroutinefunction(function)
+        self._preview: Callable[..., Any] | None = None
 
     def __repr__(self) -> str:
         return f"<tool {self.spec.name} ({self.spec.effect})>"
@@ -54,6 +56,22 @@ class FunctionTool(Tool):
         Raises:
             ToolError: the arguments do not fit the schema, or the function says so.
         """
+        return _as_text(await _called(self.function, self._given(context, arguments)))
+
+    def shows(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Have this function say what a call would do, for the person who is asked about it: it takes the tool's own
+        parameters and returns a preview. A decorator."""
+        self._preview = function
+        return function
+
+    async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
+        """What ``shows`` was given says."""
+        if self._preview is None:
+            return None
+        shown: ApprovalDetail = await _called(self._preview, self._given(context, arguments))
+        return shown
+
+    def _given(self, context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
         try:
             values = msgspec.convert(arguments, self._arguments)
         except msgspec.ValidationError as error:
@@ -61,14 +79,19 @@ class FunctionTool(Tool):
         given = {name: getattr(values, name) for name in self._arguments.__struct_fields__}
         if self._context:
             given[self._context] = context
-        if self._is_async:
-            return _as_text(await self.function(**given))
-        strand = Strand()
-        contained = partial(strand.run, partial(_contained, self.function, given))
-        try:
-            return _as_text(await anyio.to_thread.run_sync(contained, abandon_on_cancel=True))
-        finally:
-            strand.interrupt()  # one that is given up must not go on and take time from everybody
+        return given
+
+
+async def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """What it returns; a synchronous one runs in a thread."""
+    if inspect.iscoroutinefunction(function):
+        return await function(**given)
+    strand = Strand()
+    contained = partial(strand.run, partial(_contained, function, given))
+    try:
+        return await anyio.to_thread.run_sync(contained, abandon_on_cancel=True)
+    finally:
+        strand.interrupt()  # one that is given up must not go on and take time from everybody
 
 
 def tool(
@@ -78,12 +101,19 @@ def tool(
     idempotent: bool = False,
     timeout: float | None = None,
     paths: tuple[str, ...] = (),
+    free: tuple[str, ...] = (),
+    network: bool = False,
+    argv: str = "",
+    plan: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
 
     ``effect`` says what a repeat would do: ``read`` (nothing, so it may run again after a crash), ``write``,
     ``send`` or ``exec``; the last three run again only when ``idempotent``. ``timeout`` is in seconds.
-    ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added.
+    ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added. ``free``
+    names those that a lasting approval leaves open, such as a file's content; all others it binds by value.
+    ``network``: it reaches other hosts. ``argv`` names the parameter that holds a program's argument vector: one that
+    only reads needs no approval. ``plan``: it may be used while planning, on plan files if it has paths at all.
     A parameter annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
     the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
 
@@ -92,7 +122,9 @@ def tool(
     """
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
-        return _made(function, name or function.__name__, effect, idempotent, timeout, paths)
+        made = _made(function, name or function.__name__, effect, idempotent, timeout, paths)
+        made.spec = replace(made.spec, free=free, network=network, argv=argv, plan=plan)
+        return made
 
     return decorate
 

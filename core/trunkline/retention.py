@@ -32,8 +32,11 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     fact_mb: Megabytes = 64.0
     trace_days: Span = 7.0
     trace_mb: Megabytes = 512.0
+    audit_days: Span = 30.0
+    audit_mb: Megabytes = 256.0
     dead_days: Span = 30.0
     dead_mb: Megabytes = 256.0
+    approval_mb: Megabytes = 64.0
     body_mb: Megabytes = 1_024.0
     log_mb: Megabytes = 4.0
     log_files: Number = 2

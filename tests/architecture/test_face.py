@@ -8,7 +8,10 @@ import pytest
 import trunkline
 
 EXPORTS = {
-    "AdmissionRule", "AppendConversation", "ApprovalRequested", "ApprovalSettled", "AskModel",
+    "AdmissionRule", "AppendConversation", "Approval", "ApprovalDetail", "ApprovalScope", "Verdict",
+    "arguments_preview", "command_preview", "diff_preview", "message_preview", "preview",
+    "approval_news", "approval_words", "verdict_in", "waiting_approval",
+    "ApprovalRequested", "ApprovalSettled", "AskModel",
     "Authenticator", "Block", "BlockConfig", "BlockModel", "BlockPath", "Bus", "BusMessage", "BusMiddleware", "Call",
     "Change", "Channel", "ChannelsSettings", "Chunk", "ChunkMetadata", "ChunkType", "Completer", "Completion",
     "CompletionError", "ConfigError",
@@ -24,10 +27,12 @@ EXPORTS = {
     "Message", "MessageAccepted", "MessageSteered", "ModelAdapter", "ModelError", "ModelEvent", "ModelFault",
     "ModelInfo", "ModelMiddleware", "ModelRequest", "MonitorSettings", "PathRefused", "Payload",
     "PluginError", "PluginSettings", "Proceed", "Pulse", "Reader", "Reasoning", "ReasoningDelta", "Refusal",
-    "RemoteFault", "RuntimeSettings", "Sandbox", "SandboxLimits", "SandboxResult", "SearchMemory", "Secret", "Section",
-    "SendMessage", "Sitting", "Stage", "StatusShown", "StorageError", "Text", "TextDelta", "TextReset", "Tool",
+    "RemoteFault", "RuntimeSettings", "Sandbox", "SandboxLimits", "SandboxProcess", "SandboxResult",
+    "SearchMemory", "Secret", "Section",
+    "SendMessage", "Sitting", "SourceContext", "SourcedTool", "Stage", "StatusShown", "StorageError", "Text",
+    "TextDelta", "TextReset", "Tool",
     "ToolCall", "ToolContext", "ToolEnded", "ToolError", "ToolInvocation", "ToolMiddleware", "ToolOutcome", "ToolRan",
-    "ToolSchema", "ToolSpec", "ToolStarted", "ToolsSettings", "TrunklineError", "TurnEnded", "TurnInfo",
+    "ToolSchema", "ToolSource", "ToolSpec", "ToolStarted", "ToolsSettings", "TrunklineError", "TurnEnded", "TurnInfo",
     "TurnMiddleware", "TurnRequested", "TurnView", "Unavailable", "UnreadableDocument", "Usage", "Watch",
     "Why", "WorkerKind",
     "Gap", "ImportedConversation", "ImportedFile", "Importer", "Installed", "Source",

@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 
 PUBLIC = (
     "trunkline.abc",
-    "trunkline.channels.text",  # one pure function, which the face shows as trunkline.printable
+    "trunkline.text",  # one pure function, which the face shows as trunkline.printable
+    "trunkline.cli.attaching",  # asking workers from a command
     "trunkline.cli.command",  # what a command looks like, prints, and asks of memory
     "trunkline.cli.memory.attached",
     "trunkline.cli.output",
@@ -20,6 +21,8 @@ PUBLIC = (
     "trunkline.messages",
     "trunkline.paths",
     "trunkline.fence",  # the mark around what is data, and text that can end none
+    "trunkline.latch",  # whether panic holds: a sandbox begins nothing then
+    "trunkline.seccomp",  # writes filters of system calls; knows nothing of ours
     "trunkline.subjects",  # the table of what may be asked and heard on the bus
     "trunkline.testing",
     "trunkline.words",  # what texts have in common, by their words

@@ -27,7 +27,7 @@ from typing import Any
 import httpx
 import pytest
 
-from trunkline.testing.platform import Platform, clean_environ, platform
+from trunkline.testing.platform import UNASKED, Platform, clean_environ, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
 from .client import Client
@@ -117,6 +117,7 @@ def environ(home: Path, tmp_path: Path) -> dict[str, str]:
     """An environment for processes, with a home folder of its own."""
     return {
         **clean_environ(),
+        **UNASKED,
         "HOME": str(tmp_path),
         "TRUNKLINE_HOME": str(home),
         "TRUNKLINE_GATEWAY__PORT": "0",

@@ -15,7 +15,7 @@ import anyio
 import psutil
 import pytest
 
-from trunkline.testing.platform import clean_environ
+from trunkline.testing.platform import UNASKED, clean_environ
 from trunkline.testing.scripted_provider import provider_process
 
 from . import contract
@@ -53,6 +53,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("day")
     environ = {
         **clean_environ(),
+        **UNASKED,
         "HOME": str(folder),
         "TRUNKLINE_HOME": str(folder / "home"),
         "TRUNKLINE_GATEWAY__PORT": "0",

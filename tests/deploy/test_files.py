@@ -45,6 +45,7 @@ def test_every_subject_has_its_role() -> None:
         assert any(endpoint in role.calls for role in everybody), endpoint.name
     for topic in (one for one in vars(subjects).values() if isinstance(one, Topic)):
         common = topic in (subjects.SPANS, subjects.DEAD)  # every worker's
+        common |= topic is subjects.APPROVAL_DUE  # the server's own, by a message schedule
         assert common or any(topic in role.says for role in everybody), topic.name
 
 
@@ -56,11 +57,15 @@ def test_no_grant_is_a_whole_plane() -> None:
         whole, _, rest = subject.rpartition(".>")
         assert rest == "" or ">" not in subject
         if whole:
-            acks = r"\$JS\.ACK\.(INBOX\.\*|FACTS\.learner)"
+            acks = r"\$JS\.ACK\.(INBOX\.\*|FACTS\.learner|TIMERS\.deadlines)"
             assert re.fullmatch(rf"_INBOX_[a-z-]+|{acks}|\$SRV\.[A-Z]+", whole), subject
         if subject.startswith("$JS.API."):
             inbox = subject.replace(".INBOX.*", ".INBOX.N").removesuffix(".*")
-            named = ("INBOX.*.trunkline.turn.part.", "FACTS.learner.trunkline.evt.turn.*.finished")
+            named = (
+                "INBOX.*.trunkline.turn.part.",
+                "FACTS.learner.trunkline.evt.turn.*.finished",
+                "TIMERS.deadlines.trunkline.turn.due.",
+            )
             made = tuple(f"$JS.API.CONSUMER.CREATE.{consumer}" for consumer in named)
             assert "*" not in inbox or subject.startswith(made)
 

@@ -16,6 +16,7 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
 from trunkline.permissions.nats import password_variable
+from trunkline.testing.platform import UNASKED
 
 from .image import image, no_engine
 from .installation import ROOT, USERS
@@ -43,7 +44,7 @@ class Composed:
         """Start a service, or run it with another command."""
         what = COMPOSE["services"][service]
         made = DockerContainer(self._image).with_network(self._network).with_network_aliases(service)
-        for name, value in what.get("environment", {}).items():
+        for name, value in {**what.get("environment", {}), **UNASKED}.items():
             made = made.with_env(name, _filled(str(value)))
         for place in what["tmpfs"]:
             made = made.with_tmpfs_mount(place)

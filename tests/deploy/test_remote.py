@@ -15,6 +15,7 @@ import pytest
 from nats.aio.client import Client
 
 from trunkline.config import load_config
+from trunkline.messages.memory import WriteManyMemory
 from trunkline.messages.tools import ListTools
 from trunkline.remotes.certificates import AUTHORITY, door_certificate
 from trunkline.remotes.join import HUB, SEED
@@ -22,7 +23,7 @@ from trunkline.remotes.keys import new_key
 from trunkline.remotes.registry import Registry, Remote
 from trunkline.runtime.home import Home
 from trunkline.runtime.remote import serve_remote
-from trunkline.subjects import REMOTE_LIST
+from trunkline.subjects import MEMORY_WRITE_MANY, REMOTE_LIST
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline.tools.away import AwayToolsWorker
 from trunkline_bus import Bus, BusError, BusSettings, NoResponders
@@ -103,6 +104,18 @@ async def test_a_block_uses_a_remote_only_if_its_file_says_so(
         await running.says("laptop__work key=again seconds=0", "done again")
         effects = (running.remote / "effects").read_text()
         assert "refused" not in effects
+
+
+async def test_policies_reach_the_tools_of_a_remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the owner denies at the hub never reaches the remote."""
+    async with pair(tmp_path, monkeypatch) as running:
+        deny = (
+            '{"subject": "block:main", "resource": "tool:remote:laptop:*", "action": "*", "effect": "deny"}'
+        )
+        wish = WriteManyMemory(files={"policies/not-there.json": deny}, actor="owner")
+        await running.hub.bus.call(MEMORY_WRITE_MANY, wish)
+        await running.says("laptop__work key=denied seconds=0", "not-there")
+        assert "denied" not in (running.remote / "effects").read_text()
 
 
 async def test_a_revoked_remote_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from textwrap import dedent
 import anyio
 import pytest
 
+from trunkline.messages.turn import ApprovalSettled
 from trunkline.messages.workers import WorkerKind
 
 from .installation import CHANNEL, installation
@@ -14,7 +15,7 @@ from .installation import CHANNEL, installation
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 POSTBOX = f'''
-"""A channel that hands in what lies in a file, and writes the answer beside it."""
+"""A channel that hands in what lies in a file, and writes the answer beside it. Its owner allows what waits."""
 import os
 from pathlib import Path
 
@@ -29,6 +30,16 @@ class Postbox(trunkline.Channel):
     name = "{CHANNEL}"
 
     async def run(self, gateway):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self.allow, gateway)
+            await self.answer(gateway)
+
+    async def allow(self, gateway):
+        async for asked in gateway.approvals():
+            if asked.reminded_at is not None and asked.settled is None:
+                await gateway.decide(asked.turn, asked.call, asked.call_hash, allow=True, scope="always")
+
+    async def answer(self, gateway):
         while not (HERE / "letter").exists():
             await anyio.sleep(0.05)
         accepted = await gateway.send(trunkline.SendMessage(content=(HERE / "letter").read_text()))
@@ -61,14 +72,24 @@ COMMANDS = (
 
 
 async def test_a_conversation_with_tools_and_memory_passes_through_separate_users(tmp_path: Path) -> None:
-    """A message, a tool call, memory, a body too large for a message, and a channel, and nobody is denied anything."""
+    """A message, a tool call that a person allows from another channel once they were reminded, memory, a body too
+    large for a message, and nobody is denied anything."""
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "postbox.py").write_text(dedent(POSTBOX))
-    settings = {"runtime.tool_sources": [str(plugins)], "channels.enabled": [CHANNEL]}
+    settings = {
+        "runtime.tool_sources": [str(plugins)],
+        "channels.enabled": [CHANNEL],
+        "permissions.approvals": "some",
+        "approvals.remind": 0.002,
+    }
     async with installation(tmp_path, settings=settings) as running:
         written = await running.say('/tool memory_write path=notes/mole.md content="A mole digs at night."')
         conversation = written.accepted.conversation
+        settled = [event.by for event in written.events if isinstance(event, ApprovalSettled)]
+        assert settled == [f"channel:{CHANNEL}"]
+        (grant,) = (await running.gateway.grants()).grants
+        assert "mole.md" in grant.note
         asked = await running.say("What does a mole do?", conversation=conversation)
         assert "digs at night" in asked.text
         exported = await running.say("/tool memory_export", conversation=conversation)

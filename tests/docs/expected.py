@@ -7,7 +7,7 @@ of gaps may differ. An id that a page shows stands for the real one from then on
 import re
 
 _VARIES = re.compile(
-    r"(?P<lines>^…$\n?)|(?P<some>…)|(?P<id>\b(?:conv|turn|msg)_\w{26}\b)|(?P<trace>\b[0-9a-f]{32}\b)"
+    r"(?P<lines>^…$\n?)|(?P<some>…)|(?P<id>\b(?:conv|turn|msg)_\w{26}\b|\b(?=[a-z-]*[2-7])[a-z2-7]{5}-[a-z2-7]{5}\b)|(?P<trace>\b[0-9a-f]{32}\b)"
     r"|(?P<commit>\b(?=[0-9a-f]*\d)[0-9a-f]{10}\b)|(?P<time>\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?)"
     r"|(?P<span>\d+\.\d+(?= ?m?s\b))|(?P<small>(?<=\bfirst token )\d+)|(?P<gap>[ ]+)|(?P<end>\n)",
     re.MULTILINE,
@@ -47,7 +47,8 @@ class Shown:
         if name in self._ids:
             return f"(?P=id{self._ids.index(name)})"
         self._ids.append(name)
-        return rf"(?P<id{len(self._ids) - 1}>{name.partition('_')[0]}_\w{{26}})"
+        shape = rf"{name.partition('_')[0]}_\w{{26}}" if "_" in name else "[a-z2-7]{5}-[a-z2-7]{5}"
+        return rf"(?P<id{len(self._ids) - 1}>{shape})"
 
     def learned(self, came: str, *, whole: bool = True) -> dict[str, str] | None:
         """The real ids by those shown; None when the output is another one. ``whole``: nothing else may have come."""

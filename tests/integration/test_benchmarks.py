@@ -70,3 +70,11 @@ def test_what_durability_costs_is_measured() -> None:
     }
     assert [(turn["knob"], turn["choice"]) for turn in run["turns"]] == [("bus.feed", "memory")]
     assert run["turns"][0]["rate_ratio"] > 0 and run["turns"][0]["cpu_ratio"] > 0
+
+
+@pytest.mark.timeout(120)
+def test_a_click_is_measured() -> None:
+    """From the decision to the resumed turn and to the call's result, with others waiting."""
+    run = figures("benchmarks.approvals", "--pending", "3", "--clicks", "2")
+    assert {name: len(seconds) for name, seconds in run.items()} == {"list": 2, "resumed": 2, "ran": 2}
+    assert all(0 < resumed <= ran for resumed, ran in zip(run["resumed"], run["ran"], strict=True))

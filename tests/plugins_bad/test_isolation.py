@@ -14,8 +14,9 @@ import psutil
 import pytest
 
 from trunkline.config.edit import write_settings
+from trunkline.messages.memory import WriteManyMemory
 from trunkline.messages.tools import CallTool, CancelCall, ListTools, ToolOutcome
-from trunkline.subjects import CALL_TOOL, CANCEL_CALL, LIST_TOOLS
+from trunkline.subjects import CALL_TOOL, CANCEL_CALL, LIST_TOOLS, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import new_id
 
@@ -362,3 +363,42 @@ def test_what_cannot_be_kept_apart_is_refused(tmp_path: Path) -> None:
     assert (
         wrong.returncode == 1 and "plugins.acme-host.isolation" in wrong.stderr and "process" in wrong.stderr
     )
+
+
+async def test_policies_and_scopes_reach_a_plugin_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is denied never reaches its process; what the scope permits it opens there, and no more."""
+    (tmp_path / "far").write_text("far away")
+    async with running(tmp_path, monkeypatch, SCOPED) as found:
+        await offered(found, "look")
+        assert (await call(found, "look", path=str(tmp_path / "far"))).status == "error"
+        await owner_says(
+            found, "blocks/main/block.toml", '[permissions]\nscope = "system"\napprovals = "none"\n'
+        )
+        assert (await call(found, "look", path=str(tmp_path / "far"))).output == "far away"
+        assert "no agent may touch" in (await call(found, "look", path=str(found.home.token_file))).output
+        deny = '{"subject": "*", "resource": "tool:native:acme-host:*", "action": "read", "effect": "deny"}'
+        await owner_says(found, "policies/no-acme.json", deny)
+        assert "no-acme" in (await call(found, "look", path="x")).output
+
+
+SCOPED = '''
+import trunkline
+from trunkline import BlockPath, ToolContext
+
+@trunkline.tool(effect="read")
+def look(context: ToolContext, path: BlockPath) -> str:
+    """Read a file."""
+    with context.files() as folder:
+        return folder.read_bytes(path).decode()
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [look]
+'''
+
+
+async def owner_says(found: Platform, path: str, text: str) -> None:
+    """Write a file into memory as its owner."""
+    await found.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files={path: text}, actor="owner"))

@@ -11,6 +11,7 @@ import anyio
 
 from trunkline.abc.foreground import Sitting
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.messages.approvals import ApprovalScope
 from trunkline.messages.conversation import ToolCall, Usage
 from trunkline.messages.gateway import SendMessage
 from trunkline.messages.turn import (
@@ -130,8 +131,10 @@ class Gateway(ScriptedGateway):
         self.away = False
         self.back.set()
 
-    async def decide(self, turn: str, call: str, call_hash: str, *, allow: bool) -> None:
-        await super().decide(turn, call, call_hash, allow=allow)
+    async def decide(
+        self, turn: str, call: str, call_hash: str, *, allow: bool, scope: ApprovalScope = "once"
+    ) -> None:
+        await super().decide(turn, call, call_hash, allow=allow, scope=scope)
         self.on_decision()
 
 

@@ -15,6 +15,7 @@ from trunkline.messages.turn import MessageSteered, TextDelta, TurnEnded
 from trunkline.testing.channel_suite import until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo
 from trunkline_bus import RemoteFault
+from trunkline_terminal import words
 from trunkline_terminal.recording import RecordingScreen
 from trunkline_terminal.session import Session
 
@@ -47,6 +48,7 @@ async def talking(
         await talk.session.begin()
         tasks.start_soon(talk.session.turns.run)
         tasks.start_soon(talk.session.keep_status)
+        tasks.start_soon(talk.session.tell_of_approvals)
         with anyio.fail_after(20):
             yield talk
         tasks.cancel_scope.cancel()
@@ -221,6 +223,29 @@ async def test_trace_draws_where_the_program_can() -> None:
     async with talking(begin=Sitting(trace=draw)) as talk:
         await talk.say("/trace turn_1")
         assert "tree of turn_1" in talk.screen.all("note")
+
+
+async def test_MB_T11_what_waits_in_another_channel_is_told_and_decided_by_id() -> None:
+    """It is shown with its id; /approvals lists it; /approve decides, here for always; what others decided is told, and
+    deciding once more is one sentence."""
+    async with talking() as talk:
+        first, second = talk.gateway.ask("Send the mail?"), talk.gateway.ask("Send another?")
+        await until(lambda: len(talk.screen.all("warning")) == 2)
+        assert first.id in talk.screen.all("warning")[0] and "Send the mail?" in talk.screen.all("warning")[0]
+        await talk.say("/approvals")
+        assert second.id in talk.screen.all("note")[-1]
+        await talk.say(f"/approve {first.id[:6]} always")
+        assert (talk.gateway.decided, talk.gateway.scopes) == ([(first.turn, first.call, True)], ["always"])
+        talk.gateway.settle(second, allow=False, by="channel:telegram")
+        await until(lambda: any("Denied by channel:telegram" in text for text in talk.screen.all("note")))
+        await talk.say(f"/deny {second.id}", "/approve", "/approve nothing-like-an-id")
+        assert len(talk.screen.all("error")) == 3 and len(talk.gateway.decided) == 1
+
+
+@pytest.mark.parametrize("answer", ["", " ", "yess", "ok", "c", "a", "1", "true", "\n"])
+def test_MN_T16_nothing_but_a_yes_is_a_yes(answer: str) -> None:
+    """Enter, other words, and a wider yes where none is offered are no answer at all."""
+    assert words.answer(answer, wide=False) is None
 
 
 async def test_exit_leaves() -> None:

@@ -1,9 +1,10 @@
 """A channel: a way in and out for people. It knows the gateway's face and nothing behind it (PA-F40)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Literal, Protocol
 
+from trunkline.messages.approvals import Approval, ApprovalScope
 from trunkline.messages.blocks import Block
 from trunkline.messages.conversation import ConversationPage, ListConversations
 from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
@@ -23,12 +24,21 @@ class Watch(Protocol):
 
 class Gateway(Protocol):
     """The gateway as a channel sees it. Every method raises RemoteFault with a code and a sentence for people, or
-    Unavailable when no gateway answers; none of them loses a message that was accepted."""
+    Unavailable when no gateway answers; none of them loses a message that was accepted.
+
+    ``waiting`` are the calls that wait for a person now. ``approvals`` gives the same, whichever channel began their
+    turns, then each change of one: asked, reminded of (``reminded_at``), settled. It never ends by itself and waits
+    while the bus is away. A channel shows them to its owner and hands in what the owner says by ``decide``, bound to
+    ``call_hash``; who comes second is refused with ``conflict`` and a sentence that says who was first."""
 
     async def send(self, message: SendMessage) -> MessageAccepted: ...
     def watch(self, conversation: str, turn: str, *, after: str = "") -> Watch: ...
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None: ...
-    async def decide(self, turn: str, call: str, call_hash: str, *, allow: bool) -> None: ...
+    async def decide(
+        self, turn: str, call: str, call_hash: str, *, allow: bool, scope: ApprovalScope = "once"
+    ) -> None: ...
+    async def waiting(self) -> tuple[Approval, ...]: ...
+    def approvals(self) -> AsyncGenerator[Approval, None]: ...
     async def turn(self, turn: str) -> TurnView: ...
     async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView: ...
     async def conversations(self, query: ListConversations) -> ConversationPage: ...

@@ -1,15 +1,21 @@
 """A tool, what it is given, and what may stand around a call."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+import msgspec
+
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
+from trunkline.abc.sandbox import NoSandbox, Sandbox
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import ToolOutcome, ToolSpec
+from trunkline.paths import NEAR, Folder, Reach, beneath
 
 Stage = Literal["schema", "policy", "path", "gate", "execute"]
 
@@ -21,9 +27,10 @@ STAGES: tuple[Stage, ...] = ("schema", "policy", "path", "gate", "execute")
 class ToolContext:
     """What a running tool may know and use.
 
-    ``workspace`` is the block's folder for files: open what lies in it with ``trunkline.paths.beneath``, never by
-    joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads and searches
-    documents. ``report`` shows a line of progress.
+    ``workspace`` is the block's folder for files, and ``reach`` how far absolute paths lead: open both with
+    ``files()``, never by joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads
+    and searches documents, ``sandbox`` runs programs: the backend chosen here, or a ToolError that says what to
+    install. ``report`` shows a line of progress.
     """
 
     block: str
@@ -37,6 +44,16 @@ class ToolContext:
     resumed: bool = False
     model: Completer = field(default_factory=NoModel)
     documents: Documents = field(default_factory=NoDocuments)
+    sandbox: Sandbox = field(default_factory=NoSandbox)
+    reach: Reach = NEAR
+
+    def files(self) -> AbstractContextManager[Folder]:
+        """The files that the call may open: those of the workspace, and by absolute paths what the block's scope has.
+
+        Raises:
+            OSError: the workspace is not there.
+        """
+        return beneath(self.workspace, self.reach)
 
 
 class Tool(ABC):
@@ -52,6 +69,63 @@ class Tool(ABC):
 
         Raises:
             ToolError: with a text the model can act on. Any other exception becomes a fixed sentence.
+        """
+
+    async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
+        """What the call would do, for the person who is asked about it; None: the arguments are shown.
+
+        It changes nothing, and is as quick as a person's patience. Make it with ``trunkline.diff_preview`` and the
+        like. An exception shows the arguments.
+        """
+        return None
+
+
+class SourcedTool(Tool):
+    """A tool as one of a source: the same, called otherwise or said to come from elsewhere."""
+
+    def __init__(self, tool: Tool, *, source: str | None = None, name: str | None = None) -> None:
+        self._tool = tool
+        spec = tool.spec
+        own_name = spec.own_name or (spec.name if name else "")
+        self.spec = msgspec.structs.replace(
+            spec, source=source or spec.source, name=name or spec.name, own_name=own_name
+        )
+
+    async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
+        """Run the tool."""
+        return await self._tool(context, arguments)
+
+    async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
+        """What the tool says that it would do."""
+        return await self._tool.preview(context, arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """What a tool source works with.
+
+    ``publish`` puts these tools into the catalogue in the place of those that the source published before. ``sandbox``
+    is where it may run programs.
+    """
+
+    publish: Callable[[Sequence[Tool]], None]
+    sandbox: Sandbox
+
+
+class ToolSource(ABC):
+    """Tools that come and go while the tools worker runs, such as those of servers that it is connected to.
+
+    Each tool says in its spec's ``source`` whose it is: ``name``, a colon and the rest, as in ``mcp:brave``. Its short
+    name counts as long as no other tool has it; otherwise both are called ``brave__search`` and the like.
+    """
+
+    name: str
+
+    @abstractmethod
+    async def run(self, context: SourceContext) -> None:
+        """Publish tools for as long as the worker runs; cancelled when it ends.
+
+        A source that raises or returns has its tools taken out of the catalogue; one that raised is run again.
         """
 
 

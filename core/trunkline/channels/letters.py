@@ -17,7 +17,13 @@ from pathlib import Path
 import anyio
 
 from trunkline.abc.channels import Channel, Gateway, Watch
-from trunkline.channels.text import printable
+from trunkline.channels.deciding import (
+    Verdict,
+    approval_news,
+    approval_words,
+    verdict_in,
+    waiting_approval,
+)
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.messages.gateway import MessageAccepted, SendMessage
 from trunkline.messages.turn import (
@@ -28,6 +34,7 @@ from trunkline.messages.turn import (
     TextReset,
     TurnEnded,
 )
+from trunkline.text import printable
 from trunkline_bus import RemoteFault
 
 log = logging.getLogger(__name__)
@@ -77,14 +84,30 @@ class LetterChannel(Channel):
         that when somebody has to decide something: ``text`` ends with the question, and more may follow.
         """
 
+    async def tell_owner(self, text: str) -> None:
+        """Tell the owner something that answers no letter: a call of some turn waits for a decision, or was decided.
+
+        Where the owner cannot be reached it does nothing, as here.
+        """
+
+    def is_owner(self, letter: Letter) -> bool:
+        """Whether the owner wrote this letter, so that it may decide about calls. Nobody's does unless the channel
+        says so: whoever can write a letter can write "approve" too."""
+        return False
+
     async def run(self, gateway: Gateway) -> None:
         """Hand letters in, one after another, and answer each as soon as its turn ends."""
         self._recall()
         async with anyio.create_task_group() as tasks, aclosing(self.letters()) as letters:
+            tasks.start_soon(self._tell_of_approvals, gateway)
             async for letter in letters:
                 if letter.id in self._open:
                     continue
                 self._open.add(letter.id)
+                verdict = verdict_in(letter.text)
+                if verdict is not None:
+                    tasks.start_soon(self._decide, gateway, letter, verdict)
+                    continue
                 try:
                     accepted = await self._sent(gateway, letter)
                 except RemoteFault as fault:
@@ -133,6 +156,32 @@ class LetterChannel(Channel):
         await self.show(letter, text, done=True)
         self._open.discard(letter.id)
 
+    # What waits for a decision ---------------------------------------------------------------------------------
+
+    async def _tell_of_approvals(self, gateway: Gateway) -> None:
+        """Tell the owner of every call that waits, whichever channel began its turn, and what became of it."""
+        async with aclosing(gateway.approvals()) as approvals:
+            async for approval in approvals:
+                await self.tell_owner(printable(approval_news(approval)))
+
+    async def _decide(self, gateway: Gateway, letter: Letter, verdict: Verdict) -> None:
+        try:
+            said = await self._decided(gateway, letter, verdict)
+        except RemoteFault as fault:
+            said = fault.message
+        await self._answered(letter, said)
+
+    async def _decided(self, gateway: Gateway, letter: Letter, verdict: Verdict) -> str:
+        if not self.is_owner(letter):
+            return "Only the owner decides about calls, and not from here."
+        found = await waiting_approval(gateway, verdict.id)
+        if found is None:
+            return f"Nothing waits for a decision under {verdict.id}."
+        await gateway.decide(
+            found.turn, found.call, found.call_hash, allow=verdict.allow, scope=verdict.scope
+        )
+        return f"{'Allowed' if verdict.allow else 'Denied'}: {found.question}"
+
     # Who is in which conversation ------------------------------------------------------------------------------
 
     def _recall(self) -> None:
@@ -171,7 +220,7 @@ class Told:
             case TextReset():
                 self.steps.pop(event.step, None)
             case ApprovalRequested():
-                self.below = [event.question]
+                self.below = [approval_words(event.question, event.detail)]
             case ApprovalSettled():
                 self.below = []
             case TurnEnded():

@@ -1,19 +1,15 @@
 """``trunkline blocks``: make, list, show, archive, restore and delete blocks."""
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from trunkline.cli.command import Group
 from trunkline.cli.completing import BlockName
+from trunkline.cli.with_gateway import with_gateway
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from trunkline.messages.blocks import Block
-    from trunkline.runtime.gateway_client import GatewayClient
-
-T = TypeVar("T")
 
 EXAMPLES = """
 trunkline blocks list
@@ -21,30 +17,10 @@ trunkline blocks create garden --description "The garden"
 trunkline blocks archive garden
 """
 
-CHANNEL = "cli"
-
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
     """Make, list, show, archive, restore and delete blocks. A block is where one agent lives."""
-
-
-def _with_gateway(ask: "Callable[[GatewayClient], Awaitable[T]]") -> "T":
-    """Ask the gateway of the instance that runs, or one that runs for as long as this takes."""
-    from trunkline.cli.aio import run
-
-    found: T = run(_asked, ask)
-    return found
-
-
-async def _asked(ask: "Callable[[GatewayClient], Awaitable[T]]") -> "T":
-    from trunkline.config import load_config
-    from trunkline.runtime.attach import attached
-    from trunkline.runtime.gateway_client import GatewayClient
-    from trunkline.workers import load_worker
-
-    async with attached(load_config(), load_worker, kinds=("gateway", "memory")) as bus:
-        return await ask(GatewayClient(bus, CHANNEL))
 
 
 @command.command("list", examples="trunkline blocks list --archived\ntrunkline blocks list --json")
@@ -54,7 +30,7 @@ def list_blocks(archived: bool, as_json: bool) -> None:
     """List the blocks and what they do now."""
     from trunkline.cli.output import json_out, table
 
-    found = _with_gateway(lambda gateway: gateway.block_list(archived=archived))
+    found = with_gateway(lambda gateway: gateway.block_list(archived=archived))
     if as_json:
         json_out(
             {"blocks": found.blocks, "archived": found.archived} if archived else {"blocks": found.blocks}
@@ -72,7 +48,7 @@ def show_block(name: str, as_json: bool) -> None:
     """Show one block."""
     from trunkline.cli.output import json_out, table
 
-    block = _with_gateway(lambda gateway: gateway.block(name))
+    block = with_gateway(lambda gateway: gateway.block(name))
     if as_json:
         json_out(block)
         return
@@ -106,7 +82,7 @@ def create_block(
     from trunkline.messages.blocks import BlockConfig
 
     config = BlockConfig(description=description, goals=goals, model=model, tools=tools or None)
-    _with_gateway(lambda gateway: gateway.create_block(name, config))
+    with_gateway(lambda gateway: gateway.create_block(name, config))
     click.echo(f"Block {name} is there. Talk with it: trunkline chat --block {name}")
 
 
@@ -115,7 +91,7 @@ def create_block(
 def archive_block(name: str) -> None:
     """Put a block away as it is. "restore" brings it back byte for byte."""
 
-    _with_gateway(lambda gateway: gateway.archive_block(name))
+    with_gateway(lambda gateway: gateway.archive_block(name))
     click.echo(f"Block {name} is archived. Bring it back: trunkline blocks restore {name}")
 
 
@@ -124,7 +100,7 @@ def archive_block(name: str) -> None:
 def restore_block(name: str) -> None:
     """Bring an archived block back."""
 
-    _with_gateway(lambda gateway: gateway.restore_block(name))
+    with_gateway(lambda gateway: gateway.restore_block(name))
     click.echo(f"Block {name} is back.")
 
 
@@ -140,7 +116,7 @@ def delete_block(name: str, archived: bool, yes: bool) -> None:
     what = f"the newest archive of {name}" if archived else f"block {name} with its conversations"
     if not yes:
         click.confirm(f"Delete {what}?", abort=True)
-    _with_gateway(lambda gateway: gateway.delete_block(name, archived=archived))
+    with_gateway(lambda gateway: gateway.delete_block(name, archived=archived))
     click.echo(f"Deleted {what}.")
 
 

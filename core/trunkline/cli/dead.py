@@ -167,7 +167,7 @@ async def _cleared(bus: "Bus", numbers: tuple[int, ...], all_of_them: bool) -> l
 
 
 def _row(one: "Buried") -> tuple[str, ...]:
-    from trunkline.channels.text import printable
+    from trunkline.text import printable
 
     letter = one.letter
     return (
@@ -180,7 +180,7 @@ def _row(one: "Buried") -> tuple[str, ...]:
 
 
 def _facts(one: "Buried") -> dict[str, Any]:
-    from trunkline.channels.text import printable
+    from trunkline.text import printable
 
     letter = one.letter
     return {
@@ -198,7 +198,7 @@ def _readable(body: bytes) -> tuple[str, str]:
     """What the bytes are, and as a text that does no harm to a terminal."""
     import msgspec
 
-    from trunkline.channels.text import printable
+    from trunkline.text import printable
 
     try:
         return "json", printable(msgspec.json.format(body, indent=2).decode())

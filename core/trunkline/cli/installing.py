@@ -68,8 +68,8 @@ def install(
 
 def _show(offer: "Offer") -> None:
     """All that is known before any of its code has run."""
-    from trunkline.channels.text import printable
     from trunkline.cli.output import table
+    from trunkline.text import printable
 
     plugin = offer.plugin
     came = f"from a {offer.source}" if offer.source != "index" else "from the package index"

@@ -68,8 +68,8 @@ async def _journal(bus: "Bus", turn: str) -> "list[Stored[RawRecord]]":
 
 
 def _print(done: "Replay", with_text: bool) -> None:
-    from trunkline.channels.text import printable
     from trunkline.cli.output import table
+    from trunkline.text import printable
 
     click.echo(f"turn {done.turn}  {len(done.records)} records, {done.phase}")
     rows = [
@@ -97,6 +97,6 @@ def _print(done: "Replay", with_text: bool) -> None:
 
 
 def _entries(one: "ReplayedRecord") -> str:
-    from trunkline.channels.text import printable
+    from trunkline.text import printable
 
     return printable(", ".join(one.entries) + (f" ({one.problem})" if one.problem else ""))

@@ -6,7 +6,7 @@ from typing import Any
 import click
 import msgspec
 
-from trunkline.channels.text import printable
+from trunkline.channels.deciding import approval_words
 from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.turn import (
     ApprovalRequested,
@@ -18,6 +18,7 @@ from trunkline.messages.turn import (
     ToolStarted,
     TurnEnded,
 )
+from trunkline.text import printable
 
 FAILED, UNDECIDED = 1, 3
 """Exit statuses: the turn failed, or it waits for somebody to decide."""
@@ -41,6 +42,7 @@ class Saying:
         self._tools: dict[str, dict[str, Any]] = {}
         self._statuses: dict[str, dict[str, Any]] = {}
         self._ended: TurnEnded | None = None
+        self._approval: ApprovalRequested | None = None
         self._began = monotonic()
 
     def take(self, event: FeedEvent) -> bool:
@@ -60,7 +62,8 @@ class Saying:
                 self._tools.setdefault(event.call_id, {"name": event.name})["error"] = event.error
                 self._note(f"[{'failed' if event.error else 'ok'}] {event.name}")
             case ApprovalRequested():
-                self._note(f"{event.question}\nSomebody has to decide about this in an interactive channel.")
+                self._approval = event
+                self._note(f"{approval_words(event.question, event.detail)}\n{_how(event)}")
                 return True
             case TurnEnded():
                 self._ended = event
@@ -121,6 +124,13 @@ class Saying:
         return 0 if good else FAILED
 
 
+def _how(event: ApprovalRequested) -> str:
+    """How to decide. Here nobody is asked."""
+    if isinstance(event.id, msgspec.UnsetType):
+        return "Somebody has to decide about this in an interactive channel."
+    return f"Nobody is asked here. To decide: trunkline approvals approve {event.id} (or deny {event.id})"
+
+
 class JsonSaying(Saying):
     """Prints one JSON object when the turn has ended."""
 
@@ -143,6 +153,7 @@ class JsonSaying(Saying):
             "message_id": ended.message_id if ended else None,
             "answer": "\n\n".join(text for text in self._texts.values() if text),
             "reason": ended.reason if ended else "undecided",
+            **({"approval": self._approval.id} if self._approval and self._approval.id else {}),
             "code": ended.code if ended else None,
             "sentence": ended.sentence if ended else None,
             "tools": list(self._tools.values()),

@@ -67,12 +67,13 @@ def _must_run(config: "Config") -> None:
 
 
 async def _top(config: "Config", live: bool, as_json: bool, minutes: float) -> None:
+    from trunkline.latch import Latch
     from trunkline.runtime.attach import attached
     from trunkline.runtime.overview import Lookout
     from trunkline.workers import load_worker
 
     async with attached(config, load_worker, name="top", kinds=()) as bus:
-        lookout = Lookout(bus, minutes=minutes)
+        lookout = Lookout(bus, minutes=minutes, latch=Latch(config.home))
         if not live:
             _print(await lookout.look(), as_json)
         elif as_json:
@@ -136,8 +137,9 @@ def _drawn(seen: "Overview") -> "Shown":
 
 def _summary(seen: "Overview") -> str:
     lately = seen.lately
+    panic = f"STOPPED BY PANIC since {seen.panic}: trunkline panic --release\n" if seen.panic else ""
     return (
-        f"{seen.time:%Y-%m-%d %H:%M:%S} UTC  nats-server {seen.server}  in flight {seen.in_flight}  "
+        f"{panic}{seen.time:%Y-%m-%d %H:%M:%S} UTC  nats-server {seen.server}  in flight {seen.in_flight}  "
         f"waiting {seen.waiting}  dead letters {seen.dead_letters}\n"
         f"last {lately.minutes:g} minutes: {lately.started} begun, {lately.finished} ended, "
         f"{lately.parked} parked, {lately.failed} failed"
@@ -155,7 +157,7 @@ def _tables(seen: "Overview") -> "Iterator[tuple[str, Sequence[str], Rows]]":
 
 
 def _worker(beat: "WorkerBeat", now: "datetime") -> tuple[str, ...]:
-    from trunkline.channels.text import printable
+    from trunkline.text import printable
 
     up = _span((now - beat.started_at).total_seconds())
     return (

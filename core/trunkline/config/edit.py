@@ -20,21 +20,32 @@ def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
     Raises:
         ConfigError: the file is not TOML, cannot be written, or a key lies below something that is not a table.
     """
-    import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
     try:
         before = file.read_text(encoding="utf-8") if file.exists() else ""
-        document = tomlkit.parse(before)
-        for dotted, value in changes.items():
-            _set(document, dotted, value)
-        _replace(file, tomlkit.dumps(document))
+        _replace(file, edited(before, changes))
     except TOMLKitError as error:
         raise ConfigError(f"{file} is not valid TOML: {error}.", hint="Mend that line first.") from error
     except OSError as error:
         raise ConfigError(
             f"{file} cannot be written: {error.strerror}.", hint="Nothing was changed."
         ) from error
+
+
+def edited(text: str, changes: Mapping[str, Any]) -> str:
+    """The text of a TOML file with dotted keys set, or removed for None; comments and order stay.
+
+    Raises:
+        TOMLKitError: it is no TOML.
+        ConfigError: a key lies below something that is not a table.
+    """
+    import tomlkit
+
+    document = tomlkit.parse(text)
+    for dotted, value in changes.items():
+        _set(document, dotted, value)
+    return tomlkit.dumps(document)
 
 
 def _set(document: Any, dotted: str, value: Any) -> None:

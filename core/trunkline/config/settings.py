@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from trunkline.config.secret import Secret
+from trunkline.messages.policies import PermissionTable
+from trunkline.policy import STANDARD
 from trunkline.retention import Retention
 from trunkline.secrets import NAMES
 
@@ -69,6 +71,20 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     body_timeout: Seconds = 60.0
     default_block: BlockName = "main"
     metrics: Literal["token", "open", "off"] = "token"
+
+
+class ApprovalsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[approvals]``: how long a person is waited for who has to decide about a call. Then it is denied.
+
+    ``deadline`` is for turns that a person began, ``background`` for those that nobody sits in front of (schedules,
+    webhooks), ``channels`` for those of a channel, by its name. ``remind`` is the part of that time after which people
+    are reminded; 1 is never.
+    """
+
+    deadline: Seconds = 300.0
+    background: Seconds = 86_400.0
+    channels: dict[str, Seconds] = {}
+    remind: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.8
 
 
 class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +177,18 @@ class DocumentsSettings(msgspec.Struct, frozen=True, kw_only=True):
     watch: tuple[WatchedFolder, ...] = ()
 
 
+AuditDetail = Literal["minimal", "standard", "verbose"]
+
+
+class AuditSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """``[audit]``: how much of what tools were given and gave stands in the audit log, besides who did what when.
+
+    ``minimal``: nothing. ``standard``: the beginning of each argument. ``verbose``: arguments and results.
+    """
+
+    detail: AuditDetail = "standard"
+
+
 class ChannelsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[channels]``: which channels ``trunkline up`` and the channels worker run."""
 
@@ -206,9 +234,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     runtime: RuntimeSettings = RuntimeSettings()
     bus: BusSection = BusSection()
     gateway: GatewaySettings = GatewaySettings()
+    approvals: ApprovalsSettings = ApprovalsSettings()
     monitor: MonitorSettings = MonitorSettings()
     models: ModelsSettings = ModelsSettings()
     tools: ToolsSettings = ToolsSettings()
+    permissions: PermissionTable = STANDARD
+    audit: AuditSettings = AuditSettings()
     memory: MemorySettings = MemorySettings()
     documents: DocumentsSettings = DocumentsSettings()
     channels: ChannelsSettings = ChannelsSettings()

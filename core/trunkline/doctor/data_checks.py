@@ -5,6 +5,7 @@ import os
 import socket
 import stat
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -13,7 +14,9 @@ from trunkline.abc.platform import HealthResult
 from trunkline.doctor.bus_checks import living
 from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.messages.blocks import BlockConfig
+from trunkline.messages.policies import Policy
 from trunkline.monitor.standing import PREFERENCES, Preferences
+from trunkline.policy import day_of
 from trunkline.runtime.restoring import was_broken_off
 
 
@@ -78,6 +81,24 @@ async def memory_settings(patient: Patient) -> HealthResult:
         return fine(f"The preferences can be read, and so can the settings of all blocks ({len(blocks)})")
     hint = "Mend the file. Until then the defaults stand in for preferences, and a block of such a file is not run."
     return odd("; ".join(wrong), hint)
+
+
+async def memory_policies(patient: Patient) -> HealthResult:
+    """memory.policies: each file of `policies/` in memory is a policy. While one is not, no tool may be used."""
+    files = sorted((patient.home.memory / "policies").rglob("*.json"))
+    wrong = [f"{file}: {problem}" for file in files if (problem := _policy_problem(file))]
+    if wrong:
+        return odd("; ".join(wrong), "Mend or delete the file: until then no agent may use any tool.")
+    return fine(f"All policies can be read ({len(files)})")
+
+
+def _policy_problem(file: Path) -> str:
+    try:
+        policy = msgspec.json.decode(file.read_bytes(), type=Policy)
+        day_of(policy.conditions, datetime.now(UTC))
+    except (OSError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 async def memory_chunks(patient: Patient) -> HealthResult:

@@ -34,6 +34,7 @@ CHECKS: dict[str, Check] = {
     "memory.history": data_checks.memory_history,
     "memory.lock": data_checks.memory_lock,
     "memory.settings": data_checks.memory_settings,
+    "memory.policies": data_checks.memory_policies,
     "memory.chunks": data_checks.memory_chunks,
     "gateway.port": data_checks.gateway_port,
     "gateway.local": data_checks.gateway_local,
@@ -41,6 +42,7 @@ CHECKS: dict[str, Check] = {
     "plugins.loaded": plugin_checks.plugins_loaded,
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,
+    "panic.released": host_checks.panic_released,
     "sandbox.available": plugin_checks.sandbox_available,
     "documents.readable": plugin_checks.documents_readable,
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from trunkline.abc.platform import HealthResult
 from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.errors import StorageError
+from trunkline.latch import RELEASE, Latch
 from trunkline.runtime.form import FORM, read_mark, refuse_newer
 
 OLDEST_PYTHON = (3, 11)
@@ -80,3 +81,15 @@ async def disk_space(patient: Patient) -> HealthResult:
 def nearest(folder: Path) -> Path:
     """The folder, or the nearest thing above it that exists."""
     return next(one for one in (folder, *folder.parents) if one.exists())
+
+
+async def panic_released(patient: Patient) -> HealthResult | None:
+    """panic.released: nothing is stopped by ``trunkline panic``."""
+    pulled = Latch(patient.home.path).read()
+    if pulled is None:
+        return fine("Nothing is stopped by panic")
+    since = f" since {pulled.at}" if pulled.at else ""
+    return bad(
+        f"Everything is stopped by panic{since}: no tool runs and no model is asked.",
+        f'Let it go on: "{RELEASE}".',
+    )

@@ -1,11 +1,11 @@
 """What tools are given as ``Documents``: files of the workspace, read apart, and search over what is kept.
 
-Files are opened beneath the workspace by handle; the reader is given that handle and no path.
+``files`` opens what the call may open, by handle; the reader is given that handle and no path.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import chain, zip_longest
-from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 import anyio
@@ -27,7 +27,7 @@ from trunkline.messages.documents import (
     SearchCollected,
 )
 from trunkline.messages.memory import MemoryHit, ReadMemory, SearchMemory
-from trunkline.paths import beneath
+from trunkline.paths import Folder
 from trunkline.subjects import (
     MEMORY_COLLECT,
     MEMORY_COLLECTED,
@@ -43,6 +43,9 @@ A = TypeVar("A")
 
 CALL_SECONDS = 30.0
 
+OpenFiles = Callable[[], AbstractContextManager[Folder]]
+"""Opens the files that a call may open."""
+
 
 class BlockDocuments:
     """``Documents`` for one conversation of a block. ``reading`` is shared, so that many calls start few processes."""
@@ -52,21 +55,21 @@ class BlockDocuments:
         bus: Bus,
         block: str,
         conversation: str,
-        workspace: Path,
+        files: OpenFiles,
         readers: Readers,
         reading: Reading,
     ) -> None:
         self._bus = bus
         self._block = block
         self._conversation = conversation
-        self._workspace = workspace
+        self._files = files
         self._readers = readers
         self._reading = reading
 
     async def read(self, path: str) -> DocumentText:
         """A file of the workspace, by whatever reader there is for it."""
         name = path.rpartition("/")[2]
-        with beneath(self._workspace) as folder:
+        with self._files() as folder:
             try:
                 with folder.open_read(path) as file:
                     return await self._read(name, file)

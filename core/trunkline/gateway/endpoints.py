@@ -4,11 +4,22 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from trunkline.abc.gateway import Identity
+from trunkline.gateway.approvals import Approvals
 from trunkline.gateway.blocks import Blocks
 from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.faults import guarded
+from trunkline.gateway.grants import Grants
 from trunkline.gateway.sender import Sender
 from trunkline.gateway.service import Messages
+from trunkline.messages.approvals import (
+    ApprovalList,
+    ApprovalView,
+    ForgetGrant,
+    GetApproval,
+    GrantList,
+    ListApprovals,
+    ListGrants,
+)
 from trunkline.messages.blocks import (
     ArchiveBlock,
     BlockList,
@@ -45,11 +56,15 @@ from trunkline.subjects import (
     CREATE_BLOCK,
     DECIDE_APPROVAL,
     DELETE_BLOCK,
+    FORGET_GRANT,
     FORK_TURN,
+    GET_APPROVAL,
     GET_CONVERSATION,
     GET_TURN,
+    LIST_APPROVALS,
     LIST_BLOCKS,
     LIST_CONVERSATIONS,
+    LIST_GRANTS,
     LOAD_MESSAGES,
     RESTORE_BLOCK,
     SEND,
@@ -65,8 +80,17 @@ Rep = TypeVar("Rep")
 class BusFace:
     """The gateway as the bus sees it."""
 
-    def __init__(self, messages: Messages, conversations: Conversations, blocks: Blocks) -> None:
+    def __init__(
+        self,
+        messages: Messages,
+        approvals: Approvals,
+        grants: Grants,
+        conversations: Conversations,
+        blocks: Blocks,
+    ) -> None:
         self._messages = messages
+        self._approvals = approvals
+        self._grants = grants
         self._conversations = conversations
         self._blocks = blocks
 
@@ -77,6 +101,10 @@ class BusFace:
             (CANCEL_TURN, self.cancel),
             (FORK_TURN, self.fork),
             (DECIDE_APPROVAL, self.decide),
+            (LIST_APPROVALS, self.approvals),
+            (GET_APPROVAL, self.approval),
+            (LIST_GRANTS, self.grants),
+            (FORGET_GRANT, self.forget_grant),
             (GET_TURN, self.turn),
             (GET_CONVERSATION, self.conversation),
             (LIST_CONVERSATIONS, self.conversations),
@@ -103,7 +131,20 @@ class BusFace:
         return await self._messages.fork(request.data, sender_of(request))
 
     async def decide(self, request: Request[ApprovalDecided]) -> Done:
-        await self._messages.decide(request.data, sender_of(request))
+        await self._approvals.decide(request.data, sender_of(request))
+        return Done()
+
+    async def approvals(self, request: Request[ListApprovals]) -> ApprovalList:
+        return await self._approvals.listed(request.data)
+
+    async def approval(self, request: Request[GetApproval]) -> ApprovalView:
+        return await self._approvals.shown(request.data.id)
+
+    async def grants(self, request: Request[ListGrants]) -> GrantList:
+        return await self._grants.listed()
+
+    async def forget_grant(self, request: Request[ForgetGrant]) -> Done:
+        await self._grants.forget(request.data.id, sender_of(request).identity)
         return Done()
 
     async def turn(self, request: Request[GetTurn]) -> TurnView:

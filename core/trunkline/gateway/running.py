@@ -5,13 +5,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from trunkline.messages.conversation import Message
+from trunkline.messages.conversation import Message, ToolCall
 from trunkline.messages.gateway import TurnView
 from trunkline.messages.turn import (
     ApprovalAsked,
+    ApprovalDecided,
     ApprovalRecorded,
     Finished,
     JournalEntry,
+    ModelCallFinished,
     Parked,
     Started,
     Steered,
@@ -45,6 +47,11 @@ class TurnState:
         """What people said in it: the message it began with, and those taken in later."""
         steered = (entry.message for entry in self.entries if isinstance(entry, Steered))
         return (self.request.message, *steered)
+
+    def call(self, id: str) -> ToolCall | None:
+        """A call of the model."""
+        answers = (entry for entry in self.entries if isinstance(entry, ModelCallFinished))
+        return next((call for answer in answers for call in answer.tool_calls if call.id == id), None)
 
     def asked(self, call: str) -> ApprovalAsked | None:
         """The newest question about a call."""
@@ -119,6 +126,15 @@ class Turns:
     async def waiting(self) -> tuple[TurnRequested, ...]:
         """All messages in the inbox, whatever conversation they belong to."""
         return await self._requests(None)
+
+    async def decision(self, decision: ApprovalDecided, conversation: str) -> ApprovalDecided | None:
+        """The first decision about the same question that waits in the inbox."""
+        question = (decision.turn, decision.call, decision.call_hash)
+        async for stored in self._bus.history(INBOX, after=0, conversation=conversation):
+            item = stored.data
+            if isinstance(item, ApprovalDecided) and (item.turn, item.call, item.call_hash) == question:
+                return item
+        return None
 
     async def _begun(self, turn: str) -> TurnState | None:
         """The turn by its journal."""

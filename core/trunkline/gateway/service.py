@@ -1,4 +1,4 @@
-"""What the gateway does for everybody alike: take messages in, cancel, decide, say where a turn stands.
+"""What the gateway does for everybody alike: take messages in, cancel, say where a turn stands.
 
 A message is accepted when the inbox has it on disk. The bus endpoints and the HTTP surface both end here.
 """
@@ -21,7 +21,6 @@ from trunkline.gateway.sender import Sender
 from trunkline.messages.conversation import Message
 from trunkline.messages.gateway import CancelTurn, ForkTurn, MessageAccepted, SendMessage, TurnView
 from trunkline.messages.turn import (
-    ApprovalDecided,
     InboxItem,
     TurnCancelRequested,
     TurnRequested,
@@ -113,22 +112,6 @@ class Messages:
         link_to(origin.traceparent)
         ack = await self._append(request, request, turn)
         return _accepted(request, duplicate=ack.duplicate)
-
-    async def decide(self, decision: ApprovalDecided, sender: Sender) -> None:
-        """Decide about a parked call, once; the same again is harmless. It is bound to the call that was shown."""
-        state = await self.find(decision.turn)
-        asked, decided = state.asked(decision.call), state.decided(decision.call)
-        if asked is None:
-            raise refusal(ErrorCode.NOT_FOUND, "There is no such question.")
-        if decided is not None and (decided.allow, decided.by) == (decision.allow, sender.identity.id):
-            return  # the reply to the first one was lost
-        if decided is not None:
-            verdict = "allowed" if decided.allow else "denied"
-            raise refusal(ErrorCode.CONFLICT, f"This was {verdict} by {decided.by} already.")
-        if state.finished is not None or asked.call_hash != decision.call_hash:
-            raise refusal(ErrorCode.CONFLICT, "The question is not the one that was shown.")
-        decision = msgspec.structs.replace(decision, by=sender.identity.id)
-        await self._append(decision, state.request, new_id())
 
     async def turn(self, turn: str) -> TurnView:
         """Where a turn stands."""

@@ -6,15 +6,18 @@ from typing import ClassVar
 import anyio
 
 from trunkline.errors import TrunklineError
+from trunkline.gateway.approvals import Approvals
 from trunkline.gateway.auth import Door, load_token
 from trunkline.gateway.blocks import Blocks
 from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.endpoints import BusFace
+from trunkline.gateway.grants import Grants
 from trunkline.gateway.known_blocks import KnownBlocks
 from trunkline.gateway.running import Turns
 from trunkline.gateway.service import Messages
 from trunkline.gateway.workspaces import Workspaces
 from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.audit import AuditLog
 from trunkline.runtime.standing import export_standing
 from trunkline.runtime.worker import Worker
 from trunkline.telemetry.collector import wanted
@@ -57,10 +60,15 @@ class GatewayWorker(Worker):
             route=context.plugins.route,
             max_content=settings.max_content,
         )
+        grants = Grants(context.bus)
+        self._audit = AuditLog(context.bus, context.config.settings.audit.detail)
+        self._approvals = Approvals(context.bus, turns, grants, self._audit)
         door = Door(load_token(context.home.token_file), context.plugins.authenticators())
         parts = Parts(
             bus=context.bus,
             messages=messages,
+            approvals=self._approvals,
+            grants=grants,
             conversations=conversations,
             blocks=self._blocks,
             door=door,
@@ -78,7 +86,8 @@ class GatewayWorker(Worker):
         self.address = self._server.address
         with anyio.move_on_after(FIRST_SECONDS):
             await self._make_default_block()
-        await BusFace(messages, conversations, self._blocks).answer_on(context.service)
+        face = BusFace(messages, self._approvals, grants, conversations, self._blocks)
+        await face.answer_on(context.service)
         tasks = await self.resources.enter_async_context(anyio.create_task_group())
         self.resources.callback(tasks.cancel_scope.cancel)
         await tasks.start(self._server.serve)
@@ -88,6 +97,8 @@ class GatewayWorker(Worker):
         async with background_tasks() as tasks:
             if wanted("metrics"):
                 tasks.start_soon(export_standing, self.context.bus, Instruments("trunkline.gateway"))
+            tasks.start_soon(self._audit.keep)
+            tasks.start_soon(self._approvals.keep_time)
             await self._listen()
 
     async def _listen(self) -> None:

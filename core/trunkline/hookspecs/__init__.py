@@ -46,6 +46,7 @@ from trunkline.hookspecs.tools import (
     trunkline_readers,
     trunkline_sandboxes,
     trunkline_tool_middleware,
+    trunkline_tool_sources,
     trunkline_tools,
 )
 
@@ -79,6 +80,7 @@ __all__ = [
     "trunkline_select_model",
     "trunkline_stop_turn",
     "trunkline_tool_middleware",
+    "trunkline_tool_sources",
     "trunkline_tools",
     "trunkline_turn_middleware",
 ]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from trunkline.abc.documents import Reader
     from trunkline.abc.platform import PluginSettings
     from trunkline.abc.sandbox import Sandbox
-    from trunkline.abc.tools import Tool, ToolMiddleware
+    from trunkline.abc.tools import Tool, ToolMiddleware, ToolSource
 
 
 @hookspec
@@ -30,6 +30,34 @@ def trunkline_tools(settings: "PluginSettings") -> "Iterable[Tool]":
     @trunkline.hookimpl
     def trunkline_tools():
         return [roll]
+    ```
+    """
+
+
+@hookspec
+def trunkline_tool_sources(settings: "PluginSettings") -> "Iterable[ToolSource]":
+    """Add tools that come and go while the tools worker runs.
+
+    ```python
+    import anyio
+    import trunkline
+
+    @trunkline.tool(effect="read")
+    def tide() -> str:
+        \"\"\"Tell the tide.\"\"\"
+        return "high"
+
+    class Harbour(trunkline.ToolSource):
+        name = "harbour"
+
+        async def run(self, context):
+            here = trunkline.SourcedTool(tide, source="harbour:north")
+            context.publish([here])
+            await anyio.sleep_forever()
+
+    @trunkline.hookimpl
+    def trunkline_tool_sources():
+        return [Harbour()]
     ```
     """
 
@@ -69,8 +97,8 @@ def trunkline_sandboxes(settings: "PluginSettings") -> "Iterable[Sandbox]":
         async def unavailable(self):
             return "Nothing can run here. Install bubblewrap."
 
-        async def run(self, argv, *, workspace, env, stdin=b"", limits=trunkline.SandboxLimits()):
-            return trunkline.SandboxResult(b"", b"", 127, 0.0)
+        async def start(self, argv, **given):
+            raise trunkline.ToolError("Nothing can run here.")
 
     @trunkline.hookimpl
     def trunkline_sandboxes():

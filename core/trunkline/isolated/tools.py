@@ -24,6 +24,7 @@ from trunkline.messages.isolated import (
     RunTool,
 )
 from trunkline.messages.tools import ToolProgress
+from trunkline.paths import Reach
 from trunkline.plugins import Plugins
 from trunkline_bus import Request, new_id
 
@@ -87,6 +88,7 @@ class OwnToolsService:
             context = ToolContext(
                 block=call.block, conversation=call.conversation, turn=call.turn, call=call.call, actor=call.actor,
                 workspace=Path(call.workspace), memory=DistantMemory(wishes), model=DistantModel(wishes),
+                reach=Reach(tuple(map(Path, call.roots)), tuple(map(Path, call.closed))),
                 report=_Report(call.call, send),
             )  # fmt: skip
             with self._plugins.at_work(owner, "tool"):

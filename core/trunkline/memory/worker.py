@@ -16,6 +16,7 @@ from trunkline.memory.answers.files import FileAnswers
 from trunkline.memory.answers.index import IndexAnswers
 from trunkline.memory.answers.past import PastAnswers
 from trunkline.memory.answers.telling import Telling
+from trunkline.memory.auditing import AuditKeeper
 from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
@@ -58,6 +59,7 @@ class MemoryWorker(Worker):
         self._store.on_change = self._telling.note
         self._errands = Errands()
         self._collections = Collections(context.home.cache / "conversations")
+        self._audit = AuditKeeper(self._store, context.bus, context.home.cache / "audit.seq")
         self._keeper, self._answers = self._make_answers()
 
     def _choose_store(self) -> MemoryStore:
@@ -98,7 +100,9 @@ class MemoryWorker(Worker):
             ChunkAnswers(reader, keeper),
             CollectionAnswers(self._collections, redact),
             IndexAnswers(store, self._errands),
-            CarryingAnswers(store, self.context.bus, self.context.home.cache, self._telling, self._errands),
+            CarryingAnswers(
+                store, self.context.bus, self.context.home.cache, self._audit, self._telling, self._errands
+            ),
         )
 
     async def open(self) -> None:
@@ -120,6 +124,7 @@ class MemoryWorker(Worker):
             group.start_soon(self._errands.keep)
             group.start_soon(self._telling.keep_telling)
             group.start_soon(self._keeper.keep_pruned)
+            group.start_soon(self._audit.keep)
             group.start_soon(self._collections.keep_swept, self._lives, self._collection_seconds)
 
     async def _lives(self, conversation: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from trunkline.messages.chunks import Layer
+from trunkline.messages.policies import PermissionTable
 from trunkline_bus import Payload
 
 PulseState = Literal["SLEEPING", "ACTIVE", "BUSY", "ERROR"]
@@ -40,6 +41,7 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     monitor_emoji: str | None = None
     enabled: bool = True
     memory: MemoryPolicy = MemoryPolicy()
+    permissions: PermissionTable = PermissionTable()
 
 
 class Pulse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

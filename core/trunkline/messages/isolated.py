@@ -19,7 +19,8 @@ class OwnTools(Payload, frozen=True, kw_only=True, tag="plugin.tools-told.v1"):
 
 
 class RunTool(Payload, frozen=True, kw_only=True, tag="plugin.run.v1"):
-    """Run a tool of the plugin. Everything was checked; ``workspace`` is the block's folder."""
+    """Run a tool of the plugin. Everything was checked; ``workspace`` is the block's folder, ``roots`` those beneath
+    which absolute paths may lie, and ``closed`` what of them may not be touched."""
 
     call: str
     name: str
@@ -29,6 +30,8 @@ class RunTool(Payload, frozen=True, kw_only=True, tag="plugin.run.v1"):
     turn: str
     actor: str
     workspace: str
+    roots: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
 
 
 class RunText(Payload, frozen=True, kw_only=True, tag="plugin.run-text.v1"):

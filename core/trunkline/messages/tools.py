@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline_bus import Payload
 
 Effect = Literal["read", "write", "send", "exec"]
@@ -24,8 +25,12 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tool of the catalogue (PA-F36).
 
     ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
-    ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace.
-    ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``.
+    ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace, ``free``
+    those whose values a lasting approval leaves open, such as a file's content. ``network``: it reaches other hosts.
+    ``argv`` names the parameter that holds the argument vector of a program, by which a look is told from a run.
+    ``plan``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
+    ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
+    source when it is called otherwise here. ``blocks`` are those that may have it, all when none is named.
     """
 
     name: str
@@ -35,8 +40,19 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     idempotent: bool = False
     timeout: float = 60.0
     paths: tuple[str, ...] = ()
+    free: tuple[str, ...] = ()
+    network: bool = False
+    argv: str = ""
+    plan: bool = False
     source: str = "native:unknown"
     category: Category = "always-send"
+    own_name: str = ""
+    blocks: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> str:
+        """What tells the tool from all others, whatever it is called here: its source and its name there."""
+        return f"{self.source}:{self.own_name or self.name}"
 
     @property
     def schema(self) -> ToolSchema:
@@ -119,7 +135,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
 
     ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a worker died
     while the effect was under way; ``output`` tells the model to verify. ``approval``: a person must decide first,
-    and ``call_hash`` and ``question`` say what about. ``repeated`` is true for a result out of the ledger.
+    and ``call_hash``, ``question`` and ``detail`` say what about. ``repeated`` is true for a result out of the ledger.
     ``effect`` is the tool's, as far as it was found; an earlier version's outcome has none.
     """
 
@@ -130,6 +146,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     question: str = ""
     repeated: bool = False
     effect: Effect | None = None
+    detail: ApprovalDetail | msgspec.UnsetType = msgspec.UNSET
 
 
 ToolReply = ToolProgress | ToolOutcome

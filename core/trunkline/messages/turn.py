@@ -3,11 +3,13 @@
 The journal is the truth while a turn runs; the feed is what people watch and may be asked for again.
 """
 
+from datetime import datetime
 from typing import Any, Literal
 
 import msgspec
 
 from trunkline.errors import ErrorCode
+from trunkline.messages.approvals import DEADLINE, ApprovalDetail, ApprovalScope, approval_id
 from trunkline.messages.conversation import ForkedFrom, Message, ToolCall, Usage
 from trunkline.messages.tools import ToolOutcome, ToolSchema
 from trunkline_bus import Payload
@@ -69,13 +71,15 @@ class TurnCancelRequested(Payload, frozen=True, kw_only=True, tag="turn.cancel.v
 
 
 class ApprovalDecided(Payload, frozen=True, kw_only=True, tag="turn.approval.v1"):
-    """A person's decision on a parked call; it holds only for the call with this hash."""
+    """A person's decision on a parked call; it holds only for the call with this hash. ``by`` is ``deadline`` when
+    nobody decided in time. A yes may reach further than this call: ``scope``."""
 
     turn: str
     call: str
     call_hash: str
     allow: bool
     by: str
+    scope: ApprovalScope = "once"
 
 
 InboxItem = TurnRequested | TurnSteered | TurnCancelRequested | ApprovalDecided
@@ -170,23 +174,31 @@ class ToolFinished(msgspec.Struct, frozen=True, kw_only=True, tag="tool_finished
 
 
 class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_asked"):
-    """A person must decide about the call before it runs."""
+    """A person must decide about the call before it runs, until ``expires_at``; ``detail`` is what they are shown.
+
+    The last three are unset in a record of before there were any, so that it is still the same bytes."""
 
     call_id: str
     call_hash: str
     question: str
+    asked_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    expires_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    detail: ApprovalDetail | msgspec.UnsetType = msgspec.UNSET
 
 
 class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_recorded"):
-    """The first decision about the call; later ones change nothing."""
+    """The first decision about the call; later ones change nothing. ``scope`` is unset for this call alone."""
 
     call_id: str
     allow: bool
     by: str
+    scope: ApprovalScope | msgspec.UnsetType = msgspec.UNSET
 
 
 def denial(tool: str, by: str) -> str:
     """What the model and people are told of a call that a person did not allow."""
+    if by == DEADLINE:
+        return f"Nobody decided about the call of {tool} in time, so it was not run. Do not repeat it unless asked to."
     return f"The call of {tool} was denied by {by}. Do not repeat it unless asked to."
 
 
@@ -287,19 +299,47 @@ class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, t
 
 
 class ApprovalRequested(msgspec.Struct, frozen=True, kw_only=True, tag="approval.requested"):
-    """Somebody has to decide about a call."""
+    """Somebody has to decide about a call, until ``expires_at``. ``id`` names the question in lists and commands,
+    ``detail`` is what to show of the call; both are unset in what an earlier version said."""
 
     call: ToolCall
     call_hash: str
     question: str
+    id: str | msgspec.UnsetType = msgspec.UNSET
+    asked_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    expires_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    detail: ApprovalDetail | msgspec.UnsetType = msgspec.UNSET
 
 
 class ApprovalSettled(msgspec.Struct, frozen=True, kw_only=True, tag="approval.settled"):
-    """The call was decided about; ``by`` says by whom."""
+    """The call was decided about; ``by`` says by whom (``deadline``: nobody did in time). ``scope`` is unset for this
+    call alone."""
 
     call_id: str
     allow: bool
     by: str
+    scope: ApprovalScope | msgspec.UnsetType = msgspec.UNSET
+
+
+def approval_requested(turn: str, call: ToolCall, asked: ApprovalAsked) -> ApprovalRequested:
+    """What people are shown of a question."""
+    at = asked.asked_at
+    return ApprovalRequested(
+        call=call,
+        call_hash=asked.call_hash,
+        question=asked.question,
+        id=at if isinstance(at, msgspec.UnsetType) else approval_id(turn, call.id, at),
+        asked_at=at,
+        expires_at=asked.expires_at,
+        detail=asked.detail,
+    )
+
+
+def approval_settled(recorded: ApprovalRecorded) -> ApprovalSettled:
+    """What people are shown of a decision."""
+    return ApprovalSettled(
+        call_id=recorded.call_id, allow=recorded.allow, by=recorded.by, scope=recorded.scope
+    )
 
 
 class MessageSteered(msgspec.Struct, frozen=True, kw_only=True, tag="turn.steered"):

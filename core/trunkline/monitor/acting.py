@@ -72,6 +72,18 @@ class Actor:
         raise CallTimeout("the tools worker ended without an outcome")
 
 
+class Unasking(Actor):
+    """Sends calls of a loop at which nobody can be asked: one that needs a person's yes is refused."""
+
+    async def outcome(self, command: RunTool, scope: Scope, actor: str) -> ToolOutcome:
+        """How the call ended; never ``approval``."""
+        outcome = await super().outcome(command, scope, actor)
+        if outcome.status != "approval":
+            return outcome
+        text = f"{command.call.name} needs a person's approval, and nobody can be asked here. It was not run."
+        return ToolOutcome(call=command.key, status="error", output=text)
+
+
 def _unavailable(command: RunTool, heard: bool) -> ToolOutcome:
     """``heard``: a worker had the call before all went silent, so nobody can say what it did."""
     text = f"The tool {command.call.name} is unavailable: no tools worker answers."

@@ -15,6 +15,9 @@ from trunkline.abc.context import TurnInfo, TurnMiddleware
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.messages.conversation import AppendConversation, now
 from trunkline.messages.turn import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    CancelRecorded,
     Finished,
     JournalEntry,
     Parked,
@@ -27,6 +30,7 @@ from trunkline.messages.turn import (
     TurnRequested,
 )
 from trunkline.monitor.acting import Actor
+from trunkline.monitor.approvals import Approvals
 from trunkline.monitor.briefing import Briefer, Briefing
 from trunkline.monitor.feed import FeedDesk
 from trunkline.monitor.forking import with_transcript
@@ -65,6 +69,10 @@ _FACTS: Mapping[type, Literal["started", "parked", "finished"]] = {
 }
 
 
+_DECISIVE = (ApprovalAsked, ApprovalRecorded, CancelRecorded, Finished)
+"""What may change where an approval stands."""
+
+
 class TurnDesk:
     """Runs the turns of all conversations that come in through ``offer``."""
 
@@ -85,6 +93,7 @@ class TurnDesk:
         model_silence: float,
         window: float,
         patience: float,
+        approvals: Approvals,
         max_answer: int,
         release: Callable[[Held], None],
     ) -> None:
@@ -102,10 +111,12 @@ class TurnDesk:
         self._model_silence = model_silence
         self._window = window
         self._patience = patience
+        self._approvals = approvals
         self._max_answer = max_answer
         self._release = release
         self._tally = Tally(Instruments("trunkline.monitor"))
         self._lanes: dict[str, Lane] = {}
+        self._runners: set[Runner] = set()
         self._leaving: dict[str, float] = {}
         """Until when the new owner of a conversation's partition is asked to wait for the turn that runs here."""
         self._draining = False
@@ -178,6 +189,11 @@ class TurnDesk:
             self._idle = anyio.Event()
             await self._idle.wait()
 
+    def cancel_all(self, by: str) -> None:
+        """Have every turn that runs here end now."""
+        for runner in self._runners:
+            runner.cancel(by)
+
     def release(self, held: Held) -> None:
         """The item is somebody else's now."""
         self._release(held)
@@ -248,9 +264,11 @@ class TurnDesk:
             _continues(choice) or any(cuts(c.item) for c in run.controls)
         ):
             runner.begun = await self._begun(run)
+        self._runners.add(runner)
         try:
             await self._around(run, briefing, lambda: runner.run(first, run.controls))
         finally:
+            self._runners.discard(runner)
             self._feeds.close(feed)
 
     async def _around(self, run: Run, briefing: Briefing, proceed: Callable[[], Awaitable[None]]) -> None:
@@ -266,6 +284,8 @@ class TurnDesk:
             self._count(run.request.turn, run.epoch, entries)
             for entry in entries:
                 await self.tell(run.request, entry)
+            if any(isinstance(entry, _DECISIVE) for entry in entries):
+                await self._approvals.try_to_tell(run.turn)
 
         async def settle(held: Held) -> None:
             if held is not run.carrier:
@@ -281,6 +301,7 @@ class TurnDesk:
             silence=self._model_silence,
             window=self._window,
             max_answer=self._max_answer,
+            patience=self._approvals.patience(run.request),
         )
 
     def _info(self, turn: Turn, briefing: Briefing) -> TurnInfo:
@@ -343,6 +364,10 @@ class TurnDesk:
         except BusError as error:
             log.debug("a fact about turn %s was not told: %s", request.turn, error)
 
+    async def tell_approvals(self, turn: Turn) -> None:
+        """See ``Desk.tell_approvals``."""
+        await self._approvals.tell(turn)
+
     def _count(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
         record = TurnRecord(turn=turn, epoch=epoch, owner=self._worker, entries=entries)
         self._tally.take(record, now())
@@ -361,6 +386,7 @@ class TurnDesk:
         await journal.write(request, epoch, (*missing, end))
         self._count(request.turn, epoch, (*missing, end))
         turn.apply(end)
+        await self._approvals.try_to_tell(turn)
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
         await feed.tell(*Teller().tell(end))
         self._feeds.close(feed)

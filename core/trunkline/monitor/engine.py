@@ -154,6 +154,7 @@ class EngineServer:
             silence=self._settings.model_silence,
             window=self._settings.coalesce,
             max_answer=self._settings.max_answer,
+            patience=0.0,
         )
         runner = Runner(Turn(), briefing, choice, show, means, Mailbox(request.turn))
         await runner.run(Started(request=request, model="", context=()))

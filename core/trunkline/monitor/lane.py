@@ -76,6 +76,10 @@ class Desk(Protocol):
         """Tell those who keep statistics or memories, if the entry is a fact for them."""
         ...
 
+    async def tell_approvals(self, turn: Turn) -> None:
+        """Tell everybody which of its calls wait for a person and which no longer do. Raises BusError."""
+        ...
+
     async def settle(self, held: Held) -> None:
         """The item is done."""
         ...
@@ -196,8 +200,10 @@ class Lane:
         if turn.phase is Phase.DONE:
             if turn.finished is not None and not held.first:  # who ended it may have died before it told
                 await self._desk.tell(request, turn.finished)
+                await self._desk.tell_approvals(turn)
             return await self._desk.settle(held)
         if turn.phase is Phase.PARKED and isinstance(held.item, TurnRequested):
+            await self._desk.tell_approvals(turn)
             return await self._desk.settle(held)
         if self._journal.parked not in (None, request.turn):
             return self._enqueue(held)  # a turn before it waits for a decision, as the journal has just told
@@ -218,6 +224,7 @@ class Lane:
             self._mailbox = None
         if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):
             return self._enqueue(held)
+        await self._desk.tell_approvals(turn)
         await self._desk.settle(held)
 
     async def _settled_records(self, current: Held) -> list[TurnRecord]:

@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Callable
 
+import msgspec
+
 from trunkline.messages.turn import (
     ApprovalDecided,
     ApprovalRecorded,
@@ -89,5 +91,6 @@ def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
     for action in turn.actions:
         asked = (action.call.id, action.asked.call_hash) if action.asked is not None else None
         if action.waiting and asked == (decision.call, decision.call_hash):
-            return ApprovalRecorded(call_id=action.call.id, allow=decision.allow, by=decision.by)
+            scope = msgspec.UNSET if decision.scope == "once" else decision.scope
+            return ApprovalRecorded(call_id=action.call.id, allow=decision.allow, by=decision.by, scope=scope)
     return None

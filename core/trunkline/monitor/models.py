@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from trunkline.abc.models import AskModel, ModelAdapter, ModelEvent, ModelMiddleware, ModelRequest
 from trunkline.errors import ErrorCode, ModelError
+from trunkline.latch import STOPPED, Latch
 
 log = logging.getLogger(__name__)
 
@@ -27,11 +28,16 @@ class Models:
     """The adapters of this monitor, and the middleware around every call."""
 
     def __init__(
-        self, adapters: Sequence[ModelAdapter], default: str, middleware: Sequence[ModelMiddleware] = ()
+        self,
+        adapters: Sequence[ModelAdapter],
+        default: str,
+        middleware: Sequence[ModelMiddleware] = (),
+        latch: Latch | None = None,
     ) -> None:
         self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
         self._default = default
         self._middleware = tuple(middleware)
+        self._latch = latch
 
     def choose(self, preference: str | None) -> Choice:
         """The choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
@@ -49,11 +55,17 @@ class Models:
         raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", detail)
 
     def ask(self, choice: Choice) -> AskModel:
-        """The call to the adapter with the middleware around it, the first plugin's outermost."""
+        """The call to the adapter with the middleware around it, the first plugin's outermost.
+
+        While everything is stopped by panic nobody is asked, and the call fails with a ModelError.
+        """
         ask: AskModel = choice.adapter.stream
         for middleware in reversed(self._middleware):
             ask = _around(middleware, ask)
-        return ask
+        return lambda request: _nobody() if self._stopped() else ask(request)
+
+    def _stopped(self) -> bool:
+        return self._latch is not None and self._latch.holds
 
     async def aclose(self) -> None:
         """Let all adapters go of their connections."""
@@ -68,3 +80,8 @@ def _around(
     middleware: ModelMiddleware, proceed: AskModel
 ) -> Callable[[ModelRequest], AsyncIterator[ModelEvent]]:
     return lambda request: middleware(request, proceed)
+
+
+async def _nobody() -> AsyncIterator[ModelEvent]:
+    raise ModelError(ErrorCode.PANIC, "refused", STOPPED)
+    yield  # so that it is asked as adapters are

@@ -9,6 +9,7 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 import anyio
 from anyio.abc import TaskGroup
@@ -16,7 +17,7 @@ from opentelemetry import trace
 
 from trunkline.abc.models import ModelRequest
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.messages.conversation import AppendConversation
+from trunkline.messages.conversation import AppendConversation, now
 from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
     ApprovalAsked,
@@ -54,7 +55,8 @@ class Means:
     """What a runner works with; a durable turn and the bare agent loop differ only in these.
 
     ``silence`` and ``window`` are in seconds: how long a model may say nothing, and how long text is gathered;
-    ``max_answer`` is in bytes: how much it may say.
+    ``max_answer`` is in bytes: how much it may say. ``patience`` is for how many seconds a person is waited for who
+    has to decide about a call.
     """
 
     models: Models
@@ -66,6 +68,7 @@ class Means:
     silence: float
     window: float
     max_answer: int
+    patience: float
 
 
 class Runner:
@@ -109,6 +112,10 @@ class Runner:
             while self.turn.phase not in (Phase.DONE, Phase.PARKED):
                 await self._take(*await self._happened(), tasks)
             tasks.cancel_scope.cancel()
+
+    def cancel(self, by: str) -> None:
+        """Have the turn end now, as if a person had cancelled it; what it was doing is cut."""
+        self._send.send_nowait(CancelRecorded(by=by, mode="now"))
 
     async def _happened(self) -> tuple[list[JournalEntry], tuple[Held, ...]]:
         """What happened next. Results of parallel tools that are there already are taken together."""
@@ -211,7 +218,7 @@ class Runner:
     async def _act(self, command: RunTool) -> None:
         with self._cuttable():
             outcome = await self._means.actor.outcome(command, self._scope, self._briefing.request.actor)
-            await self._send.send(_result(command, outcome))
+            await self._send.send(_result(command, outcome, self._means.patience))
 
     async def _store(self, command: Store) -> None:
         """Store the conversation, then say that the turn is finished: done means stored."""
@@ -237,7 +244,15 @@ class Runner:
                 self._scopes.discard(scope)
 
 
-def _result(command: RunTool, outcome: ToolOutcome) -> JournalEntry:
+def _result(command: RunTool, outcome: ToolOutcome, patience: float) -> JournalEntry:
     if outcome.status == "approval":
-        return ApprovalAsked(call_id=command.call.id, call_hash=outcome.call_hash, question=outcome.question)
+        asked_at = now()
+        return ApprovalAsked(
+            call_id=command.call.id,
+            call_hash=outcome.call_hash,
+            question=outcome.question,
+            asked_at=asked_at,
+            expires_at=asked_at + timedelta(seconds=patience),
+            detail=outcome.detail,
+        )
     return ToolFinished(call_id=command.call.id, outcome=outcome)

@@ -108,14 +108,18 @@ class Action:
     key: str
     outcome: ToolOutcome | None = None
     asked: ApprovalAsked | None = None
-    allowed: bool | None = None
-    decided_by: str = ""
+    decision: ApprovalRecorded | None = None
     sent: bool = False
 
     @property
     def open(self) -> bool:
         """Whether our side still owes a result."""
         return self.outcome is None and not self.client
+
+    @property
+    def allowed(self) -> bool | None:
+        """What was decided about the newest question; None while nothing is."""
+        return None if self.decision is None else self.decision.allow
 
     @property
     def waiting(self) -> bool:
@@ -165,6 +169,7 @@ class Turn:
         self.reason: FinishReason = "stop"
         self.code: ErrorCode | None = None
         self.stopping = False
+        self.stopped_by = ""
         self.finished: Finished | None = None
 
     @property
@@ -266,7 +271,7 @@ def _note(turn: Turn, entry: JournalEntry) -> None:
             _action(turn, entry.call_id).outcome = entry.outcome
         case ApprovalAsked():
             action = _action(turn, entry.call_id)
-            action.asked, action.allowed = entry, None
+            action.asked, action.decision = entry, None
         case ApprovalRecorded():
             _note_decision(_action(turn, entry.call_id), entry)
         case Finished():
@@ -296,7 +301,7 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
 
 
 def _note_cancel(turn: Turn, entry: CancelRecorded) -> None:
-    turn.stopping = True
+    turn.stopping, turn.stopped_by = True, entry.by
     turn.reason = "cancelled" if entry.mode == "now" else "stopped"
     if entry.mode == "now":
         _keep_partial(turn, entry.partial)
@@ -323,9 +328,9 @@ def _settle(turn: Turn) -> None:
 def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
     if action.asked is None:
         raise TurnProtocolError(f"a decision about {entry.call_id}, of which nobody was asked")
-    if action.allowed is not None:
+    if action.decision is not None:
         return  # the first decision holds
-    action.allowed, action.decided_by, action.sent = entry.allow, entry.by, False
+    action.decision, action.sent = entry, False
     if not entry.allow:
         text = denial(action.call.name, entry.by)
         action.outcome = ToolOutcome(call=action.key, status="error", output=text)

@@ -5,8 +5,10 @@ from typing import ClassVar
 import anyio
 from msgspec.structs import replace
 
+from trunkline.latch import Latch
 from trunkline.messages.workers import WorkerBeat, WorkerKind
-from trunkline.monitor.acting import Actor
+from trunkline.monitor.acting import Unasking
+from trunkline.monitor.approvals import Approvals
 from trunkline.monitor.briefing import Briefer
 from trunkline.monitor.completing import Completions, Limits
 from trunkline.monitor.desk import TurnDesk
@@ -19,6 +21,7 @@ from trunkline.monitor.prices import Prices
 from trunkline.monitor.provider import default_adapter
 from trunkline.monitor.pulse import PulseBoard
 from trunkline.monitor.roster import Roster
+from trunkline.runtime.panicking import heed, listen
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import COMPLETE
 
@@ -34,7 +37,8 @@ class MonitorWorker(Worker):
         self.drain_seconds = self._settings.drain + 1.0
         adapters = [owned.item for owned in context.plugins.models()]
         middleware = [owned.item for owned in context.plugins.model_middleware()]
-        self._models = Models(adapters, default_adapter(context.config, adapters), middleware)
+        self._latch = Latch(context.home.path)
+        self._models = Models(adapters, default_adapter(context.config, adapters), middleware, self._latch)
         self._briefer = Briefer(
             context.bus,
             [owned.item for owned in context.plugins.context_sources()],
@@ -58,7 +62,7 @@ class MonitorWorker(Worker):
             announce=lambda: self.announce(),
         )
         self._engine = EngineServer(
-            self._settings, self._models, self._briefer, Actor(context.bus, self._settings.tool_silence)
+            self._settings, self._models, self._briefer, Unasking(context.bus, self._settings.tool_silence)
         )
 
     def standing(self, beat: WorkerBeat) -> WorkerBeat:
@@ -82,6 +86,8 @@ class MonitorWorker(Worker):
         self._desk = self._make_desk(tasks)
         await self._inbox.open()
         await self._engine.open()
+        tasks.start_soon(heed, self._latch, self._stop_everything)
+        await listen(self.context.bus, self._latch, self._stop_everything)
         await self.context.service.add(COMPLETE, self._completions.complete, limit=self._settings.concurrency)
 
     async def serve(self) -> None:
@@ -97,6 +103,11 @@ class MonitorWorker(Worker):
         with anyio.move_on_after(self._settings.drain):
             await self._desk.drain()
             await self._completions.drain()
+        self._completions.stop()
+
+    async def _stop_everything(self) -> None:
+        """What panic ends: every turn that runs, and every question outside of turns."""
+        self._desk.cancel_all("panic")
         self._completions.stop()
 
     async def _offer(self, held: Held) -> None:
@@ -118,6 +129,7 @@ class MonitorWorker(Worker):
             model_silence=self._settings.model_silence,
             window=self._settings.coalesce,
             patience=self._settings.drain,
+            approvals=Approvals(self.context.bus, self.context.config.settings.approvals),
             max_answer=self._settings.max_answer,
             release=self._inbox.release,
         )

@@ -131,7 +131,7 @@ def _claims() -> Iterator[str]:
 def _prepared() -> Iterator[str]:
     for stream in _streams():
         yield from (f"$JS.API.STREAM.{verb}.{stream}" for verb in ("INFO", "CREATE", "UPDATE"))
-    for consumer in (s.EVERY_PARTITION, s.LEARNER):
+    for consumer in (s.EVERY_PARTITION, s.LEARNER, s.DEADLINES):
         place = f"{consumer.stream}.{consumer.name}"
         yield from (f"$JS.API.CONSUMER.INFO.{place}", f"$JS.API.CONSUMER.CREATE.{place}.{consumer.filter}")
 

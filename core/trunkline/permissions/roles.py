@@ -14,7 +14,8 @@ Topics = tuple[Topic[Any], ...]
 
 GATEWAY_DOORS: Endpoints = (
     s.SEND, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.CANCEL_TURN, s.DECIDE_APPROVAL, s.GET_TURN, s.FORK_TURN,
-    s.LIST_BLOCKS, s.SHOW_BLOCK,
+    s.LIST_BLOCKS, s.SHOW_BLOCK, s.LIST_APPROVALS, s.GET_APPROVAL,
+    s.LIST_GRANTS, s.FORGET_GRANT,
 )  # fmt: skip
 """What every channel may ask of the gateway."""
 
@@ -52,6 +53,9 @@ PLUGIN_DOORS: Endpoints = (s.PLUGIN_TOOLS, s.PLUGIN_RUN, s.PLUGIN_MEMORY)
 
 FEED_READER: tuple[str, ...] = (s.FEED_STREAM, s.JOURNAL_STREAM, s.INBOX_STREAM)
 """The streams that ``runtime/feed.py`` reads to show a turn without a gap."""
+
+CHANNEL_READER: tuple[str, ...] = (*FEED_READER, s.APPROVAL_STREAM)
+"""The streams that a channel is shown turns and approvals from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,9 +104,10 @@ GATEWAY = Role(
         s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS,
         s.MEMORY_FIND_CONVERSATION,
     ),
-    says=(s.INBOX,),
-    hears=(s.FEED, s.MEMORY_CHANGED),
-    reads=FEED_READER,
+    says=(s.INBOX, s.APPROVAL, s.AUDIT),
+    hears=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
+    reads=CHANNEL_READER,
+    consumes=(s.DEADLINES,),
     looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
     watches=True,  # /metrics tells how full the streams are
 )  # fmt: skip
@@ -115,9 +120,9 @@ MONITOR = Role(
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
         s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
     ),
-    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL),
-    hears=(s.MEMORY_CHANGED,),
-    reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM),
+    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER),
+    hears=(s.MEMORY_CHANGED, s.PANIC),
+    reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM),
     removes=(s.INBOX_STREAM,),
     consumes=(s.EVERY_PARTITION, s.LEARNER),
     measures=(s.INBOX_STREAM,),
@@ -141,16 +146,22 @@ TOOLS = Role(
         s.TOOLS_ALIVE,
         *PLUGIN_DOORS,
     ),
-    says=(s.EFFECT,),
-    hears=(s.EFFECT, s.CANCEL_CALL, s.MEMORY_CHANGED),
+    says=(s.EFFECT, s.AUDIT),
+    hears=(s.EFFECT, s.CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
-    looks=(s.WORKER_BUCKET,),
+    keeps=(s.QUOTA_BUCKET,),
+    looks=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
     brings=(s.IMPORTS,),
     fetches=(s.EXPORTS,),
 )
 
 MEMORY = Role(
-    name="memory", serves=MEMORY_SERVICE, says=(s.MEMORY_CHANGED,), brings=(s.EXPORTS,), fetches=(s.IMPORTS,)
+    name="memory",
+    serves=MEMORY_SERVICE,
+    says=(s.MEMORY_CHANGED,),
+    reads=(s.AUDIT_STREAM,),
+    brings=(s.EXPORTS,),
+    fetches=(s.IMPORTS,),
 )
 
 OPERATOR = Role(
@@ -159,11 +170,11 @@ OPERATOR = Role(
         *GATEWAY_DOORS, *BLOCK_CHANGES, s.MEMORY_READ, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
         s.MEMORY_BLAME, s.MEMORY_DIFF, s.MEMORY_REVERT, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_DELETE,
         s.MEMORY_EXAMINE, s.MEMORY_EXPORT, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
-        s.REMOTE_LIST, *CHUNK_CARE,
+        s.REMOTE_LIST, s.LIST_TOOLS, s.CALL_TOOL, *CHUNK_CARE,  # `trunkline mcp serve` lends a block's tools
     ),
-    says=(s.INBOX,),  # `trunkline dead retry` puts a message back
-    hears=(s.FEED,),
-    reads=(*FEED_READER, s.FACT_STREAM, s.SPAN_STREAM, s.DEAD_STREAM),
+    says=(s.INBOX, s.AUDIT, s.PANIC, s.CANCEL_CALL),  # `trunkline dead retry` puts a message back
+    hears=(s.FEED, s.APPROVAL),
+    reads=(*CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM),
     removes=(s.DEAD_STREAM,),
     looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
     brings=(s.IMPORTS,),
@@ -190,8 +201,8 @@ def channel(name: str) -> Role:
     return Role(
         name=f"channel-{name}",
         calls=GATEWAY_DOORS,
-        hears=(s.FEED,),
-        reads=FEED_READER,
+        hears=(s.FEED, s.APPROVAL),
+        reads=CHANNEL_READER,
         channels=(name,),
     )
 
@@ -220,7 +231,9 @@ def plugin(name: str, channels: tuple[str, ...] = ()) -> Role:
     )
     if not channels:
         return served
-    return replace(served, calls=GATEWAY_DOORS, hears=(s.FEED,), reads=FEED_READER, channels=channels)
+    return replace(
+        served, calls=GATEWAY_DOORS, hears=(s.FEED, s.APPROVAL), reads=CHANNEL_READER, channels=channels
+    )
 
 
 def roles(

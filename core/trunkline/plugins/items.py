@@ -15,7 +15,7 @@ from trunkline.abc.memory import ChunkType, LinkType, MemoryStore
 from trunkline.abc.models import ModelAdapter
 from trunkline.abc.platform import ConfigSection, HealthCheck
 from trunkline.abc.sandbox import Sandbox
-from trunkline.abc.tools import STAGES, Tool
+from trunkline.abc.tools import STAGES, Tool, ToolSource
 from trunkline.messages.memory import MemoryHit
 from trunkline.messages.tools import Effect, ToolSpec
 from trunkline_bus import Payload
@@ -88,6 +88,10 @@ def _tool(item: Tool) -> Complaint:
     if not spec.timeout > 0:
         return "has a timeout that is not above 0"
     return None if _is_async(item) else "must be `async def __call__`"
+
+
+def _tool_source(item: ToolSource) -> Complaint:
+    return _named(item) if inspect.iscoroutinefunction(item.run) else "must have `async def run`"
 
 
 def _model(item: ModelAdapter) -> Complaint:
@@ -196,6 +200,9 @@ RULES: Mapping[str, Rule] = {
     "trunkline_admission_rules": Rule("admission rule", _acts("name"), ranked=True),
     "trunkline_http_routes": Rule("HttpRoute", _instance(HttpRoute, _route)),
     "trunkline_tools": Rule("Tool", _instance(Tool, _tool), lambda item: str(item.spec.name)),
+    "trunkline_tool_sources": Rule(
+        "ToolSource", _instance(ToolSource, _tool_source), lambda item: str(item.name)
+    ),
     "trunkline_tool_middleware": Rule("tool middleware", _tool_middleware, ranked=True),
     "trunkline_sandboxes": Rule("Sandbox", _instance(Sandbox, _named), lambda item: str(item.name)),
     "trunkline_readers": Rule("Reader", _instance(Reader, _reader), lambda item: str(item.name)),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from trunkline.abc.models import ModelAdapter, ModelMiddleware
     from trunkline.abc.platform import ConfigSection, HealthCheck, Lifespan
     from trunkline.abc.sandbox import Sandbox
-    from trunkline.abc.tools import Tool, ToolMiddleware
+    from trunkline.abc.tools import Tool, ToolMiddleware, ToolSource
     from trunkline.messages.gateway import SendMessage
     from trunkline.messages.memory import MemoryHit, SearchMemory
     from trunkline.messages.turn import FeedEvent
@@ -220,6 +220,10 @@ class Plugins:
     def tools(self) -> "tuple[Owned[Tool], ...]":
         """Tools of all plugins."""
         return self.collect("trunkline_tools")
+
+    def tool_sources(self) -> "tuple[Owned[ToolSource], ...]":
+        """Where tools come from that come and go."""
+        return self.collect("trunkline_tool_sources")
 
     def tool_middleware(self) -> "tuple[Owned[ToolMiddleware], ...]":
         """Guards around tool calls, outermost first within their stage."""

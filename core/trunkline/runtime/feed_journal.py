@@ -14,8 +14,6 @@ from trunkline.messages.conversation import ToolCall
 from trunkline.messages.turn import (
     ApprovalAsked,
     ApprovalRecorded,
-    ApprovalRequested,
-    ApprovalSettled,
     CancelRecorded,
     FeedEvent,
     FeedItem,
@@ -35,6 +33,8 @@ from trunkline.messages.turn import (
     ToolStarted,
     TurnEnded,
     TurnRecord,
+    approval_requested,
+    approval_settled,
     denial,
 )
 
@@ -71,6 +71,7 @@ class Teller:
     what number an event has, so there they have none."""
 
     def __init__(self) -> None:
+        self._turn = ""
         self._step = 0
         self._calls: dict[str, ToolCall] = {}
         self._client_tools: frozenset[str] = frozenset()
@@ -110,6 +111,7 @@ class Teller:
     def _happened(self, entry: JournalEntry) -> Iterator[FeedEvent]:
         match entry:
             case Started(request=request, statuses=statuses):
+                self._turn = request.turn
                 self._client_tools = frozenset(tool.name for tool in request.client_tools)
                 yield from statuses or ()
             case ToolFinished(outcome=outcome, call_id=call_id) if outcome.status != "approval":
@@ -121,9 +123,7 @@ class Teller:
                     error=outcome.status != "ok",
                 )
             case ApprovalAsked() if entry.call_id in self._calls:
-                yield ApprovalRequested(
-                    call=self._calls[entry.call_id], call_hash=entry.call_hash, question=entry.question
-                )
+                yield approval_requested(self._turn, self._calls[entry.call_id], entry)
             case ApprovalRecorded():
                 yield from self._settled(entry)
             case Steered(message=message):
@@ -149,7 +149,7 @@ class Teller:
             yield ToolStarted(step=entry.step, call=call, client=call.name in self._client_tools)
 
     def _settled(self, entry: ApprovalRecorded) -> Iterator[FeedEvent]:
-        yield ApprovalSettled(call_id=entry.call_id, allow=entry.allow, by=entry.by)
+        yield approval_settled(entry)
         if not entry.allow and entry.call_id in self._calls:
             name = self._calls[entry.call_id].name
             text = denial(name, entry.by)

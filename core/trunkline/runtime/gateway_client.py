@@ -3,13 +3,24 @@
 A request that got no answer is sent again, with the same client id, so a message that was accepted counts once.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Literal, TypeVar
 
 import anyio
 import msgspec
 
 from trunkline.errors import Unavailable
+from trunkline.messages.approvals import (
+    Approval,
+    ApprovalList,
+    ApprovalScope,
+    ApprovalView,
+    ForgetGrant,
+    GetApproval,
+    GrantList,
+    ListApprovals,
+    ListGrants,
+)
 from trunkline.messages.blocks import (
     ArchiveBlock,
     Block,
@@ -33,6 +44,7 @@ from trunkline.messages.gateway import (
     TurnView,
 )
 from trunkline.messages.turn import ApprovalDecided
+from trunkline.runtime.approvals import approvals_of
 from trunkline.runtime.feed import FeedReader
 from trunkline.subjects import (
     ARCHIVE_BLOCK,
@@ -40,11 +52,15 @@ from trunkline.subjects import (
     CREATE_BLOCK,
     DECIDE_APPROVAL,
     DELETE_BLOCK,
+    FORGET_GRANT,
     FORK_TURN,
+    GET_APPROVAL,
     GET_CONVERSATION,
     GET_TURN,
+    LIST_APPROVALS,
     LIST_BLOCKS,
     LIST_CONVERSATIONS,
+    LIST_GRANTS,
     RESTORE_BLOCK,
     SEND,
     SHOW_BLOCK,
@@ -80,10 +96,40 @@ class GatewayClient:
         """End a turn; one that has ended stays as it is."""
         await self._persist(CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
 
-    async def decide(self, turn: str, call: str, call_hash: str, *, allow: bool) -> None:
-        """Decide about a parked call. The first decision counts; another one is refused with ``conflict``."""
-        decision = ApprovalDecided(turn=turn, call=call, call_hash=call_hash, allow=allow, by=self._channel)
+    async def decide(
+        self, turn: str, call: str, call_hash: str, *, allow: bool, scope: ApprovalScope = "once"
+    ) -> None:
+        """Decide about a parked call. The first decision counts; another one is refused with ``conflict``.
+
+        With a wider ``scope`` a yes holds for calls like it too."""
+        decision = ApprovalDecided(
+            turn=turn, call=call, call_hash=call_hash, allow=allow, by=self._channel, scope=scope
+        )
         await self._persist(DECIDE_APPROVAL, decision)
+
+    async def waiting(self) -> tuple[Approval, ...]:
+        """The calls that wait for a person now, those of all channels."""
+        return (await self.approval_list()).approvals
+
+    def approvals(self) -> AsyncGenerator[Approval, None]:
+        """The calls that wait for a person, then each change of one, until closed: those of all channels."""
+        return approvals_of(self._bus)
+
+    async def approval_list(self, *, block: str | None = None, settled: bool = False) -> ApprovalList:
+        """The calls that wait for a person, and those decided in the last hour if so wished."""
+        return await self._persist(LIST_APPROVALS, ListApprovals(block=block, settled=settled))
+
+    async def approval(self, id: str) -> ApprovalView:
+        """One of them with its arguments; as much of the id will do as tells it from the others."""
+        return await self._persist(GET_APPROVAL, GetApproval(id=id))
+
+    async def grants(self) -> GrantList:
+        """What was allowed for longer than one call."""
+        return await self._persist(LIST_GRANTS, ListGrants())
+
+    async def forget_grant(self, id: str) -> None:
+        """Take such a permission back."""
+        await self._once(FORGET_GRANT, ForgetGrant(id=id))
 
     async def fork(self, wish: ForkTurn) -> MessageAccepted:
         """Ask again from a step of a turn, in a new conversation; counts once however often it was sent."""

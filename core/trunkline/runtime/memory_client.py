@@ -4,7 +4,7 @@ Paths are relative to the block's folder; one that begins with ``/`` is relative
 paths that come back, when they lie outside the block's folder. Errors are ToolErrors with a text for the model.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -41,6 +41,7 @@ from trunkline.runtime.chunk_client import ChunkMemory
 from trunkline.runtime.exports import export_memory
 from trunkline.runtime.foreign import prepared
 from trunkline.runtime.imports import import_memory
+from trunkline.runtime.memory_calls import A, Q
 from trunkline.runtime.private import is_chunk_place, private_to_another
 from trunkline.subjects import (
     MEMORY_BLAME,
@@ -54,7 +55,7 @@ from trunkline.subjects import (
     MEMORY_SEARCH,
     MEMORY_WRITE,
 )
-from trunkline_bus import BusError, RemoteFault
+from trunkline_bus import BusError, Endpoint, RemoteFault
 
 EXPORT_SECONDS = 600.0
 
@@ -62,11 +63,24 @@ OWNERS = (["policies"], ["audit"])
 """What no agent writes, besides the configuration of blocks: it may read them."""
 
 
+Permit = Callable[[str, Literal["read", "write"]], Awaitable[None]]
+"""Raises ToolError when a path of memory, with all below it, may not be read or written."""
+
+CHANGES = (MEMORY_WRITE, MEMORY_EDIT, MEMORY_DELETE, MEMORY_REVERT)
+SHOWN_IN_PARTS = (MEMORY_LIST, MEMORY_SEARCH)
+"""What shows many paths: those that may not be read are left out."""
+
+
+async def _freely(path: str, action: Literal["read", "write"]) -> None:
+    """Permits all."""
+
+
 class BlockMemory(ChunkMemory):
     """``Memory`` for one block: its files here, its chunks in ``ChunkMemory``. ``importers`` give what knows other
-    systems' archives."""
+    systems' archives, ``permit`` says which files may be read and written."""
 
     importers: Callable[[], Sequence[Importer]] = staticmethod(tuple)
+    permit: Permit = staticmethod(_freely)
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
@@ -119,11 +133,11 @@ class BlockMemory(ChunkMemory):
             raise ToolError(f"Memory cannot be searched like this: {error}.") from error
         here = msgspec.structs.replace(wish, since=_placed(wish.since), until=_placed(wish.until))
         found = await self._call(MEMORY_SEARCH, here)
-        hits = (
+        hits = [
             msgspec.structs.replace(hit, path=self._relative(hit.path))
             for hit in found.hits
-            if not private_to_another(hit.path, self._actor)
-        )
+            if await self._visible(hit.path)
+        ]
         return msgspec.structs.replace(found, hits=tuple(hits))
 
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]:
@@ -136,9 +150,11 @@ class BlockMemory(ChunkMemory):
                 return ()
             raise ToolError(fault.message) from fault
         return tuple(
-            msgspec.structs.replace(entry, path=self._relative(entry.path))
-            for entry in found
-            if not private_to_another(entry.path, self._actor)
+            [
+                msgspec.structs.replace(entry, path=self._relative(entry.path))
+                for entry in found
+                if await self._visible(entry.path)
+            ]
         )
 
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]:
@@ -175,6 +191,7 @@ class BlockMemory(ChunkMemory):
 
     async def export(self, target: Path) -> int:
         """Write an archive of the whole memory to ``target``; returns its size in bytes."""
+        await self.permit("", "read")
         try:
             return (await export_memory(self._bus, target, timeout=EXPORT_SECONDS)).size
         except RemoteFault as fault:
@@ -184,6 +201,7 @@ class BlockMemory(ChunkMemory):
 
     async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
         """Bring in an export, or an archive of another system. What the owner alone may change stays as it is."""
+        await self.permit("", "write")
         with ExitStack() as held:
             ready = prepared(source, self.importers(), source.parent, kind=kind, block=self._block)
             try:
@@ -199,6 +217,19 @@ class BlockMemory(ChunkMemory):
                 ) from error
             except (BusError, OSError) as error:
                 raise ToolError("The archive could not be brought in. Try again.") from error
+
+    async def _ask(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
+        path = getattr(request, "path", None)
+        if isinstance(path, str) and endpoint not in SHOWN_IN_PARTS:
+            await self.permit(path, "write" if endpoint in CHANGES else "read")
+        return await super()._ask(endpoint, request, timeout=timeout)
+
+    async def _visible(self, path: str) -> bool:
+        try:
+            await self.permit(path, "read")
+        except ToolError:
+            return False
+        return not private_to_another(path, self._actor)
 
     # Paths ---------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import anyio
 import msgspec
 
+from trunkline.latch import Latch
 from trunkline.messages.turn import TurnFact
 from trunkline.messages.workers import WorkerBeat
 from trunkline.runtime.partitions import dealing
@@ -60,7 +61,8 @@ class Lately(msgspec.Struct, frozen=True, kw_only=True):
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """A platform at ``time`` (UTC) of the server's clock: whoever looks may have a wrong one.
 
-    ``in_flight`` counts the conversations with a message at a monitor; each runs one turn at a time.
+    ``panic`` is since when everything is stopped, "" when nothing is. ``in_flight`` counts the conversations with a
+    message at a monitor; each runs one turn at a time.
     """
 
     time: datetime
@@ -72,12 +74,14 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     streams: tuple[StreamState, ...]
     dead_letters: int
     lately: Lately
+    panic: str = ""
 
 
 class Lookout:
     """Looks at a platform again and again; what was read of the facts is not read again."""
 
-    def __init__(self, bus: Bus, *, minutes: float = 5.0) -> None:
+    def __init__(self, bus: Bus, *, minutes: float = 5.0, latch: Latch | None = None) -> None:
+        self._latch = latch
         self._bus = bus
         self._span = timedelta(minutes=minutes)
         self._facts: deque[Stored[TurnFact]] = deque()
@@ -98,7 +102,12 @@ class Lookout:
             streams=streams,
             dead_letters=next(one.messages for one in streams if one.name == DEAD_STREAM),
             lately=await self._lately(now),
+            panic=self._panic(),
         )
+
+    def _panic(self) -> str:
+        pulled = self._latch.read() if self._latch is not None else None
+        return "" if pulled is None else pulled.at or "some time ago"
 
     async def _workers(self) -> tuple[WorkerBeat, ...]:
         entries = await self._bus.kv(WORKER_BUCKET).entries()

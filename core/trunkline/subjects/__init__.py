@@ -7,6 +7,8 @@ The docs page, the NATS permissions in ``deploy/``, the stream filters and the s
 # ruff: noqa: F403  one table in several files; to list its names here again would be a second table
 
 from trunkline.subjects.apart import *
+from trunkline.subjects.approvals import *
+from trunkline.subjects.audit import *
 from trunkline.subjects.gateway import *
 from trunkline.subjects.memory import *
 from trunkline.subjects.models import *

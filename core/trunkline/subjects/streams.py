@@ -12,7 +12,8 @@ PARTITIONS = 8
 """Into how many parts a new inbox is dealt. An old one is as its stream says (``runtime.partitions``)."""
 
 INBOX_STREAM, JOURNAL_STREAM, EFFECT_STREAM, FEED_STREAM = "INBOX", "JOURNAL", "EFFECT", "FEED"
-SPAN_STREAM, FACT_STREAM, DEAD_STREAM = "SPANS", "FACTS", "DEAD"
+SPAN_STREAM, FACT_STREAM, DEAD_STREAM, AUDIT_STREAM = "SPANS", "FACTS", "DEAD", "AUDIT"
+APPROVAL_STREAM, TIMER_STREAM = "APPROVALS", "TIMERS"
 
 
 PIN_GROUP = "monitors"
@@ -52,6 +53,16 @@ LEARNER = ConsumerSpec(
     pin_timeout=3.0,
 )
 """One turn at a time, to one live worker: what is learned from a turn builds on what the one before it taught."""
+
+
+DEADLINES = ConsumerSpec(
+    stream=TIMER_STREAM,
+    name="deadlines",
+    filter="trunkline.turn.due.*.*",
+    description="Approvals whose reminder or end has come, for the gateways",
+    ack_wait=10.0,
+)
+"""Any gateway may act on what is due; one that dies meanwhile leaves it to another."""
 
 
 def inbox_transform(door: str, partitions: int) -> Transform:
@@ -96,10 +107,29 @@ STREAMS = (
         description="Facts about turns",
     ),
     StreamSpec(
+        name=APPROVAL_STREAM,
+        subjects=("trunkline.evt.approval.*",),
+        max_msgs_per_subject=1,
+        allow_msg_ttl=True,
+        description="Where each approval stands",
+    ),
+    StreamSpec(
+        name=TIMER_STREAM,
+        subjects=("trunkline.turn.timer.*.*", "trunkline.turn.due.*.*"),
+        retention="workqueue",
+        allow_schedules=True,
+        description="Approvals that will be reminded of or given up, and those that are due",
+    ),
+    StreamSpec(
         name=SPAN_STREAM,
         subjects=("trunkline.evt.trace.*.spans",),
         persist_async=True,
         description="Finished spans",
+    ),
+    StreamSpec(
+        name=AUDIT_STREAM,
+        subjects=("trunkline.evt.audit.*.noted",),
+        description="Decisions and calls, until they are in memory",
     ),
     StreamSpec(
         name=DEAD_STREAM,

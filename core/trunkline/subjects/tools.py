@@ -1,5 +1,6 @@
 """The tools worker's endpoints, and those of other hosts that lend their tools."""
 
+from trunkline.messages.policies import QuotaUsed
 from trunkline.messages.tools import (
     Alive,
     AskAlive,
@@ -10,6 +11,7 @@ from trunkline.messages.tools import (
     ToolReply,
 )
 from trunkline_bus import (
+    BucketSpec,
     Endpoint,
     Subject,
     Topic,
@@ -34,6 +36,13 @@ TOOLS_ALIVE = Endpoint(
     "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), AskAlive, Alive, traced=False,
     doc="Whether that tools worker is there and at work on a call. When nobody answers it is gone, and its calls too.",
 )  # fmt: skip
+QUOTA_BUCKET: BucketSpec[QuotaUsed] = BucketSpec(
+    name="quotas",
+    payload=QuotaUsed,
+    ttl=3 * 86_400.0,
+    max_bytes=16 * 1024 * 1024,
+    description="How often policies were used, by day",
+)
 CANCEL_CALL: Topic[CancelCall] = Topic(
     name="tool call cancel",
     subject=Subject("trunkline.ctl.tools.{call}.cancel"),

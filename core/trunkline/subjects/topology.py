@@ -6,7 +6,10 @@ from msgspec.structs import replace
 
 from trunkline.retention import MEGABYTE, USUAL, Retention
 from trunkline.subjects.streams import (
+    APPROVAL_STREAM,
+    AUDIT_STREAM,
     DEAD_STREAM,
+    DEADLINES,
     EFFECT_STREAM,
     FACT_STREAM,
     FEED_STREAM,
@@ -16,8 +19,10 @@ from trunkline.subjects.streams import (
     PARTITIONS,
     SPAN_STREAM,
     STREAMS,
+    TIMER_STREAM,
     inbox_consumer,
 )
+from trunkline.subjects.tools import QUOTA_BUCKET
 from trunkline.subjects.watching import CLAIMS, EXPORTS, IMPORTS, PULSE_BUCKET, WORKER_BUCKET
 from trunkline_bus import (
     ObjectStoreSpec,
@@ -26,6 +31,8 @@ from trunkline_bus import (
 )
 
 DAY = 86_400.0
+
+REMOTE_STREAMS = (EFFECT_STREAM, AUDIT_STREAM, DEAD_STREAM)
 
 Storage = Literal["file", "memory"]
 """Where the server keeps a stream."""
@@ -58,8 +65,10 @@ def topology(
 
     return Topology(
         streams=tuple(map(kept, STREAMS)),
-        consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER),
-        buckets=tuple(replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET)),
+        consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER, DEADLINES),
+        buckets=tuple(
+            replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET)
+        ),
         objects=tuple(
             replace(store, replicas=replicas) for store in (EXPORTS, IMPORTS, claims_store(retention))
         ),
@@ -67,9 +76,10 @@ def topology(
 
 
 def remote_topology(retention: Retention = USUAL) -> Topology:
-    """What a remote keeps on its own server: the ledger of its calls, who lives, and what it could not read."""
+    """What a remote keeps on its own server: the ledger and the audit log of its calls, who lives, and what it could
+    not read."""
     whole = topology(retention=retention)
-    streams = tuple(stream for stream in whole.streams if stream.name in (EFFECT_STREAM, DEAD_STREAM))
+    streams = tuple(stream for stream in whole.streams if stream.name in REMOTE_STREAMS)
     claims = tuple(store for store in whole.objects if store.name == CLAIMS.name)
     return Topology(streams=streams, buckets=(WORKER_BUCKET,), objects=claims)
 
@@ -88,5 +98,8 @@ def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:
         FEED_STREAM: (retention.feed_hours * 3_600.0, retention.feed_mb),
         FACT_STREAM: (retention.fact_days * DAY, retention.fact_mb),
         SPAN_STREAM: (retention.trace_days * DAY, retention.trace_mb),
+        APPROVAL_STREAM: (retention.journal_days * DAY, retention.approval_mb),
+        TIMER_STREAM: (retention.journal_days * DAY, retention.approval_mb),
+        AUDIT_STREAM: (retention.audit_days * DAY, retention.audit_mb),
         DEAD_STREAM: (retention.dead_days * DAY, retention.dead_mb),
     }

@@ -3,6 +3,7 @@
 from trunkline.messages.blocks import (
     PulseBeat,
 )
+from trunkline.messages.panic import Panic
 from trunkline.messages.workers import SpanBatch, WorkerBeat
 from trunkline.subjects.streams import DEAD_STREAM, SPAN_STREAM
 from trunkline_bus import (
@@ -18,6 +19,10 @@ SPANS: Topic[SpanBatch] = Topic(
     doc="Finished spans, by trace.",
 )  # fmt: skip
 
+PANIC: Topic[Panic] = Topic(
+    name="panic", subject=Subject("trunkline.ctl.panic"), payload=Panic,
+    doc="Stop everything, or let it go on. Heard by every tools worker and monitor; said by the operator alone.",
+)  # fmt: skip
 
 PULSE_BUCKET: BucketSpec[PulseBeat] = BucketSpec(name="pulse", payload=PulseBeat, ttl=5.0, storage="memory")
 WORKER_BUCKET: BucketSpec[WorkerBeat] = BucketSpec(

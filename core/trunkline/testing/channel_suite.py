@@ -22,6 +22,7 @@ import pytest
 
 from trunkline.abc.channels import Channel
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.messages.approvals import DEADLINE, Approval
 from trunkline.messages.conversation import ToolCall
 from trunkline.messages.gateway import SendMessage
 from trunkline.messages.turn import ApprovalRequested, TextDelta, TextReset, TurnEnded
@@ -33,11 +34,15 @@ PATIENCE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A person at the other end of a channel: what they say, and all they have been shown so far."""
+    """A person at the other end of a channel: what they say, and all they have been shown so far.
+
+    ``decide`` is how they answer an approval that they were shown, with a yes or no; None where they cannot, as through
+    a pipe, in which nobody sits."""
 
     channel: Channel
     say: Callable[[str], Awaitable[None]]
     seen: Callable[[], str]
+    decide: Callable[[Approval, bool], Awaitable[None]] | None = None
 
 
 class ChannelSuite(ABC):
@@ -160,6 +165,44 @@ class ChannelSuite(ABC):
 
             await self._talk(gateway, act)
             assert gateway.decided == []
+
+    @pytest.mark.anyio
+    async def test_MB_T11_what_waits_elsewhere_is_shown(self) -> None:
+        """A call that waits in another channel's turn is shown here too, with what it would do, and nobody decides
+        by being shown it; when somebody has, or nobody did in time, that is told."""
+        async with ScriptedGateway() as gateway:
+
+            async def act(person: Person) -> None:
+                await person.say("hello")
+                await until(lambda: "You said: hello" in person.seen())
+                asked = gateway.ask("Send the mail?", detail="to: a@example.org\x1b[2J")
+                await until(lambda: asked.id in person.seen())
+                assert "Send the mail?" in person.seen() and "a@example.org" in person.seen()
+                assert "\x1b[2J" not in person.seen()
+                await anyio.sleep(0.2)
+                assert gateway.decided == []
+                gateway.settle(asked, allow=False, by=DEADLINE)
+                await until(lambda: "in time" in person.seen())
+
+            await self._talk(gateway, act)
+
+    @pytest.mark.anyio
+    @pytest.mark.parametrize("allow", [True, False])
+    async def test_MB_T11_what_waits_elsewhere_can_be_decided_here(self, allow: bool) -> None:
+        """The owner answers here what another channel's turn asks; one answer is one decision."""
+        async with ScriptedGateway() as gateway:
+
+            async def act(person: Person) -> None:
+                if person.decide is None:
+                    return
+                asked = gateway.ask("Send the mail?")
+                await until(lambda: asked.id in person.seen())
+                await person.decide(asked, allow)
+                await until(lambda: gateway.decided)
+                await anyio.sleep(0.2)
+                assert gateway.decided == [(asked.turn, asked.call, allow)]
+
+            await self._talk(gateway, act)
 
     @pytest.mark.anyio
     async def test_it_ends_when_cancelled(self) -> None:

@@ -6,6 +6,7 @@ from typing import Any, cast
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
+from trunkline.abc.sandbox import NoSandbox, Sandbox
 from trunkline.abc.tools import ToolContext
 from trunkline.errors import ToolError
 
@@ -26,6 +27,7 @@ def tool_context(
     memory: Memory | None = None,
     model: Completer | None = None,
     documents: Documents | None = None,
+    sandbox: Sandbox | None = None,
     block: str = "main",
 ) -> ToolContext:
     """A context whose tool works in ``workspace``; ``report`` throws notes away."""
@@ -39,4 +41,5 @@ def tool_context(
         memory=cast(Memory, NoMemory()) if memory is None else memory,
         model=NoModel() if model is None else model,
         documents=NoDocuments() if documents is None else documents,
+        sandbox=NoSandbox() if sandbox is None else sandbox,
     )

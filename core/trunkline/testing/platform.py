@@ -30,8 +30,20 @@ from trunkline_bus import Bus, connect
 
 CHANNEL = "test"
 
-DEFAULTS: Mapping[str, Any] = {"gateway.port": 0, "monitor.engine_port": 0, "channels.enabled": ()}
-"""What differs from a person's platform: any free port, and no channel of its own."""
+DEFAULTS: Mapping[str, Any] = {
+    "gateway.port": 0,
+    "monitor.engine_port": 0,
+    "channels.enabled": (),
+    "permissions.approvals": "none",
+}
+"""What differs from a person's platform: any free port, no channel of its own, and nobody is asked about calls.
+
+A test of approvals says ``config={"permissions.approvals": "some"}``, or writes it into the block's ``block.toml``.
+"""
+
+
+UNASKED: Mapping[str, str] = {"TRUNKLINE_PERMISSIONS__APPROVALS": "none"}
+"""The same for a process, as a variable of its environment: its agents' calls run without anybody being asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,24 +1,35 @@
 """A gateway in memory that answers as a test says: for trying a channel without a platform. Keeps nothing on disk."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from types import TracebackType
 from typing import Literal, Self
 
 import anyio
 import anyio.abc
+from msgspec import UnsetType
+from msgspec.structs import replace
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
+from trunkline.messages.approvals import (
+    Approval,
+    ApprovalDetail,
+    ApprovalScope,
+    Settlement,
+    approval_id,
+)
 from trunkline.messages.blocks import Block, BlockConfig
 from trunkline.messages.conversation import (
     ConversationPage,
     ConversationSummary,
     ListConversations,
     Message,
+    ToolCall,
     now,
 )
 from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
-from trunkline.messages.turn import FeedEvent, TextDelta, TurnEnded
+from trunkline.messages.turn import ApprovalRequested, FeedEvent, TextDelta, TurnEnded
 from trunkline_bus import RemoteFault, new_id
 
 Step = FeedEvent | anyio.Event
@@ -76,8 +87,9 @@ class ScriptedGateway:
     """A ``Gateway``. Use it as an asynchronous context manager.
 
     ``answer`` gives what the turn of a message does. ``sent`` are the messages in order, ``cancelled`` the turns that
-    somebody ended, ``decided`` the decisions as (turn, call, allow). While ``away`` is true every method raises
-    Unavailable and watches break off.
+    somebody ended, ``decided`` the decisions as (turn, call, allow), ``scopes`` how far each reaches. The first about a
+    call counts. What ``answer`` asks approval for is among ``approvals()``, and what ``ask`` puts there as if another
+    channel's turn waited. While ``away`` is true every method raises Unavailable and watches break off.
     """
 
     def __init__(
@@ -92,6 +104,9 @@ class ScriptedGateway:
         self.sent: list[SendMessage] = []
         self.cancelled: list[str] = []
         self.decided: list[tuple[str, str, bool]] = []
+        self.scopes: list[ApprovalScope] = []
+        self._asked: dict[str, Approval] = {}
+        self._news = anyio.Event()
         self.refuses: RemoteFault | None = None
         self.away = False
 
@@ -124,6 +139,34 @@ class ScriptedGateway:
         self._conversations[conversation] = (summary, kept)
         return conversation
 
+    def ask(self, question: str, *, tool: str = "send_mail", detail: str = "to: a@example.org") -> Approval:
+        """A turn of another channel waits for a decision."""
+        call = ToolCall(id=new_id("call"), name=tool)
+        shown = ApprovalDetail(text=detail, shape="shape", covers=f"{tool} to a@example.org")
+        return self._wait("main", "another", new_id("turn"), call, "hash", question, shown)
+
+    def settle(self, approval: Approval, *, allow: bool, by: str) -> None:
+        """Somebody has decided about it, or nobody has in time (``deadline``)."""
+        self._tell(replace(approval, settled=Settlement(allow=allow, by=by, at=now())))
+
+    def _wait(
+        self, block: str, channel: str, turn: str, call: ToolCall, call_hash: str, question: str,
+        detail: ApprovalDetail,
+    ) -> Approval:  # fmt: skip
+        at = now()
+        approval = Approval(
+            id=approval_id(turn, call.id, at), turn=turn, call=call.id, call_hash=call_hash, tool=call.name,
+            block=block, conversation="conv_other", channel=channel, actor="owner", question=question,
+            asked_at=at, expires_at=at + timedelta(minutes=5), detail=detail,
+        )  # fmt: skip
+        self._tell(approval)
+        return approval
+
+    def _tell(self, approval: Approval) -> None:
+        self._asked[approval.id] = approval
+        self._news.set()
+        self._news = anyio.Event()
+
     # The protocol --------------------------------------------------------------------------------------------
 
     async def send(self, message: SendMessage) -> MessageAccepted:
@@ -155,9 +198,32 @@ class ScriptedGateway:
         self._turn(turn).cancelled.set()
         self.cancelled.append(turn)
 
-    async def decide(self, turn: str, call: str, call_hash: str, *, allow: bool) -> None:
+    async def decide(
+        self, turn: str, call: str, call_hash: str, *, allow: bool, scope: ApprovalScope = "once"
+    ) -> None:
         await self._answering()
+        waiting = [one for one in self._asked.values() if (one.turn, one.call) == (turn, call)]
+        if waiting and waiting[0].settled is not None:
+            raise RemoteFault(ErrorCode.CONFLICT, f"This was decided by {waiting[0].settled.by} already.")
         self.decided.append((turn, call, allow))
+        self.scopes.append(scope)
+        for approval in waiting:
+            self.settle(approval, allow=allow, by="this channel")
+
+    async def waiting(self) -> tuple[Approval, ...]:
+        await self._answering()
+        return tuple(one for one in self._asked.values() if one.settled is None)
+
+    async def approvals(self) -> AsyncGenerator[Approval, None]:
+        told: dict[str, Approval] = {}
+        while True:
+            news = self._news
+            for approval in [one for one in self._asked.values() if told.get(one.id) != one]:
+                known = told.get(approval.id)
+                told[approval.id] = approval
+                if known is not None or approval.settled is None:
+                    yield approval
+            await news.wait()
 
     async def turn(self, turn: str) -> TurnView:
         await self._answering()
@@ -202,13 +268,21 @@ class ScriptedGateway:
             if isinstance(step, anyio.Event):
                 await _either(step, turn.cancelled)
             else:
-                turn.add(step)
+                turn.add(self._known(step, turn, accepted.block))
             if turn.cancelled.is_set() and not turn.ended:
                 turn.add(TurnEnded(reason="cancelled"))
             if turn.ended:
                 break
         text = "".join(event.text for event in turn.events if isinstance(event, TextDelta))
         messages.append(Message(id=new_id("msg"), role="assistant", content=text, turn=turn.id))
+
+    def _known(self, event: FeedEvent, turn: _Turn, block: str) -> FeedEvent:
+        """The event; one that asks is among the approvals too, under the same id."""
+        if not isinstance(event, ApprovalRequested):
+            return event
+        detail = ApprovalDetail() if isinstance(event.detail, UnsetType) else event.detail
+        made = self._wait(block, "", turn.id, event.call, event.call_hash, event.question, detail)
+        return replace(event, id=made.id, asked_at=made.asked_at, expires_at=made.expires_at)
 
 
 async def _either(first: anyio.Event, second: anyio.Event) -> None:

@@ -10,10 +10,13 @@ from msgspec.structs import replace
 
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
+from trunkline.documents.for_tools import OpenFiles
+from trunkline.messages.policies import PermissionTable
 from trunkline.messages.tools import CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolReply
 from trunkline.remotes.join import hub_of
 from trunkline.subjects import CANCEL_CALL, REMOTE_CALL, REMOTE_LIST
 from trunkline.tools.limits import Limits
+from trunkline.tools.rules import Rules
 from trunkline.tools.worker import MOST_WAITING, ToolsWorker
 from trunkline_bus import Request
 
@@ -35,6 +38,14 @@ class AwayToolsWorker(ToolsWorker):
         """None: the hub has checked."""
         return Limits()
 
+    async def table_of(self, block: str) -> PermissionTable:
+        """What this host's own configuration permits. Its questions would reach nobody: people are asked at the hub."""
+        return replace(self.context.config.settings.permissions, approvals="none")
+
+    async def rules(self) -> Rules:
+        """None: those are the hub's."""
+        return ()
+
     def model_of(self, call: CallTool) -> Completer:
         """None: it can ask nothing of the hub."""
         return NoModel()
@@ -42,7 +53,7 @@ class AwayToolsWorker(ToolsWorker):
     async def keep_watching(self) -> None:
         """Nothing: memory is the hub's."""
 
-    def documents_of(self, call: CallTool) -> Documents:
+    def documents_of(self, call: CallTool, files: OpenFiles) -> Documents:
         """None: those are the hub's."""
         return NoDocuments()
 

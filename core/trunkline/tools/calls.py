@@ -100,6 +100,11 @@ class Calls:
         if run is not None:
             run.stop(why)
 
+    def stop_all(self, why: str) -> None:
+        """Stop every call that is under way here."""
+        for run in list(self._runs.values()):
+            run.stop(why)
+
     async def drain(self, seconds: float) -> None:
         """Wait until no call is under way; after ``seconds`` the rest is stopped, and its outcome recorded."""
         with anyio.move_on_after(seconds):

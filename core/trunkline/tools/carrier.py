@@ -1,7 +1,7 @@
 """Carries one call out: ledger, guards, tool, ledger. What a caller sees while it lasts is in ``calls.py``."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
@@ -26,8 +26,9 @@ from trunkline_bus import BusError
 
 BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
-ContextOf = Callable[[Run], ToolContext]
-"""Makes what a tool is given. Raises TrunklineError when the workspace cannot be made."""
+ContextOf = Callable[[Run, ToolSpec], Awaitable[ToolContext]]
+"""Makes what a tool is given. Raises TrunklineError when the workspace cannot be made, ToolError when nobody can say
+what it may reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class Carrier:
         self, run: Run, catalogue: Catalogue, listed: Listed, attempt: _Attempt
     ) -> ToolOutcome:
         try:
-            invocation = self._invocation(run, listed)
+            invocation = await self._invocation(run, listed)
         except ToolError as error:
             return faults.refused(run.call.call, error)
         except TrunklineError as error:
@@ -151,7 +152,7 @@ class Carrier:
         outcome = await catalogue.dispatch(invocation, perform)
         return msgspec.structs.replace(outcome, call=run.call.call)
 
-    def _invocation(self, run: Run, listed: Listed) -> ToolInvocation:
+    async def _invocation(self, run: Run, listed: Listed) -> ToolInvocation:
         call = run.call
         if BLOCK.fullmatch(call.block) is None:
             raise ToolError(f"{call.block!r} is not the name of a block. Nothing was run.")
@@ -159,7 +160,7 @@ class Carrier:
         return ToolInvocation(
             spec=listed.spec,
             arguments=arguments,
-            context=self._parts.context_of(run),
+            context=await self._parts.context_of(run, listed.spec),
             call_hash=call_hash(listed.spec.name, arguments),
             approved=call.approved,
         )

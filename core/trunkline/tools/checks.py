@@ -44,6 +44,11 @@ def _of_parameters(spec: ToolSpec) -> Iterator[str]:
     for name in spec.paths:
         if name not in properties:
             yield f"the path parameter {name!r} is not among the properties"
+    if spec.argv and spec.argv not in properties:
+        yield f"the argv parameter {spec.argv!r} is not among the properties"
+    for name in spec.free:
+        if name not in properties:
+            yield f"the free parameter {name!r} is not among the properties"
     for name, part in properties.items():
         yield from _of_schema(name, part)
 

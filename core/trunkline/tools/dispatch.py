@@ -6,7 +6,7 @@ Guards fail closed: whatever goes wrong in one refuses the call. Knows guards, n
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anyio
@@ -40,9 +40,11 @@ class Guard:
 
 @dataclass(slots=True)
 class _Trip:
-    """What has become of one call so far."""
+    """What has become of one call so far. ``questions`` are what gates ask, ``merged`` all of them as one."""
 
     performed: bool = False
+    questions: list[ToolOutcome] = field(default_factory=list)
+    merged: ToolOutcome | None = None
 
 
 class Dispatch:
@@ -66,6 +68,9 @@ class Dispatch:
     async def _pass(
         self, index: int, invocation: ToolInvocation, perform: Proceed, trip: _Trip
     ) -> ToolOutcome:
+        if trip.questions and self._is_past_gates(index):
+            trip.merged = _merged(trip.questions, invocation)
+            return trip.merged
         if index == len(self.guards):
             return await _performed(invocation, perform, trip)
         guard = self.guards[index]
@@ -90,17 +95,42 @@ class Dispatch:
     async def _asked(
         self, index: int, invocation: ToolInvocation, outcome: ToolOutcome, perform: Proceed, trip: _Trip
     ) -> ToolOutcome:
-        """A gate wants a person's decision. An approval of exactly this call, once given, passes."""
-        if invocation.approved is not None and invocation.approved == invocation.call_hash:
-            return await self._pass(index + 1, invocation, perform, trip)
-        return msgspec.structs.replace(
-            outcome, call=invocation.context.call, call_hash=invocation.call_hash, output=""
-        )
+        """A gate wants a person's decision. An approval of exactly this call, once given, passes.
+
+        Else the gates behind it say what they have to say first: a person is asked once, about all of it, and never
+        about a call that a later gate refuses anyway.
+        """
+        if (
+            trip.merged is not None
+        ):  # it has only passed on what the gates behind it ask, perhaps with a preview
+            detail = outcome.detail if trip.merged.detail is msgspec.UNSET else trip.merged.detail
+            return msgspec.structs.replace(trip.merged, detail=detail)
+        if invocation.approved is None or invocation.approved != invocation.call_hash:
+            trip.questions.append(outcome)
+        return await self._pass(index + 1, invocation, perform, trip)
+
+    def _is_past_gates(self, index: int) -> bool:
+        return index == len(self.guards) or self.guards[index].middleware.stage == "execute"
 
 
 def call_hash(name: str, arguments: Mapping[str, Any]) -> str:
     """What an approval is bound to: the tool and exactly these arguments."""
     return key_of("call", name, json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=repr))
+
+
+def _merged(questions: Sequence[ToolOutcome], invocation: ToolInvocation) -> ToolOutcome:
+    """All questions as one. A yes to more than this call would silence one gate of several, so it is not offered."""
+    asked = list(dict.fromkeys(outcome.question for outcome in questions))
+    detail = next((one.detail for one in questions if one.detail is not msgspec.UNSET), msgspec.UNSET)
+    if len(questions) > 1 and not isinstance(detail, msgspec.UnsetType):
+        detail = msgspec.structs.replace(detail, shape="", covers="")
+    return ToolOutcome(
+        call=invocation.context.call,
+        status="approval",
+        call_hash=invocation.call_hash,
+        question="\n".join(asked),
+        detail=detail,
+    )
 
 
 async def _performed(invocation: ToolInvocation, perform: Proceed, trip: _Trip) -> ToolOutcome:

@@ -63,6 +63,7 @@ class IsolatedTool(Tool):
         request = RunTool(
             call=context.call, name=self.spec.name, arguments=arguments, block=context.block,
             conversation=context.conversation, turn=context.turn, actor=context.actor, workspace=str(context.workspace),
+            roots=tuple(map(str, context.reach.roots)), closed=tuple(map(str, context.reach.closed)),
         )  # fmt: skip
         if len(msgspec.json.encode(request)) > LARGEST_QUESTION:
             raise ToolError(

@@ -18,7 +18,6 @@ from trunkline.abc.sandbox import SandboxLimits, SandboxResult
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError
 from trunkline.messages.tools import Category, Effect, ToolSpec
-from trunkline.tools.sandboxes import Sandboxes
 
 CLI = "cli:"
 """How the source of a tool begins that is a program, and so needs a sandbox whatever its effect."""
@@ -44,15 +43,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class ManifestTool(Tool):
     """A tool whose program runs in the sandbox."""
 
-    def __init__(self, spec: ToolSpec, command: tuple[str, ...], sandboxes: Sandboxes) -> None:
+    def __init__(self, spec: ToolSpec, command: tuple[str, ...]) -> None:
         self.spec = spec
         self._command = command
-        self._sandboxes = sandboxes
 
     async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         """Run the program. Raises ToolError when there is no sandbox, or the program fails or is stopped."""
-        sandbox = await self._sandboxes.chosen()
-        result = await sandbox.run(
+        result = await context.sandbox.run(
             self._command,
             workspace=context.workspace,
             env={},
@@ -62,7 +59,7 @@ class ManifestTool(Tool):
         return _output(self.spec.name, result)
 
 
-def manifest_tool(file: Path, sandboxes: Sandboxes) -> ManifestTool:
+def manifest_tool(file: Path) -> ManifestTool:
     """The tool of a ``tool.json``.
 
     Raises:
@@ -74,7 +71,7 @@ def manifest_tool(file: Path, sandboxes: Sandboxes) -> ManifestTool:
         raise PluginError(f"{file} is not a tool manifest: {error}") from error
     if not manifest.command:
         raise PluginError(f"{file}: the command is empty; it names the program and its arguments")
-    return ManifestTool(_spec(manifest), manifest.command, sandboxes)
+    return ManifestTool(_spec(manifest), manifest.command)
 
 
 def _spec(manifest: Manifest) -> ToolSpec:

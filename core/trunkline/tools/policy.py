@@ -1,26 +1,43 @@
-"""The policy stage that is built in: what the block may use, and no program without a sandbox. Deny wins."""
+"""The policy stage that is built in: what the block may use and do, and no program without a sandbox. Deny wins."""
 
 from collections.abc import Awaitable, Callable
 
 from trunkline.abc.tools import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
+from trunkline.latch import Latch
+from trunkline.messages.audit import AuditDecision
 from trunkline.messages.tools import ToolOutcome
+from trunkline.policy import Decision
+from trunkline.runtime.audit import AuditLog
 from trunkline.tools.limits import Limits
 from trunkline.tools.manifest import CLI
+from trunkline.tools.permissions import Permissions, refuse_unless_allowed
 from trunkline.tools.sandboxes import Sandboxes
 
 
 class PolicyStage:
-    """Refuses tools that the block's ``tools`` line leaves out, and programs when there is no sandbox."""
+    """Refuses tools that the block's ``tools`` line leaves out, what the policies deny, programs when there is no
+    sandbox, and everything while panic holds."""
 
     stage: Stage = "policy"
 
-    def __init__(self, limits_of: Callable[[str], Awaitable[Limits]], sandboxes: Sandboxes) -> None:
+    def __init__(
+        self,
+        limits_of: Callable[[str], Awaitable[Limits]],
+        permissions: Permissions,
+        sandboxes: Sandboxes,
+        latch: Latch,
+        audit: AuditLog,
+    ) -> None:
         self._limits_of = limits_of
+        self._permissions = permissions
         self._sandboxes = sandboxes
+        self._latch = latch
+        self._audit = audit
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise ToolError with what a person could do about it."""
+        self._latch.refuse()
         spec, block = invocation.spec, invocation.context.block
         limits = await self._limits_of(block)
         if spec.away and not limits.allow(spec):
@@ -33,8 +50,31 @@ class PolicyStage:
                 f"{spec.name} exists, but the block {block} may not use it. "
                 f"A person can add it to tools in the block's block.toml. Nothing was run."
             )
+        decision = await self._permissions.decide(invocation)
+        self._note(invocation, decision)
+        refuse_unless_allowed(invocation, decision)
         if spec.away:  # it has its own sandbox, and its own worker asks for it
             return await proceed(invocation)
         if spec.effect == "exec" or spec.source.startswith(CLI):
             await self._sandboxes.chosen()
         return await proceed(invocation)
+
+    def _note(self, invocation: ToolInvocation, decision: Decision) -> None:
+        """A line for each decision but the plainest: to let something be read is told by the line of the call."""
+        spec, context = invocation.spec, invocation.context
+        made: AuditDecision = "asked" if decision.asks else "allowed" if decision.allowed else "denied"
+        if made == "allowed" and spec.effect == "read":
+            return
+        self._audit.note(
+            event="decision",
+            block=context.block,
+            actor=context.actor,
+            conversation=context.conversation,
+            turn=context.turn,
+            call=context.call,
+            tool=spec.name,
+            effect=spec.effect,
+            decision=made,
+            by=decision.by,
+            why=decision.why,
+        )

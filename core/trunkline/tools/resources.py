@@ -3,14 +3,16 @@
 It holds within one worker; workers on several machines that share a folder rely on the tools' atomic replacement.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 
 from trunkline.abc.tools import ToolInvocation
-from trunkline.paths import check_path
+from trunkline.messages.tools import ToolSpec
+from trunkline.paths import check_path, is_far, real_path
 
 
 @dataclass(slots=True)
@@ -47,21 +49,30 @@ class Resources:
 
 
 def resource_keys(invocation: ToolInvocation) -> Iterator[str]:
-    """The keys of what the call changes: block and path. A read has none.
+    """The keys of what the call changes: whole paths. A read has none.
 
-    Links are not followed below a workspace, so two texts mean the same file only if their plain forms are equal.
+    Links are not followed below a workspace, so two texts mean the same file only if their plain forms are equal; in
+    absolute paths they are resolved.
     Raises PathRefused for a path that no path stage would have let through.
     """
     if invocation.spec.effect == "read":
         return
     for path in paths_of(invocation):
-        yield f"{invocation.context.block}:{check_path(path)}"
+        if is_far(path):
+            yield real_path(path)
+        else:
+            yield f"{real_path(str(invocation.context.workspace))}/{check_path(path)}"
 
 
 def paths_of(invocation: ToolInvocation) -> Iterator[str]:
     """The paths among the arguments, as the tool's ``paths`` declare them; a parameter may hold a list of them."""
-    for name in invocation.spec.paths:
-        value = invocation.arguments.get(name)
+    return texts_at(invocation.spec, invocation.arguments)
+
+
+def texts_at(spec: ToolSpec, arguments: Mapping[str, Any]) -> Iterator[str]:
+    """See ``paths_of``."""
+    for name in spec.paths:
+        value = arguments.get(name)
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str):
                 yield one

@@ -2,11 +2,14 @@
 
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import anyio
 
-from trunkline.abc.sandbox import Sandbox
+from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
 from trunkline.errors import ToolError
+from trunkline.latch import Latch
 from trunkline.plugins import Owned
 
 log = logging.getLogger(__name__)
@@ -20,8 +23,9 @@ NONE = "No sandbox plugin is installed; a person has to install one (and bubblew
 class Sandboxes:
     """The backends in the order of preference."""
 
-    def __init__(self, backends: Sequence[Owned[Sandbox]]) -> None:
+    def __init__(self, backends: Sequence[Owned[Sandbox]], latch: Latch) -> None:
         self._backends = tuple(backends)
+        self.latch = latch
         self._chosen: Sandbox | None = None
         self._until = 0.0
 
@@ -29,8 +33,9 @@ class Sandboxes:
         """The sandbox to use.
 
         Raises:
-            ToolError: there is none; the text says what to install or permit.
+            ToolError: there is none, and the text says what to install or permit; or panic holds.
         """
+        self.latch.refuse()
         if self._chosen is not None and anyio.current_time() < self._until:
             return self._chosen
         reasons = []
@@ -43,6 +48,87 @@ class Sandboxes:
             reasons.append(f"{backend.name}: {reason}")
         self._chosen = None
         raise ToolError(f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NONE}")
+
+    async def serve(self) -> None:
+        """Let the backends work in the background, until cancelled."""
+        async with anyio.create_task_group() as tasks:
+            for owned in self._backends:
+                tasks.start_soon(_serve, owned)
+
+    async def end_all(self) -> None:
+        """End every program of this home, whoever began it."""
+        async with anyio.create_task_group() as tasks:
+            for owned in self._backends:
+                tasks.start_soon(_end_all, owned)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What programs of a call may at most: have a network, and run for so many seconds. ``hint`` says what permits a
+    network."""
+
+    network: bool = False
+    seconds: float | None = None
+    hint: str = ""
+
+    def within(self, limits: SandboxLimits) -> SandboxLimits:
+        """The limits, no wider than this. Raises ToolError for a network that is not permitted."""
+        if limits.network and not self.network:
+            raise ToolError(f"Programs have no network here. {self.hint}. Nothing was run.")
+        if self.seconds is None or limits.timeout <= self.seconds:
+            return limits
+        return replace(limits, timeout=self.seconds)
+
+
+class CallSandbox(Sandbox):
+    """What a tool is given: the chosen backend at the time when it is used, with the call as the label, and no more
+    than the block's permissions have."""
+
+    name = "chosen"
+
+    def __init__(self, sandboxes: Sandboxes, label: str, bounds: Bounds) -> None:
+        self._sandboxes = sandboxes
+        self._label = label
+        self._bounds = bounds
+
+    async def unavailable(self) -> str | None:
+        """Why there is no backend; None when there is."""
+        try:
+            await self._sandboxes.chosen()
+        except ToolError as error:
+            return str(error)
+        return None
+
+    async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
+        """See ``Sandbox``. Raises ToolError, which says what to install, when there is no backend."""
+        limits = self._bounds.within(given.get("limits", USUAL))
+        backend = await self._sandboxes.chosen()
+        label = given.get("label") or self._label
+        process = await backend.start(argv, **{**given, "label": label, "limits": limits})
+        if self._sandboxes.latch.holds:  # pulled while it was begun: panic may have missed it
+            await process.__aexit__(None, None, None)
+            self._sandboxes.latch.refuse()
+        return process
+
+    async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
+        """See ``Sandbox``."""
+        return await super().run(argv, **{**given, "limits": self._bounds.within(given.get("limits", USUAL))})
+
+
+async def _serve(owned: Owned[Sandbox]) -> None:
+    try:
+        await owned.item.serve()
+    except Exception:
+        log.exception("the sandbox %s of %s keeps nothing ready", owned.item.name, owned.owner)
+
+
+async def _end_all(owned: Owned[Sandbox]) -> None:
+    try:
+        ended = await owned.item.end_all()
+    except Exception:
+        log.exception("the sandbox %s of %s could not end its programs", owned.item.name, owned.owner)
+    else:
+        log.warning("panic: the sandbox %s ended %d programs", owned.item.name, ended)
 
 
 async def _unavailable(owner: str, backend: Sandbox) -> str | None:

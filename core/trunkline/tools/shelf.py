@@ -26,7 +26,7 @@ from trunkline.tools.dispatch import Dispatch, Guard
 from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.manifest import manifest_tool
 from trunkline.tools.remotes import Remotes
-from trunkline.tools.sandboxes import Sandboxes
+from trunkline.tools.sources import Sources, distinct
 
 log = logging.getLogger(__name__)
 
@@ -42,13 +42,13 @@ Mark = tuple[Path, int, int, int]
 @dataclass(frozen=True, slots=True)
 class Supplies:
     """Where tools come from: the worker's plugins, its configuration (for ``tool_sources``), the guards that are
-    built in, where programs run, and the tools of plugins in processes of their own."""
+    built in, the tools of plugins in processes of their own, and those that come and go."""
 
     plugins: Plugins
     config: Config
     built_in: tuple[Guard, ...]
-    sandboxes: Sandboxes
     isolated: IsolatedTools
+    sources: Sources
 
 
 class Shelf:
@@ -62,19 +62,22 @@ class Shelf:
         self._files = supplies.plugins
         self._marks = tuple(_marks(self._places))
         self._lock = anyio.Lock()
-        self._apart = supplies.isolated.version
+        self._moving = self._versions()
         self._catalogue = self._made()
 
     async def catalogue(self) -> Catalogue:
         """The tools and guards that are there now."""
-        if self._apart != self._supplies.isolated.version:
-            self._apart = self._supplies.isolated.version
+        if self._moving != self._versions():
+            self._moving = self._versions()
             self._catalogue = self._made()
         if self._changed():
             async with self._lock:
                 if self._changed():
                     await anyio.to_thread.run_sync(self._renew)
         return self._catalogue
+
+    def _versions(self) -> tuple[int, int]:
+        return self._supplies.isolated.version, self._supplies.sources.version
 
     def _changed(self) -> bool:
         if self._remotes.version != self._seen:
@@ -94,12 +97,13 @@ class Shelf:
         owned = (Guard(one.owner, one.item) for one in guards)
         dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.at_work)
         apart = self._supplies.isolated.tools()
-        return Catalogue((*tools, *apart, *self._programs(), *self._remotes.tools()), dispatch)
+        settled = (*tools, *apart, *self._programs(), *self._remotes.tools())
+        return Catalogue((*settled, *distinct(settled, self._supplies.sources.tools())), dispatch)
 
     def _programs(self) -> Iterator[Owned[Tool]]:
         for file, *_ in self._marks:
             try:
-                yield Owned(f"{FILE}{file}", manifest_tool(file, self._supplies.sandboxes))
+                yield Owned(f"{FILE}{file}", manifest_tool(file))
             except PluginError as error:
                 log.error("a tool is left out: %s", error)
 

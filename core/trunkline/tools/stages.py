@@ -1,4 +1,4 @@
-"""The guards of the schema, path and gate stages that are built in. The policy stage is in ``policy.py``."""
+"""The guards of the schema, path, gate and execute stages that are built in. The policy stage is in ``policy.py``."""
 
 import logging
 from contextlib import suppress
@@ -7,8 +7,9 @@ from dataclasses import replace
 from trunkline.abc.tools import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.messages.tools import ToolOutcome
-from trunkline.paths import Folder, beneath, check_path
+from trunkline.paths import Folder, check_path, is_far
 from trunkline.tools.arguments import prepared
+from trunkline.tools.permissions import Permissions
 from trunkline.tools.resources import paths_of
 
 log = logging.getLogger(__name__)
@@ -26,19 +27,24 @@ class SchemaStage:
 
 
 class PathStage:
-    """Refuses paths that lead out of the workspace, through links, or to protected names (MB-F15).
+    """Refuses paths that lead out of what the block may reach, through links, or to protected names (MB-F15).
 
-    It looks at the parameters that the tool declares in ``paths``. The tool itself must open what it finds there with
-    ``trunkline.paths.beneath``, which checks again at the moment of opening.
+    It looks at the parameters that the tool declares in ``paths``, as the plugins of the policy stage left them. The
+    tool itself must open what it finds there with ``ToolContext.files``, which has the same reach and checks again at
+    the moment of opening.
     """
 
     stage: Stage = "path"
 
+    def __init__(self, permissions: Permissions) -> None:
+        self._permissions = permissions
+
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
         """Proceed, or raise PathRefused, which says what would be allowed."""
-        paths = [check_path(path) for path in paths_of(invocation)]
+        paths = [path if is_far(path) else check_path(path) for path in paths_of(invocation)]
         if paths:
-            with beneath(invocation.context.workspace) as folder:
+            await self._permissions.permit(invocation)
+            with invocation.context.files() as folder:
                 for path in paths:
                     _refuse_links(folder, path)
         return await proceed(invocation)
@@ -50,8 +56,22 @@ def _refuse_links(folder: Folder, path: str) -> None:
             raise ToolError(f"{path!r} is a symbolic link, which is not followed. Name the file itself.")
 
 
+class QuotaStage:
+    """Counts what the policies permit a number of times a day, once nothing else can refuse it but a plugin."""
+
+    stage: Stage = "execute"
+
+    def __init__(self, permissions: Permissions) -> None:
+        self._permissions = permissions
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed, or raise ToolError when the number is used up."""
+        await self._permissions.take(invocation)
+        return await proceed(invocation)
+
+
 class GateStage:
-    """Refuses a call that carries an approval of another one. Who asks for approvals is a plugin's business."""
+    """Refuses a call that carries an approval of another one. Who is asked for approvals says the gatekeeper."""
 
     stage: Stage = "gate"
 

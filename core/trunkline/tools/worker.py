@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -12,13 +13,15 @@ import anyio.to_thread
 from trunkline.abc.completion import Completer
 from trunkline.abc.documents import Documents
 from trunkline.abc.importing import Importer
-from trunkline.abc.tools import ToolContext, ToolMiddleware
+from trunkline.abc.tools import Tool, ToolContext, ToolMiddleware
 from trunkline.documents.apart import reading
 from trunkline.documents.bringing import Outcome
-from trunkline.documents.for_tools import BlockDocuments
+from trunkline.documents.for_tools import BlockDocuments, OpenFiles
 from trunkline.documents.readers import Readers
 from trunkline.documents.watching import Tools, alone, keep_watched
 from trunkline.errors import ErrorCode, ToolError
+from trunkline.latch import Latch
+from trunkline.messages.policies import PermissionTable
 from trunkline.messages.tools import (
     Alive,
     AskAlive,
@@ -27,26 +30,37 @@ from trunkline.messages.tools import (
     ListTools,
     ToolCatalogue,
     ToolReply,
+    ToolSpec,
 )
 from trunkline.remotes.registry import Registry
+from trunkline.runtime.audit import AuditLog
 from trunkline.runtime.completion_client import BlockModel
 from trunkline.runtime.home import make_folder
 from trunkline.runtime.memory_client import BlockMemory
+from trunkline.runtime.panicking import heed, listen
 from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.secrets.finding import Secrets
 from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, TOOLS_ALIVE
+from trunkline.tools.audited import audited
 from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
 from trunkline.tools.dispatch import Guard
+from trunkline.tools.gatekeeper import Gatekeeper
 from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.ledger import Ledger, scope_of
-from trunkline.tools.limits import BlockLimits, BrokenLimits, Limits
+from trunkline.tools.limits import BrokenLimits, Limits, block_files
 from trunkline.tools.liveness import Liveness
+from trunkline.tools.permissions import Permissions
 from trunkline.tools.policy import PolicyStage
+from trunkline.tools.quotas import Quotas
 from trunkline.tools.remotes import Remotes
 from trunkline.tools.resources import Resources
-from trunkline.tools.sandboxes import Sandboxes
+from trunkline.tools.rules import FOLDER, Rules, owners_policies
+from trunkline.tools.sandboxes import CallSandbox, Sandboxes
+from trunkline.tools.scopes import reach_of
 from trunkline.tools.shelf import Shelf, Supplies
-from trunkline.tools.stages import GateStage, PathStage, SchemaStage
+from trunkline.tools.sources import Sources
+from trunkline.tools.stages import GateStage, PathStage, QuotaStage, SchemaStage
 from trunkline.tools.traced import traced
 from trunkline_bus import Received, Refusal, Request, SubjectError, background_tasks
 
@@ -73,20 +87,28 @@ class ToolsWorker(Worker):
         super().__init__(context)
         self._settings = context.config.settings.tools
         self.drain_seconds = self._settings.drain + 5.0
-        self._limits = BlockLimits(context.bus)
+        self._blocks = block_files(context.bus)
+        self._latch = Latch(context.home.path)
+        self._sandboxes = Sandboxes(context.plugins.sandboxes(), self._latch)
+        self._rules = owners_policies(context.bus)
+        self.audit = AuditLog(context.bus, context.config.settings.audit.detail)
+        self.permissions = Permissions(self.table_of, self.rules, Quotas(context.bus))
 
     async def open(self) -> None:
         """Find the tools, and answer."""
         context, settings = self.context, self._settings
         tasks = await self.resources.enter_async_context(background_tasks())
+        tasks.start_soon(self.audit.keep)
         liveness = Liveness(context.bus, context.id)
         self.resources.callback(liveness.close)
-        self.resources.callback(self._limits.close)
-        await self._limits.open()
+        for known in (self._blocks, self._rules):
+            self.resources.callback(known.close)
+            await known.open()
         self._remotes = self._known_remotes()
         tasks.start_soon(self._remotes.watch)
         supplies = self._supplies()
         tasks.start_soon(supplies.isolated.keep_looking)
+        tasks.start_soon(supplies.sources.run)
         bounds = context.config.settings.documents
         self._reading = await self.resources.enter_async_context(reading(bounds))
         tasks.start_soon(self.keep_watching)
@@ -105,8 +127,10 @@ class ToolsWorker(Worker):
             )
         )
         capture = context.config.settings.telemetry.capture_content
-        self._calls = Calls(tasks, traced(carrier.carry_out, capture=capture))
+        self._calls = Calls(tasks, traced(audited(carrier.carry_out, self.audit), capture=capture))
         _allow_threads(settings.concurrency * SPARE_THREADS)
+        tasks.start_soon(heed, self._latch, self._stop_everything)
+        tasks.start_soon(self._sandboxes.serve)
         await context.service.add(TOOLS_ALIVE, self._alive, worker=context.id)
         await self.answer()
 
@@ -114,16 +138,31 @@ class ToolsWorker(Worker):
         """Hear cancels, and answer on the bus."""
         context = self.context
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
+        await listen(context.bus, self._latch, self._stop_everything)
         await context.service.add(LIST_TOOLS, self._list)
         await context.service.add(CALL_TOOL, self._call, limit=MOST_WAITING)
 
     async def limits_of(self, block: str) -> Limits:
         """What a block may use. Raises ToolError when that cannot be known."""
-        return replace(await self._limits.of(block), remotes=self._remotes.open_to(block))
+        names = (await self._blocks.of(block)).tools
+        return Limits(None if names is None else frozenset(names), self._remotes.open_to(block), block)
+
+    async def table_of(self, block: str) -> PermissionTable:
+        """The block's table of permissions, with the deployment's where it says nothing. Raises ToolError."""
+        return (await self._blocks.of(block)).permissions.over(self.context.config.settings.permissions)
+
+    async def rules(self) -> Rules:
+        """The owner's policies. Raises ToolError."""
+        return await self._rules.of(FOLDER)
 
     async def drain(self) -> None:
         """Let what is under way end; what has not ended in ``[tools] drain`` seconds is stopped and recorded so."""
         await self._calls.drain(self._settings.drain)
+
+    async def _stop_everything(self) -> None:
+        """What panic ends: every program, also those of a worker that has died, and every call."""
+        self._calls.stop_all("everything was stopped by panic")
+        await self._sandboxes.end_all()
 
     def _known_remotes(self) -> Remotes:
         home, settings = self.context.home, self.context.config.settings.remotes
@@ -131,18 +170,32 @@ class ToolsWorker(Worker):
 
     def _supplies(self) -> Supplies:
         plugins = self.context.plugins
-        sandboxes = Sandboxes(plugins.sandboxes())
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
-            PolicyStage(self.limits_of, sandboxes),
-            PathStage(),
+            PolicyStage(self.limits_of, self.permissions, self._sandboxes, self._latch, self.audit),
+            PathStage(self.permissions),
             GateStage(),
+            Gatekeeper(self.permissions, self._tool_of, self._secrets()),
+            QuotaStage(self.permissions),
         )
         built_in = tuple(Guard(OURS, stage) for stage in stages)
         apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")
         return Supplies(
-            plugins, self.context.config, built_in, sandboxes, IsolatedTools(self.context.bus, apart)
+            plugins=plugins,
+            config=self.context.config,
+            built_in=built_in,
+            isolated=IsolatedTools(self.context.bus, apart),
+            sources=Sources(plugins.tool_sources(), self._sandboxes),
         )
+
+    def _secrets(self) -> Secrets:
+        return Secrets(self.context.config.settings.memory.redact)
+
+    async def _tool_of(self, name: str) -> Tool | None:
+        try:
+            return (await self._shelf.catalogue()).find(name).tool
+        except ToolError:
+            return None
 
     async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
         block = _block(request.data.block)
@@ -174,13 +227,15 @@ class ToolsWorker(Worker):
     def _importers(self) -> list[Importer]:
         return [owned.item for owned in self.context.plugins.importers()]
 
-    def _context_of(self, run: Run) -> ToolContext:
+    async def _context_of(self, run: Run, spec: ToolSpec) -> ToolContext:
         call, context = run.call, self.context
         workspace = context.home.workspace(call.block)
         make_folder(workspace)
         memory = BlockMemory(context.bus, call.block, call.actor, scope_of(call))
         memory.importers = self._importers
-        return ToolContext(
+        memory.permit = partial(self.permissions.memory, call)
+        scopes = await self.permissions.scopes(spec, call)
+        made = ToolContext(
             block=call.block,
             conversation=call.conversation,
             turn=call.turn,
@@ -191,8 +246,12 @@ class ToolsWorker(Worker):
             report=run.report,
             resumed=run.resumed,
             model=self.model_of(call),
-            documents=self.documents_of(call),
+            sandbox=CallSandbox(
+                self._sandboxes, f"{call.block} {call.call}", await self.permissions.bounds(call)
+            ),
+            reach=reach_of(scopes, context.config, context.home),
         )
+        return replace(made, documents=self.documents_of(call, made.files))
 
     async def keep_watching(self) -> None:
         """Bring what changes in the watched folders into memory; of several workers on a machine one does."""
@@ -206,11 +265,11 @@ class ToolsWorker(Worker):
     def _readers(self) -> Readers:
         return Readers(owned.item for owned in self.context.plugins.readers())
 
-    def documents_of(self, call: CallTool) -> Documents:
+    def documents_of(self, call: CallTool, files: OpenFiles) -> Documents:
         """What a tool reads and searches documents with."""
         context = self.context
-        workspace, readers = context.home.workspace(call.block), self._readers()
-        return BlockDocuments(context.bus, call.block, call.conversation, workspace, readers, self._reading)
+        readers = self._readers()
+        return BlockDocuments(context.bus, call.block, call.conversation, files, readers, self._reading)
 
     def model_of(self, call: CallTool) -> Completer:
         """What a tool asks a model with."""

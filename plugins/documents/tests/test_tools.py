@@ -4,6 +4,7 @@ import json
 import subprocess
 import tarfile
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import anyio
 import pytest
 import samples
 
-from trunkline import Tool, ToolContext
+from trunkline import Tool, ToolContext, beneath
 from trunkline.config.settings import DocumentsSettings
 from trunkline.documents.apart import Reading
 from trunkline.documents.for_tools import BlockDocuments
@@ -177,7 +178,12 @@ class _Here(BlockDocuments):
 
     def __init__(self, workspace: Path) -> None:
         super().__init__(
-            None, "main", "conv", workspace, Readers(trunkline_readers()), Reading(DocumentsSettings())
+            None,
+            "main",
+            "conv",
+            partial(beneath, workspace),
+            Readers(trunkline_readers()),
+            Reading(DocumentsSettings()),
         )  # type: ignore[arg-type]
 
     async def collect(self, name: str, text: str) -> None: ...

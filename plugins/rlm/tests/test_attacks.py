@@ -18,9 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trunkline import seccomp
 from trunkline_rlm.repl import frames, process
+from trunkline_rlm.repl.filter import program
 from trunkline_rlm.repl.frames import Call, Done, Hostile
-from trunkline_rlm.repl.inside.lockdown import ARCHITECTURES, program
 from trunkline_rlm.repl.process import CannotConfine, Limits, begun
 from trunkline_rlm.repl.session import Broken, Fault, SandboxViolation, Session
 
@@ -355,18 +356,15 @@ def begun_with(folder: Path, patch: str) -> Path:
     return path
 
 
-async def test_where_no_process_can_be_shut_in_no_code_is_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It fails closed, and says why: for another processor the program refuses before it takes any code."""
-    patch = "import platform\nplatform.machine = lambda: 'riscv64'\n"
-    monkeypatch.setattr(process, "PROGRAM", begun_with(tmp_path, patch))
+async def test_where_no_process_can_be_shut_in_no_code_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It fails closed, and says why: for another processor no process is begun."""
+    monkeypatch.setattr("platform.machine", lambda: "riscv64")
     async with Session() as session:
         with pytest.raises(CannotConfine, match="no filter of system calls for Linux on riscv64"):
             await session.run("1")
 
 
-@pytest.mark.parametrize("machine", ARCHITECTURES)
+@pytest.mark.parametrize("machine", seccomp.ARCHITECTURES)
 def test_the_filter_is_a_program_that_ends(machine: str) -> None:
     """Every jump leads forward to an instruction, and what nothing allows is denied."""
     code = program(machine)

@@ -88,3 +88,44 @@ async def test_a_deleted_conversation_is_begun_anew(tmp_path: Path) -> None:
         await answered(pile, gateway, Letter("1", "tea"))
     assert pile.answers == {"1": "You said: tea"}
     assert gateway.sent[-1].conversation is None and "conv_gone" not in notes.read_text()
+
+
+class Owned(Pile):
+    """A pile whose owner can be told things; Ada is the owner."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[str] = []
+
+    async def tell_owner(self, text: str) -> None:
+        self.told.append(text)
+
+    def is_owner(self, letter: Letter) -> bool:
+        return letter.sender == "ada"
+
+
+async def test_MB_T11_the_owner_decides_by_letter_and_nobody_else_does() -> None:
+    """What waits elsewhere is told to the owner. A letter that approves counts from the owner alone, whoever else knows
+    the id, and is no message to the agent; what waits no longer is said."""
+    async with ScriptedGateway() as gateway:
+        pile = Owned()
+        asked = gateway.ask("Send the mail?")
+        await answered(pile, gateway, Letter("1", f"approve {asked.id}", "eve"))
+        assert gateway.decided == [] and "Only the owner" in pile.answers["1"]
+        await answered(pile, gateway, Letter("2", f" Approve {asked.id} ALWAYS\n", "ada"))
+        assert (gateway.decided, gateway.scopes) == ([(asked.turn, asked.call, True)], ["always"])
+        await answered(
+            pile, gateway, Letter("3", f"deny {asked.id}", "ada"), Letter("4", "Deny everything", "ada")
+        )
+        assert "Nothing waits" in pile.answers["3"] and pile.answers["4"] == "You said: Deny everything"
+        assert [message.content for message in gateway.sent] == ["Deny everything"]
+        assert any("Send the mail?" in text and asked.id in text for text in pile.told)
+
+
+async def test_a_channel_that_says_nothing_of_its_owner_lets_nobody_decide() -> None:
+    """The default is no."""
+    async with ScriptedGateway() as gateway:
+        pile = Pile()
+        asked = gateway.ask("Send the mail?")
+        await answered(pile, gateway, Letter("1", f"approve {asked.id}"))
+        assert gateway.decided == [] and "Only the owner" in pile.answers["1"]

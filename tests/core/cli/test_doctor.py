@@ -18,7 +18,7 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 IDS = [
     "python.version", "config.valid", "home.writable", "home.permissions", "disk.space", "bus.reachable",
     "bus.version", "workers.alive", "memory.history", "memory.lock", "gateway.port", "gateway.local",
-    "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable", "sandbox.available",
+    "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable", "panic.released", "sandbox.available",
     "documents.readable",
 ]  # fmt: skip
 

@@ -21,7 +21,7 @@ from trunkline.monitor.journal import RAW_JOURNAL
 from trunkline.monitor.replay import replay
 from trunkline.subjects import JOURNAL, SPANS
 from trunkline.testing.commands import run_trunkline
-from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.platform import UNASKED, Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
 
@@ -252,7 +252,7 @@ def test_the_command(tmp_path: Path) -> None:
     """Prints the answer; ``last`` is the last turn; wrong usage and unknown turns say so. The step is the number that
     replay prints."""
 
-    run = partial(run_trunkline, tmp_path)
+    run = partial(run_trunkline, tmp_path, **UNASKED)
 
     assert run("fork", "last").returncode == 2
     assert "There is no turn yet" in run("fork", "last@0").stderr

@@ -29,7 +29,7 @@ from trunkline.monitor.replay import Replay, replay
 from trunkline.monitor.turn import Command, Phase, Release, Store, Turn
 from trunkline.subjects import FEED
 from trunkline.testing.commands import run_trunkline
-from trunkline.testing.platform import platform
+from trunkline.testing.platform import UNASKED, platform
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -157,7 +157,7 @@ async def test_a_turn_of_a_platform(tmp_path: Path) -> None:
 def test_the_command_prints_and_leaves_with_a_status(tmp_path: Path) -> None:
     """What people said is printed only when asked for; an unknown turn is an error."""
 
-    trunkline = partial(run_trunkline, tmp_path)
+    trunkline = partial(run_trunkline, tmp_path, **UNASKED)
 
     assert "There is no turn yet" in trunkline("replay", "last").stderr
     trunkline("say", "/tool write_file path=a.md content=x")

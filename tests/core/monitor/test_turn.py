@@ -2,6 +2,7 @@
 
 import random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -302,3 +303,17 @@ def test_a_crash_anywhere_loses_nothing_and_repeats_no_finished_call(seed: int, 
     assert sorted(asked) == sorted(m.tool_call_id for m in messages if m.role == "tool" and m.tool_call_id)
     steered = [e.message.id for e in journal if isinstance(e, Steered)]
     assert [m.id for m in messages if m.role == "user"] == ["msg_u", *steered]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b'{"type":"approval_asked","call_id":"c1","call_hash":"h","question":"May it?"}',
+        b'{"type":"approval_recorded","call_id":"c1","allow":true,"by":"owner"}',
+    ],
+)
+def test_records_of_before_approvals_had_a_deadline_stay_the_same_bytes(record: bytes) -> None:
+    """A journal of an earlier version is read, and written again just so."""
+    entry = msgspec.json.decode(record, type=JournalEntry)
+    assert msgspec.json.encode(entry) == record
+    assert "detail" not in msgspec.to_builtins(ToolOutcome(call="k", status="ok"))

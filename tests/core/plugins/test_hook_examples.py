@@ -33,6 +33,7 @@ DESIGN = {
     "http_routes",
     "tools",
     "tool_middleware",
+    "tool_sources",
     "sandboxes",
     "readers",
     "channels",
@@ -106,7 +107,8 @@ def test_the_typed_face_asks_every_hook(load):
         plugins.config_sections, plugins.message_types, plugins.bus_middleware, plugins.health_checks,
         plugins.commands, plugins.context_sources, plugins.turn_middleware, plugins.models,
         plugins.model_middleware, plugins.authenticators, plugins.admission_rules, plugins.http_routes,
-        plugins.tools, plugins.tool_middleware, plugins.sandboxes, plugins.readers, plugins.channels,
+        plugins.tools, plugins.tool_middleware, plugins.tool_sources, plugins.sandboxes, plugins.readers,
+        plugins.channels,
         plugins.memory_stores, plugins.memory_rules, plugins.chunk_types, plugins.link_types, plugins.importers,
     ):  # fmt: skip
         assert isinstance(ask(), tuple)

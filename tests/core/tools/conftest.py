@@ -9,7 +9,16 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.messages.memory import MemoryChanged, MemoryFile, ReadMemory
+from trunkline.messages.memory import (
+    ListMemory,
+    MemoryChanged,
+    MemoryEntry,
+    MemoryFile,
+    MemoryFiles,
+    MemoryListing,
+    ReadManyMemory,
+    ReadMemory,
+)
 from trunkline.messages.tools import (
     CallTool,
     CancelCall,
@@ -19,7 +28,16 @@ from trunkline.messages.tools import (
     ToolOutcome,
     ToolProgress,
 )
-from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, MEMORY_CHANGED, MEMORY_READ
+from trunkline.subjects import (
+    CALL_TOOL,
+    CANCEL_CALL,
+    EFFECT,
+    LIST_TOOLS,
+    MEMORY_CHANGED,
+    MEMORY_LIST,
+    MEMORY_READ,
+    MEMORY_READ_MANY,
+)
 from trunkline.testing.platform import platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import Bus, BusError, Refusal, Request, new_id, service
@@ -102,8 +120,24 @@ class Caller:
         """Answer as the memory worker does."""
         if request.data.path not in self.files:
             raise Refusal("not_found", "There is nothing by that name.")
-        content = self.files[request.data.path]
-        return MemoryFile(path=request.data.path, content=content, hash="h", modified_at=datetime.now(UTC))
+        return self._file(request.data.path)
+
+    async def read_many(self, request: Request[ReadManyMemory]) -> MemoryFiles:
+        """Answer as the memory worker does."""
+        return MemoryFiles(files=tuple(self._file(path) for path in request.data.paths if path in self.files))
+
+    async def list(self, request: Request[ListMemory]) -> MemoryListing:
+        """Answer as the memory worker does."""
+        paths = sorted(path for path in self.files if path.startswith(f"{request.data.path}/"))
+        if not paths:
+            raise Refusal("not_found", "There is nothing by that name.")
+        now = datetime.now(UTC)
+        return MemoryListing(
+            entries=tuple(MemoryEntry(path=path, kind="file", modified_at=now) for path in paths)
+        )
+
+    def _file(self, path: str) -> MemoryFile:
+        return MemoryFile(path=path, content=self.files[path], hash="h", modified_at=datetime.now(UTC))
 
 
 Tools = Callable[..., AbstractAsyncContextManager[Caller]]
@@ -153,4 +187,6 @@ async def _caller(stack: AsyncExitStack, bus: Bus, home: Path, memory: bool) -> 
     if memory:
         answering = await stack.enter_async_context(service(bus, name="trunkline-memory", version="0.0.1"))
         await answering.add(MEMORY_READ, caller.read)
+        await answering.add(MEMORY_READ_MANY, caller.read_many)
+        await answering.add(MEMORY_LIST, caller.list)
     return caller

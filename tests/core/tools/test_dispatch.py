@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from trunkline import Proceed, ToolError, ToolInvocation, ToolOutcome, ToolSpec
 from trunkline.abc.tools import STAGES, Stage
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline.testing.contexts import tool_context
 from trunkline.tools.dispatch import Dispatch, Guard, call_hash
 
@@ -202,6 +204,60 @@ async def test_a_gate_asks_and_an_approval_of_this_very_call_passes() -> None:
     outcome, tool = await dispatched(("gate", ask), given=other)
     assert outcome.status == "approval"
     assert not tool.reached
+
+
+def asking(question: str, **given: Any) -> Any:
+    """A gate that asks this."""
+
+    async def ask(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        return ToolOutcome(call="", status="approval", question=question, **given)
+
+    return ask
+
+
+async def test_several_gates_ask_one_question_and_one_yes_answers_all() -> None:
+    """The person sees what every gate wants to know, before they decide. A yes for longer is not offered then: it would
+    silence one of them alone."""
+    detail = ApprovalDetail(text="b: 1", shape="s", covers="act with b=1")
+    gates = (
+        ("gate", asking("May it?", detail=detail)),
+        ("gate", asking("Really?")),
+        ("gate", asking("May it?")),
+    )
+    outcome, tool = await dispatched(*gates, given=invocation(b=1))
+    assert (outcome.status, outcome.question) == ("approval", "May it?\nReally?")
+    assert outcome.detail == ApprovalDetail(text="b: 1")
+    assert outcome.call_hash == call_hash("act", {"b": 1}) and not tool.reached
+    outcome, tool = await dispatched(*gates, given=invocation(approved=outcome.call_hash, b=1))
+    assert outcome.status == "ok" and len(tool.reached) == 1
+
+
+async def test_a_person_is_not_asked_about_what_a_later_gate_refuses() -> None:
+    """Denials win: the refusal is the outcome, and what stands at the execute stage is not reached by a question."""
+    reached: list[str] = []
+
+    async def refuse(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        raise ToolError("Never.")
+
+    outcome, tool = await dispatched(("gate", asking("May it?")), ("gate", refuse))
+    assert (outcome.status, outcome.output) == ("error", "Never.")
+    outcome, tool = await dispatched(("gate", asking("May it?")), ("execute", Noting("execute", reached)))
+    assert outcome.status == "approval" and not reached and not tool.reached
+
+
+async def test_a_gate_may_add_a_preview_to_what_the_gates_behind_it_ask_and_change_nothing_else() -> None:
+    """The built-in gatekeeper does so for the gates of plugins."""
+    shown = ApprovalDetail(text="what would be done")
+
+    async def add(call: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        asked = await proceed(call)
+        return msgspec.structs.replace(
+            asked, detail=shown, question="Nothing to see here.", call_hash="other"
+        )
+
+    outcome, tool = await dispatched(("gate", add), ("gate", asking("May it?")), given=invocation(b=1))
+    assert (outcome.question, outcome.detail) == ("May it?", shown)
+    assert outcome.call_hash == call_hash("act", {"b": 1}) and not tool.reached
 
 
 async def test_a_cancel_is_no_failed_check() -> None:

@@ -7,9 +7,11 @@ from typing import Any
 
 import anyio
 import pytest
+from anyio.abc import Process
 
 import trunkline
 from trunkline import Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
+from trunkline.abc.sandbox import SandboxProcess
 from trunkline.messages.tools import EffectFinished, EffectStarted
 from trunkline_bus import RemoteFault
 from trunkline_bus.persistence import ask
@@ -459,23 +461,44 @@ async def test_hostile_paths_are_refused_and_nothing_runs(tools: Any, tmp_path: 
         assert shop.most == 0
 
 
+PROGRAMS = {"permissions.allow_shell": True, "plugins.disabled": ["sandbox"]}
+"""Blocks may run programs; not in the sandbox that is bundled, tests bring their own."""
+
+
 async def test_programs_need_a_sandbox(tools: Any) -> None:
     """Without one a tool with the effect exec is refused with what to install; with one it runs."""
     shop = Workshop()
-    async with tools(shop) as caller:
+    async with tools(shop, config=PROGRAMS) as caller:
         refused = await caller.call("execute", {"command": "ls"})
         assert refused.status == "error"
         assert "only in a sandbox" in refused.output
         assert not shop.ran
     broken, working = Box("broken", "Install bubblewrap."), Box("working", None)
-    async with tools(shop, broken) as caller:
+    async with tools(shop, broken, config=PROGRAMS) as caller:
         assert "broken: Install bubblewrap." in (await caller.call("execute", {"command": "ls"})).output
-    async with tools(shop, broken, working) as caller:
+    async with tools(shop, broken, working, config=PROGRAMS) as caller:
         assert (await caller.call("execute", {"command": "ls"})).status == "ok"
 
 
+class Ran(SandboxProcess):
+    """A program that runs as any other does."""
+
+    def __init__(self, process: Process) -> None:
+        assert process.stdin and process.stdout and process.stderr
+        self.stdin, self.stdout, self.stderr = process.stdin, process.stdout, process.stderr
+        self._process = process
+
+    async def wait(self) -> int | None:
+        return await self._process.wait()
+
+    async def kill(self, why: str = "killed") -> None:
+        if self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+
 class Box(trunkline.Sandbox):
-    """A sandbox that runs nothing, and says what it was given."""
+    """A sandbox that shuts nothing in."""
 
     def __init__(self, name: str, reason: str | None) -> None:
         self.name = name
@@ -488,16 +511,9 @@ class Box(trunkline.Sandbox):
     async def unavailable(self) -> str | None:
         return self.reason
 
-    async def run(
-        self, argv: Any, *, workspace: Path, env: Any, stdin: bytes = b"", limits: Any = None
-    ) -> Any:
-        failing = b"fail" in stdin
-        return trunkline.SandboxResult(
-            stdout=b"ran " + " ".join(argv).encode() + b" " + stdin,
-            stderr=b"it broke" if failing else b"",
-            exit_code=2 if failing else 0,
-            seconds=0.0,
-        )
+    async def start(self, argv: Any, **given: Any) -> Any:
+        self.given = given
+        return Ran(await anyio.open_process(argv))
 
 
 class Gate:
@@ -546,7 +562,8 @@ def trunkline_tools():
 '''
 
 MANIFEST = """
-{"name": "count", "description": "Counts.", "command": ["wc", "-w"],
+{"name": "count", "description": "Counts.",
+ "command": ["sh", "-c", "read -r line; case $line in *fail*) echo it broke >&2; exit 2;; esac; echo \\"ran $line\\""],
  "parameters": {"type": "object", "properties": {"text": {"type": "string"}, "file_path": {"type": "string"}}}}
 """
 
@@ -579,13 +596,15 @@ async def test_a_program_with_a_manifest_is_a_tool_that_runs_in_the_sandbox(
     folder = tmp_path / "sources" / "count"
     folder.mkdir(parents=True)
     (folder / "tool.json").write_text(MANIFEST)
-    config = {"runtime.tool_sources": [str(folder.parent)]}
+    config = {"runtime.tool_sources": [str(folder.parent)], **PROGRAMS}
     async with tools(config=config) as caller:
         assert "only in a sandbox" in (await caller.call("count", {"text": "a b"})).output
-    async with tools(Box("box", None), config=config) as caller:
+    box = Box("box", None)
+    async with tools(box, config={**config, "permissions.max_timeout": 7.0}) as caller:
         spec = next(spec for spec in (await caller.catalogue()).tools if spec.name == "count")
         assert (spec.source, spec.effect, spec.paths) == ("cli:count", "exec", ("file_path",))
-        assert (await caller.call("count", {"text": "a b"})).output == 'ran wc -w {"text":"a b"}'
+        assert (await caller.call("count", {"text": "a b"})).output == 'ran {"text":"a b"}\n'
+        assert (box.given["limits"].timeout, box.given["limits"].network) == (7.0, False)
         assert "exit code 2. It said: it broke" in (await caller.call("count", {"text": "fail"})).output
         assert (await caller.call("count", {"file_path": "../x"})).status == "error"
         (folder / "tool.json").write_text('{"name": "count"}')

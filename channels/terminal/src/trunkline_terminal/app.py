@@ -26,7 +26,7 @@ from trunkline_terminal.completion import SlashCompleter, complete_at_once
 from trunkline_terminal.history import open_history
 from trunkline_terminal.layout import STYLE, build_layout
 from trunkline_terminal.paint import Paint
-from trunkline_terminal.screen import Status, Tone
+from trunkline_terminal.screen import Answer, Status, Tone
 from trunkline_terminal.settings import TerminalSettings
 
 if TYPE_CHECKING:
@@ -188,10 +188,12 @@ class TerminalScreen:
         self._status = status
         self._app.invalidate()
 
-    async def confirm(self, question: str) -> bool | None:
+    async def confirm(self, question: str, *, wide: bool = False) -> Answer | None:
         """Ask on the input line. What was being typed is put aside and comes back."""
         self.note(question, "warning")
-        self._question, self._kept = _Question(), self._buffer.text
+        if wide:
+            self.note(words.HOW_FAR)
+        self._question, self._kept = _Question(wide), self._buffer.text
         self._buffer.reset()
         self._app.invalidate()
         try:
@@ -231,7 +233,8 @@ class TerminalScreen:
 
     def _live(self) -> str:
         room = self._room()
-        lines = [self._tool_line(label, began) for label, began in self._tools.values()][-room:]
+        running = self._tools.values() if self._question is None else ()  # a clock would hurry the person
+        lines = [self._tool_line(label, began) for label, began in running][-room:]
         if self._stream is not None:
             lines = [*self._stream.tail(room - len(lines)), *lines]
         elif self._reasoning:
@@ -252,7 +255,8 @@ class TerminalScreen:
 
     def _prompt(self) -> str:
         if self._question is not None:
-            return "Allow? y/n › " if self._width() > 30 else "y/n › "
+            keys = "y/c/a/n" if self._question.wide else "y/n"
+            return f"Allow? {keys} › " if self._width() > 30 else f"{keys} › "
         return f"{printable(self._status.block) or 'trunkline'} › " if self._width() > 30 else "› "
 
     def _status_line(self) -> str:
@@ -268,8 +272,10 @@ class TerminalScreen:
         """Take a line. Returns False, so that the input is emptied."""
         text = buffer.text
         if self._question is not None and not text.startswith("/"):
-            if not self._question.take(text):
-                self.note("Answer y or n; Ctrl-C ends the turn.", "warning")
+            if self._question.take(text):
+                self.message(text)
+            else:
+                self.note(f"Answer {self._question.keys}; Ctrl-C ends the turn.", "warning")
         elif text.strip():
             self.message(text)
             self._typed(text)
@@ -329,20 +335,22 @@ def _silent_output() -> Output:
 class _Question:
     """A question that is open. Only a typed yes is a yes, and only a typed no is a no."""
 
-    def __init__(self) -> None:
+    def __init__(self, wide: bool) -> None:
+        self.wide = wide
+        self.keys = "y, c, a or n" if wide else "y or n"
         self._answered = anyio.Event()
-        self._allow = False
+        self._answer: Answer = "no"
 
     def take(self, text: str) -> bool:
         """Try a line as the answer. Returns whether it was one."""
-        word = text.strip().lower()
-        if word not in ("y", "yes", "n", "no"):
+        found = words.answer(text, wide=self.wide)
+        if found is None:
             return False
-        self._allow = word.startswith("y")
+        self._answer = found
         self._answered.set()
         return True
 
-    async def answer(self) -> bool:
+    async def answer(self) -> Answer:
         """The answer, once it is there."""
         await self._answered.wait()
-        return self._allow
+        return self._answer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from trunkline import TrunklineError
+from trunkline import TrunklineError, approval_news, verdict_in
 from trunkline_terminal import transcript, words
 
 if TYPE_CHECKING:
@@ -156,6 +156,26 @@ async def _steer(session: "Session", rest: str) -> None:
         raise TrunklineError("No turn is running.", hint="Send it as a message.")
 
 
+async def _approvals(session: "Session", rest: str) -> None:
+    waiting = await session.outage.through(session.gateway.waiting)
+    news = [approval_news(approval) for approval in waiting]
+    session.screen.note("\n\n".join(news) or "Nothing waits for a decision.", "plain")
+
+
+async def _approve(session: "Session", rest: str) -> None:
+    verdict = verdict_in(f"approve {rest}", short=True)
+    if verdict is None:
+        raise TrunklineError("Say which: /approve ID, or /approve ID conversation, or /approve ID always.")
+    await session.decide(verdict)
+
+
+async def _deny(session: "Session", rest: str) -> None:
+    verdict = verdict_in(f"deny {rest}", short=True)
+    if verdict is None:
+        raise TrunklineError("Say which: /deny ID.", hint="/approvals lists what waits.")
+    await session.decide(verdict)
+
+
 async def _trace(session: "Session", rest: str) -> None:
     last = session.turns.last
     turn = rest or (last.turn if last else "")
@@ -203,6 +223,9 @@ COMMANDS = (
     Command("status", "/status", "where you are, what runs, what it cost", _status),
     Command("cancel", "/cancel", "end the running turn", _cancel, now=True),
     Command("steer", "/steer TEXT", "tell the running turn something", _steer, now=True),
+    Command("approvals", "/approvals", "what waits for a decision, here and elsewhere", _approvals, now=True),
+    Command("approve", "/approve ID [SCOPE]", "allow it: once, conversation or always", _approve, now=True),
+    Command("deny", "/deny ID", "do not allow it", _deny, now=True),
     Command("trace", "/trace [TURN]", "how the last turn went", _trace),
     Command("save", "/save [PATH]", "save the conversation as JSON", _save),
     Command("load", "/load [PATH]", "begin a new conversation from a saved one", _load),

@@ -49,6 +49,7 @@ class Interactive:
             for job in (
                 self._session.turns.run,
                 self._session.keep_status,
+                self._session.tell_of_approvals,
                 self._dispatch,
                 self._interrupts,
                 _warm,

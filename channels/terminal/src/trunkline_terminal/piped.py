@@ -10,8 +10,10 @@ from typing import TextIO
 import anyio
 
 from trunkline import Gateway, Sitting
+from trunkline_terminal import words
 from trunkline_terminal.lines import Lines
 from trunkline_terminal.plain import PlainScreen
+from trunkline_terminal.screen import Answer
 from trunkline_terminal.session import Session
 from trunkline_terminal.turns import Render
 
@@ -39,6 +41,7 @@ class Piped:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._session.turns.run)
             tasks.start_soon(self._interrupts, tasks.cancel_scope)
+            tasks.start_soon(self._session.tell_of_approvals)
             await self._talk()
             tasks.cancel_scope.cancel()
         return self._exit_status()
@@ -57,16 +60,16 @@ class Piped:
             sys.stdout.flush()
         return await self._lines.read()
 
-    async def _confirm(self, question: str) -> bool | None:
-        """Only a typed yes or no counts; the end of the input is no answer."""
+    async def _confirm(self, wide: bool) -> Answer | None:
+        """Only a typed answer counts; the end of the input is none."""
         while True:
-            sys.stdout.write("Allow? y/n › ")
+            sys.stdout.write(f"{words.HOW_FAR if wide else words.YES_OR_NO} › ")
             sys.stdout.flush()
             line = await self._lines.read()
             if line is None:
                 return None
-            if line.strip().lower() in ("y", "yes", "n", "no"):
-                return line.strip().lower().startswith("y")
+            if found := words.answer(line, wide=wide):
+                return found
 
     async def _interrupts(self, sitting: anyio.CancelScope) -> None:
         """Ctrl-C ends the running turn; a second one, or one while nothing runs in a pipe, leaves."""

@@ -9,9 +9,9 @@ from typing import TextIO
 
 from trunkline import printable
 from trunkline_terminal import words
-from trunkline_terminal.screen import Status, Tone
+from trunkline_terminal.screen import Answer, Status, Tone
 
-Confirm = Callable[[str], Awaitable[bool | None]]
+Confirm = Callable[[bool], Awaitable[Answer | None]]
 
 
 class PlainScreen:
@@ -66,10 +66,10 @@ class PlainScreen:
     def status(self, status: Status) -> None:
         """There is no status line."""
 
-    async def confirm(self, question: str) -> bool | None:
+    async def confirm(self, question: str, *, wide: bool = False) -> Answer | None:
         """Asked on a dumb terminal only; through a pipe nobody can be asked."""
         self.note(question)
-        return await self._confirm(question) if self._confirm is not None else None
+        return await self._confirm(wide) if self._confirm is not None else None
 
     def _say(self, text: str) -> None:
         if text:

@@ -1,6 +1,6 @@
 """A screen for tests: it keeps what it was asked to show."""
 
-from trunkline_terminal.screen import Status, Tone
+from trunkline_terminal.screen import Answer, Status, Tone
 
 
 class RecordingScreen:
@@ -40,9 +40,11 @@ class RecordingScreen:
     def status(self, status: Status) -> None:
         self.statuses.append(status)
 
-    async def confirm(self, question: str) -> bool | None:
+    async def confirm(self, question: str, *, wide: bool = False) -> Answer | None:
         self.shown.append(("question", question))
-        return self.allow
+        if self.allow is None:
+            return None
+        return "once" if self.allow else "no"
 
     def all(self, what: str) -> list[str]:
         """The texts of one kind."""

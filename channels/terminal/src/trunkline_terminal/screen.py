@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
+Answer = Literal["no", "once", "conversation", "always"]
+"""What a person says to a call: no, or how far their yes reaches."""
+
 Tone = Literal["plain", "dim", "warning", "error"]
 
 
@@ -60,6 +63,7 @@ class Screen(Protocol):
         """What the status line shows from now on."""
         ...
 
-    async def confirm(self, question: str) -> bool | None:
-        """The person's yes or no, or None where nobody can be asked. Cancelled when others have decided."""
+    async def confirm(self, question: str, *, wide: bool = False) -> Answer | None:
+        """The person's answer, or None where nobody can be asked. Cancelled when others have decided. With ``wide`` a
+        yes may be for more than this call."""
         ...

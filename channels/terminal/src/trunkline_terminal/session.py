@@ -3,6 +3,7 @@
 Knows the gateway and a screen, and nothing of keys, pipes or colours.
 """
 
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,7 +19,10 @@ from trunkline import (
     SendMessage,
     Sitting,
     TrunklineError,
+    Verdict,
+    approval_news,
     new_id,
+    waiting_approval,
 )
 from trunkline_terminal import commands
 from trunkline_terminal.outage import Outage
@@ -187,6 +191,31 @@ class Session:
             place.loaded = ()
             return None
         return (*place.loaded, *stored)
+
+    # What waits for a decision -------------------------------------------------------------------------------
+
+    async def tell_of_approvals(self) -> None:
+        """Say which calls of other channels' turns wait and what became of them, until cancelled. Those of the turns
+        that are shown here ask by themselves, and are only reminded of."""
+        async with aclosing(self.gateway.approvals()) as approvals:
+            async for approval in approvals:
+                shown = self.turns.knows(approval.turn)
+                if not shown or (approval.reminded_at is not None and approval.settled is None):
+                    self.screen.note(
+                        approval_news(approval), "warning" if approval.settled is None else "dim"
+                    )
+
+    async def decide(self, verdict: Verdict) -> None:
+        """Allow or deny a call that waits. Raises TrunklineError when there is none, RemoteFault when others were
+        first."""
+        found = await self.outage.through(lambda: waiting_approval(self.gateway, verdict.id))
+        if found is None:
+            raise TrunklineError(f"Nothing waits under {verdict.id}.", hint="/approvals lists what waits.")
+        await self.outage.through(
+            lambda: self.gateway.decide(
+                found.turn, found.call, found.call_hash, allow=verdict.allow, scope=verdict.scope
+            )
+        )
 
     # Keys ----------------------------------------------------------------------------------------------------
 

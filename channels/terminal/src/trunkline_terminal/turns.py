@@ -26,10 +26,11 @@ from trunkline import (
     TurnEnded,
     Unavailable,
     Usage,
+    approval_words,
 )
 from trunkline_terminal import words
 from trunkline_terminal.outage import FIRST_PAUSE, LONGEST_PAUSE, Outage
-from trunkline_terminal.screen import Screen
+from trunkline_terminal.screen import Answer, Screen
 
 Render = Callable[[FeedEvent], str | None] | None
 """How plugins word events."""
@@ -195,17 +196,19 @@ class TurnView:
         with asking:
             await anyio.sleep(JUST_SETTLED)
             async with self._questions:
-                allow = await self._screen.confirm(f"{event.question}\n  {words.call_label(event.call, 400)}")
-            if allow is not None:
-                return await self._decide(event, allow)
+                answer = await self._screen.confirm(_asked(event), wide=_is_wide(event))
+            if answer is not None:
+                return await self._decide(event, answer)
             self._screen.note(_UNDECIDED, "warning")
             self._outcome = Outcome(failed=True, undecided=True)
             showing.cancel()
 
-    async def _decide(self, event: ApprovalRequested, allow: bool) -> None:
+    async def _decide(self, event: ApprovalRequested, answer: Answer) -> None:
+        turn, call = self.followed.turn, event.call.id
+        scope = "once" if answer == "no" else answer
         try:
             await self._outage.through(
-                lambda: self._gateway.decide(self.followed.turn, event.call.id, event.call_hash, allow=allow)
+                lambda: self._gateway.decide(turn, call, event.call_hash, allow=answer != "no", scope=scope)
             )
         except RemoteFault as fault:
             self._screen.note(f"The decision was not taken: {fault.message}", "warning")
@@ -216,7 +219,7 @@ class TurnView:
         scope = self._asking.pop(event.call_id, None)
         if scope is not None:
             scope.cancel()
-        self._screen.note(f"{'Allowed' if event.allow else 'Denied'} by {event.by}.")
+        self._screen.note(words.settled(event))
 
     def _ended(self, event: TurnEnded) -> None:
         self._screen.settle()
@@ -228,6 +231,21 @@ class TurnView:
         took = words.seconds(monotonic() - self._began)
         self._screen.note(" · ".join(filter(None, (words.tokens(event.usage), took))))
         self._outcome = Outcome(failed=failed, usage=event.usage)
+
+
+def _asked(event: ApprovalRequested) -> str:
+    """The question with what would be done; of a question without that, the call's arguments."""
+    words_of_it = approval_words(event.question, event.detail)
+    if words_of_it == event.question:
+        words_of_it = f"{event.question}\n  {words.call_label(event.call, 400)}"
+    detail = event.detail
+    if isinstance(detail, msgspec.UnsetType) or not detail.shape:
+        return words_of_it
+    return f"{words_of_it}\nIn this conversation, or always, a yes holds for: {detail.covers}"
+
+
+def _is_wide(event: ApprovalRequested) -> bool:
+    return not isinstance(event.detail, msgspec.UnsetType) and bool(event.detail.shape)
 
 
 _REWORDED = (TextDelta, ReasoningDelta, ToolStarted, ToolEnded, MessageSteered)
@@ -260,6 +278,10 @@ class Turns:
             self._known.add(followed.turn)
             self.waiting.append(followed)
             self._change()
+
+    def knows(self, turn: str) -> bool:
+        """Whether the turn is, was or will be shown here."""
+        return turn in self._known
 
     @property
     def count(self) -> int:

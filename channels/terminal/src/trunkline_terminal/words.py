@@ -4,7 +4,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from trunkline import ToolCall, TurnEnded, Usage
+from msgspec import UnsetType
+
+from trunkline import ApprovalSettled, ToolCall, TurnEnded, Usage
+from trunkline_terminal.screen import Answer
 
 _ENDINGS = {
     "cancelled": "Cancelled.",
@@ -46,6 +49,21 @@ def _value(value: Any) -> str:
     return short(json.dumps(value, ensure_ascii=False, default=str), 40)
 
 
+YES_OR_NO = "Allow? y/n"
+HOW_FAR = "Allow? y: this once, c: in this conversation, a: always, n: no"
+
+_ANSWERS: Mapping[str, Answer] = {
+    "y": "once", "yes": "once", "n": "no", "no": "no",
+    "c": "conversation", "conversation": "conversation", "a": "always", "always": "always",
+}  # fmt: skip
+
+
+def answer(text: str, *, wide: bool) -> Answer | None:
+    """What a typed line says to a question. Only a word of the list is an answer; nothing is none."""
+    found = _ANSWERS.get(text.strip().lower())
+    return None if found in ("conversation", "always") and not wide else found
+
+
 def seconds(duration: float) -> str:
     """A duration in seconds: ``0.2 s``, ``14 s``, ``2 min 5 s``."""
     if duration < 10:
@@ -72,6 +90,14 @@ def ending(ended: TurnEnded) -> str:
 def hint(ended: TurnEnded) -> str:
     """What a person can do about how a turn ended, or nothing when there is nothing to say."""
     return _HINTS.get(ended.code or "", "")
+
+
+def settled(event: ApprovalSettled) -> str:
+    """Who decided about a call."""
+    if event.by == "deadline":
+        return "Nobody decided in time, so it was denied."
+    far = "" if isinstance(event.scope, UnsetType) else f" ({event.scope})"
+    return f"{'Allowed' if event.allow else 'Denied'} by {event.by}{far}."
 
 
 def failed(ended: TurnEnded) -> bool:

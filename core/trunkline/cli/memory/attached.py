@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
+from trunkline.cli.attaching import with_workers
+
 if TYPE_CHECKING:
     from trunkline_bus import Bus
 
@@ -26,23 +28,16 @@ def with_memory(job: "Callable[[Bus], Awaitable[T]]", *, hint: str = "") -> T:
 
     ``hint`` says what to do when memory has nothing of the name that the job asks for.
     """
-    from trunkline.cli.aio import run
 
-    found: T = run(_with_attached, job, hint)
-    return found
+    async def asked(bus: "Bus") -> T:
+        from trunkline.errors import TrunklineError
+        from trunkline_bus import RemoteFault
 
-
-async def _with_attached(job: "Callable[[Bus], Awaitable[T]]", hint: str) -> T:
-    from trunkline.config import load_config
-    from trunkline.errors import TrunklineError
-    from trunkline.runtime.attach import attached
-    from trunkline.workers import load_worker
-    from trunkline_bus import RemoteFault
-
-    async with attached(load_config(), load_worker, kinds=("memory",)) as bus:
         try:
             return await job(bus)
         except RemoteFault as fault:
             if hint and fault.code in NOT_THERE:
                 raise TrunklineError(fault.message, hint=hint) from fault
             raise
+
+    return with_workers(asked, "memory")

@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 
 from trunkline.abc.gateway import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
-from trunkline.gateway.http import blocks, contract, conversations, health, metrics, openai, turns
+from trunkline.gateway.http import approvals, blocks, contract, conversations, health, metrics, openai, turns
 from trunkline.gateway.http.gate import Gate
 from trunkline.gateway.http.parts import Parts
 from trunkline.gateway.http.replies import error_reply, failed
@@ -29,6 +29,7 @@ def build_app(parts: Parts) -> Starlette:
         *conversations.ROUTES,
         *openai.ROUTES,
         *turns.ROUTES,
+        *approvals.ROUTES,
         *blocks.ROUTES,
         *health.ROUTES,
         *contract.ROUTES,

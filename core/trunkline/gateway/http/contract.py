@@ -19,6 +19,7 @@ EVENTS: dict[str, tuple[type, ...]] = {
     "tool-call": (own.ToolCallData,),
     "tool-result": (own.ToolOutputData, own.ToolFailureData),
     "approval-request": (own.ApprovalRequestData,),
+    "approval-settled": (own.ApprovalSettledData,),
     "done": (own.DoneData,),
     "error": (own.Error,),
 }
@@ -47,6 +48,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "post", "/api/turns/{id}/calls/{call}/decision", "Decide about a parked call.",
         own.Decision, 202, own.Turn,
     ),
+    ("get", "/api/approvals", "The calls that wait for a person.", None, 200, own.ApprovalStates),
+    ("get", "/api/approvals/{id}", "One of them, with its arguments.", None, 200, own.ApprovalState),
+    ("get", "/api/approvals/granted", "What was allowed for longer.", None, 200, own.GrantStates),
+    ("delete", "/api/approvals/granted/{id}", "Take such a permission back.", None, 204, NOTHING),
     ("get", "/api/blocks", "The blocks.", None, 200, own.Blocks),
     ("post", "/api/blocks", "Make a block.", own.NewBlock, 201, own.BlockState),
     ("get", "/api/blocks/{name}", "A block.", None, 200, own.BlockState),
@@ -81,6 +86,10 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
         ("header", "Last-Event-ID", "with a repeat: the id of the last event that arrived"),
     ),
     ("post", "/api/turns/{id}/fork"): (("header", "Idempotency-Key", "makes a repeat the same fork"),),
+    ("get", "/api/approvals"): (
+        ("query", "block", "only those of this block"),
+        ("query", "settled", "`true` shows those decided in the last hour too"),
+    ),
     ("get", "/api/blocks"): (("query", "archived", "`true` lists the archived ones too"),),
     ("delete", "/api/blocks/{name}"): (("query", "archived", "`true` deletes the newest archive instead"),),
     ("post", "/v1/chat/completions"): (

@@ -1,13 +1,16 @@
 """A turn's feed as PA's events. The id of each is the position to come back with."""
 
 from collections.abc import AsyncGenerator
+from typing import TypeVar
 
+import msgspec
 from starlette.requests import Request
 
 from trunkline.errors import ErrorCode
 from trunkline.gateway.http.replies import code_for, error_body
 from trunkline.gateway.http.schemas import (
     ApprovalRequestData,
+    ApprovalSettledData,
     DoneData,
     StatusData,
     TextDeltaData,
@@ -18,9 +21,11 @@ from trunkline.gateway.http.schemas import (
     UsageCount,
 )
 from trunkline.gateway.http.sse import encode
+from trunkline.messages.approvals import ApprovalScope
 from trunkline.messages.conversation import Usage
 from trunkline.messages.turn import (
     ApprovalRequested,
+    ApprovalSettled,
     FeedEvent,
     StatusShown,
     TextDelta,
@@ -30,6 +35,8 @@ from trunkline.messages.turn import (
     TurnEnded,
 )
 from trunkline.runtime.feed import FeedReader
+
+T = TypeVar("T")
 
 
 async def events_of(request: Request, watch: FeedReader) -> AsyncGenerator[bytes, None]:
@@ -63,6 +70,8 @@ def encoded_event(event: FeedEvent, watch: FeedReader) -> bytes:
             return _encode("tool-result", _result(event), watch)
         case ApprovalRequested():
             return _encode("approval-request", _approval(event), watch)
+        case ApprovalSettled():
+            return _encode("approval-settled", _settled(event), watch)
         case TurnEnded(code=None):
             return _encode("done", _done(event), watch)
         case TurnEnded(code=ErrorCode() as code):
@@ -93,7 +102,20 @@ def _approval(event: ApprovalRequested) -> ApprovalRequestData:
         arguments=event.call.arguments,
         hash=event.call_hash,
         question=event.question,
+        approval=_set(event.id),
+        asked_at=_set(event.asked_at),
+        expires_at=_set(event.expires_at),
+        detail=_set(event.detail),
     )
+
+
+def _settled(event: ApprovalSettled) -> ApprovalSettledData:
+    scope: ApprovalScope = "once" if isinstance(event.scope, msgspec.UnsetType) else event.scope
+    return ApprovalSettledData(id=event.call_id, allow=event.allow, by=event.by, scope=scope)
+
+
+def _set(value: T | msgspec.UnsetType) -> T | None:
+    return None if isinstance(value, msgspec.UnsetType) else value
 
 
 def _done(event: TurnEnded) -> DoneData:

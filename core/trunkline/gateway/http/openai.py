@@ -34,9 +34,17 @@ from trunkline.gateway.http.parts import parts_of, sender_of
 from trunkline.gateway.http.replies import STATUS, code_for, reply
 from trunkline.gateway.http.sse import EventStream, encode
 from trunkline.gateway.http.transcript import FINISH, call_out, sent_message, usage_out
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.blocks import Block
-from trunkline.messages.conversation import ToolCall
-from trunkline.messages.turn import FinishReason, TextDelta, TextReset, ToolStarted, TurnEnded
+from trunkline.messages.conversation import ToolCall, Usage
+from trunkline.messages.turn import (
+    ApprovalRequested,
+    FinishReason,
+    TextDelta,
+    TextReset,
+    ToolStarted,
+    TurnEnded,
+)
 from trunkline.runtime.feed import FeedReader
 from trunkline_bus import Refusal
 
@@ -119,6 +127,8 @@ async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) ->
             match event:
                 case ToolStarted(client=True, call=call):
                     answer.calls.append(call)
+                case ApprovalRequested():  # the turn goes on when somebody has decided; its asker cannot wait so long
+                    return _waiting(answer, watch, event, headers)
                 case TurnEnded():
                     ended = event
     if ended is None or ended.code is not None:
@@ -130,15 +140,38 @@ async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) ->
         if calls
         else MessageOut(role="assistant", content=watch.text)
     )
-    completion = Completion(
+    return reply(_completion(answer, message, ended.reason, ended.usage), headers=headers)
+
+
+def _waiting(
+    answer: _Answer, watch: FeedReader, event: ApprovalRequested, headers: dict[str, str]
+) -> Response:
+    """What has been said, and that somebody has to decide about a call."""
+    text = "\n\n".join(filter(None, (watch.text, _asked(event))))
+    message = MessageOut(role="assistant", content=text)
+    return reply(_completion(answer, message, "stop", Usage()), headers=headers)
+
+
+def _asked(event: ApprovalRequested) -> str:
+    """A question in words. OpenAI's clients know no approvals, so it is text."""
+    how = f" (trunkline approvals approve {event.id})" if isinstance(event.id, str) else ""
+    return (
+        f"[Waiting for approval: {event.question} Decide in another channel{how}.]\n"
+        f"{event.detail.text if isinstance(event.detail, ApprovalDetail) else ''}"
+    ).rstrip()
+
+
+def _completion(
+    answer: _Answer, message: MessageOut | MessageWithCalls, reason: FinishReason, usage: Usage
+) -> Completion:
+    return Completion(
         id=answer.id,
         object="chat.completion",
         created=answer.created,
         model=answer.model,
-        choices=(Choice(index=0, message=message, finish_reason=FINISH[ended.reason]),),
-        usage=usage_out(ended.usage),
+        choices=(Choice(index=0, message=message, finish_reason=FINISH[reason]),),
+        usage=usage_out(usage),
     )
-    return reply(completion, headers=headers)
 
 
 class _Stream:
@@ -163,6 +196,8 @@ class _Stream:
                         case ToolStarted(client=True, call=call):
                             yield self._chunk(Delta(tool_calls=(call_out(call, len(self._answer.calls)),)))
                             self._answer.calls.append(call)
+                        case ApprovalRequested():
+                            yield self._chunk(Delta(content=f"\n\n{_asked(event)}\n\n"))
                         case TurnEnded():
                             for chunk in self._end(event):
                                 yield chunk

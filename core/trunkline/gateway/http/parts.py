@@ -8,9 +8,11 @@ import anyio
 from starlette.requests import Request
 
 from trunkline.abc.gateway import HttpRoute, Identity
+from trunkline.gateway.approvals import Approvals
 from trunkline.gateway.auth import Door
 from trunkline.gateway.blocks import Blocks
 from trunkline.gateway.conversations import Conversations
+from trunkline.gateway.grants import Grants
 from trunkline.gateway.sender import Sender
 from trunkline.gateway.service import Messages
 from trunkline.plugins.owned import Owned
@@ -28,6 +30,8 @@ class Parts:
 
     bus: Bus
     messages: Messages
+    approvals: Approvals
+    grants: Grants
     conversations: Conversations
     blocks: Blocks
     door: Door

@@ -28,6 +28,7 @@ STATUS: dict[ErrorCode, int] = {
     ErrorCode.PROVIDER_ERROR: 502,
     ErrorCode.TOOL_ERROR: 502,
     ErrorCode.CONTEXT_OVERFLOW: 400,
+    ErrorCode.PANIC: 503,
     ErrorCode.INTERNAL: 500,
 }
 
@@ -52,9 +53,13 @@ def error_body(code: ErrorCode) -> Error:
     return Error(code=code, message=FIXED_SENTENCES[code])
 
 
-def error_reply(code: ErrorCode, path: str, *, status: int | None = None) -> Response:
+def error_reply(
+    code: ErrorCode, path: str, *, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
     """The response to a failure, in the shape that clients of the path expect."""
-    headers = {"www-authenticate": "Bearer"} if code is ErrorCode.UNAUTHORIZED else {}
+    headers = {**(headers or {})}
+    if code is ErrorCode.UNAUTHORIZED:
+        headers["www-authenticate"] = "Bearer"
     if path.startswith(OPENAI_PREFIX):
         from trunkline.gateway.http.openai_schemas import error_object
 

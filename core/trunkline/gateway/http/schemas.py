@@ -10,7 +10,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from trunkline.errors import ErrorCode
+from trunkline.messages.approvals import ApprovalDetail, ApprovalScope, Settlement
 from trunkline.messages.blocks import BlockConfig, PulseState
+from trunkline.messages.policies import Policy
 from trunkline.messages.turn import FinishReason
 
 
@@ -47,10 +49,12 @@ class CancelWish(In, frozen=True, kw_only=True):
 
 
 class Decision(In, frozen=True, kw_only=True):
-    """A decision about a parked call; ``hash`` is the one that the approval request showed."""
+    """A decision about a parked call; ``hash`` is the one that the approval request showed. With ``scope`` a yes holds
+    for calls like it too, in this conversation or always."""
 
     allow: bool
     hash: str
+    scope: ApprovalScope = "once"
 
 
 class NewBlock(In, frozen=True, kw_only=True):
@@ -114,6 +118,38 @@ class UsageCount(Out, frozen=True, kw_only=True):
 
     prompt_tokens: int
     completion_tokens: int
+
+
+class ApprovalState(Out, frozen=True, kw_only=True):
+    """A call that waits for a person's decision, or was decided. ``detail`` is what to show of it: a diff, a command, a
+    message, or its arguments. A decision goes to ``/api/turns/{turn}/calls/{call}/decision`` with this ``hash``."""
+
+    id: str
+    turn: str
+    call: str
+    hash: str
+    tool: str
+    block: str
+    conversation_id: str
+    channel: str
+    question: str
+    detail: ApprovalDetail
+    asked_at: datetime
+    expires_at: datetime
+    settled: Settlement | None = None
+    arguments: dict[str, Any] | None = None
+
+
+class ApprovalStates(Out, frozen=True, kw_only=True):
+    """Approvals, the one that was asked first in front."""
+
+    approvals: tuple[ApprovalState, ...]
+
+
+class GrantStates(Out, frozen=True, kw_only=True):
+    """What was allowed for longer than one call, as policies."""
+
+    grants: tuple[Policy, ...]
 
 
 class Turn(Out, frozen=True, kw_only=True):
@@ -226,13 +262,27 @@ class ToolFailureData(Out, frozen=True, kw_only=True):
 
 
 class ApprovalRequestData(Out, frozen=True, kw_only=True):
-    """``approval-request`` (an extension): a person has to decide about a call, with this hash."""
+    """``approval-request`` (an extension): a person has to decide about a call, with this hash, until ``expires_at``.
+    ``detail`` is what to show them, ``approval`` the id under ``/api/approvals``."""
 
     id: str
     name: str
     arguments: dict[str, Any]
     hash: str
     question: str
+    approval: str | None = None
+    asked_at: datetime | None = None
+    expires_at: datetime | None = None
+    detail: ApprovalDetail | None = None
+
+
+class ApprovalSettledData(Out, frozen=True, kw_only=True):
+    """``approval-settled`` (an extension): the call was decided about, by whom. ``deadline``: nobody did in time."""
+
+    id: str
+    allow: bool
+    by: str
+    scope: ApprovalScope = "once"
 
 
 class DoneData(Out, frozen=True, kw_only=True):

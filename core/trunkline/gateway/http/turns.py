@@ -1,15 +1,19 @@
 """Turns by id: where one stands, its events from any position, cancel, steer, fork and decide."""
 
+from urllib.parse import quote
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from trunkline.errors import ErrorCode
+from trunkline.gateway.approvals import Decided
 from trunkline.gateway.http.bodies import read_json, read_optional_json
 from trunkline.gateway.http.conversations import client_id, watch_turn
 from trunkline.gateway.http.events import usage_of
 from trunkline.gateway.http.parts import parts_of, sender_of
-from trunkline.gateway.http.replies import error_body, reply
+from trunkline.gateway.http.replies import error_body, error_reply, reply
 from trunkline.gateway.http.schemas import Accepted, CancelWish, Decision, ForkWish, NewMessage, Turn
 from trunkline.messages.gateway import CancelTurn, ForkTurn, MessageAccepted, SendMessage, TurnView
 from trunkline.messages.turn import ApprovalDecided
@@ -72,8 +76,14 @@ async def decide(request: Request) -> Response:
         call_hash=decision.hash,
         allow=decision.allow,
         by="",
+        scope=decision.scope,
     )
-    await parts.messages.decide(decided, sender_of(request))
+    try:
+        await parts.approvals.decide(decided, sender_of(request))
+    except Decided as late:
+        verdict = "allowed" if late.allow else "denied"
+        told = {"X-Decided": verdict, "X-Decided-By": quote(late.by)}
+        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=told)
     return reply(_turn(await parts.messages.turn(turn)), 202)
 
 

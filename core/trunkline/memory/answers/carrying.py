@@ -1,5 +1,6 @@
 """The endpoints of archives: memory is written into one, and what one holds is brought in. They travel as objects."""
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,19 +10,31 @@ import anyio
 from trunkline.abc.memory import MemoryStore
 from trunkline.memory.answers.endpoints import Endpoints
 from trunkline.memory.answers.telling import Telling
+from trunkline.memory.auditing import AuditKeeper
 from trunkline.memory.errand import Errands
 from trunkline.messages.memory import ExportMemory, ImportMemory, ImportProgress, MemoryExport, MemoryImport
 from trunkline.subjects import EXPORTS, IMPORTS, MEMORY_EXPORT, MEMORY_IMPORT
-from trunkline_bus import Bus, Refusal, Request, new_id
+from trunkline_bus import Bus, BusError, Refusal, Request, new_id
+
+_log = logging.getLogger(__name__)
 
 
 class CarryingAnswers:
     """Answers from a store, with files in ``cache`` that do not stay; ``errands`` is where long work is done."""
 
-    def __init__(self, store: MemoryStore, bus: Bus, cache: Path, telling: Telling, errands: Errands) -> None:
+    def __init__(
+        self,
+        store: MemoryStore,
+        bus: Bus,
+        cache: Path,
+        audit: AuditKeeper,
+        telling: Telling,
+        errands: Errands,
+    ) -> None:
         self._store = store
         self._bus = bus
         self._cache = cache
+        self._audit = audit
         self._telling = telling
         self._errands = errands
 
@@ -34,6 +47,7 @@ class CarryingAnswers:
         name = f"memory-{datetime.now(UTC):%Y%m%d-%H%M%S}-{new_id()[-6:].lower()}.tar"
         file = self._cache / name
         await anyio.Path(self._cache).mkdir(parents=True, exist_ok=True)
+        await self._bring_audit()
         try:
             files = await self._store.export(file, derived=request.data.derived)
             info = await self._bus.objects(EXPORTS).put_file(name, file)
@@ -43,6 +57,12 @@ class CarryingAnswers:
         finally:
             await anyio.Path(file).unlink(missing_ok=True)
         return MemoryExport(object=name, size=info.size, files=files)
+
+    async def _bring_audit(self) -> None:
+        try:
+            await self._audit.bring()
+        except (BusError, Refusal, OSError) as error:
+            _log.error("what the audit log has of late is not in the export: %s", error)
 
     def _import(self, request: Request[ImportMemory]) -> AsyncIterator[ImportProgress | MemoryImport]:
         async def work(told: Callable[[ImportProgress], None]) -> MemoryImport:

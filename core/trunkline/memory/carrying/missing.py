@@ -40,7 +40,7 @@ def idle_policies(policies: dict[str, bytes], identities: set[str]) -> Iterator[
         try:
             subject = msgspec.json.decode(data, type=Policy).subject
         except msgspec.MsgspecError:
-            yield Gap(what=path, why="is no policy that can be read: it is kept and has no effect")
+            yield Gap(what=path, why="is no policy that can be read: no tool may be used until it is mended")
             continue
         if subject != "*" and not subject.startswith("type:") and subject not in identities:
             yield Gap(what=path, why=f"is about {subject[:80]!r}, who is not known here: it has no effect")

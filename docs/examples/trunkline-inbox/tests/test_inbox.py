@@ -28,4 +28,7 @@ class TestInbox(ChannelSuite):
         def seen():
             return "\n".join(answer.read_text() for answer in self.folder.glob("*.answer"))
 
-        yield Person(Inbox(self.folder), say, seen)
+        async def decide(approval, allow):
+            await say(f"{'approve' if allow else 'deny'} {approval.id}")
+
+        yield Person(Inbox(self.folder), say, seen, decide)

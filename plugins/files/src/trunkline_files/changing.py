@@ -1,11 +1,11 @@
 """Changing what a file holds: ``write_file``, ``append_to_file``, ``replace_in_file``. On disk when they answer."""
 
-from trunkline import BlockPath, Folder, ToolContext, ToolError, tool
+from trunkline import ApprovalDetail, BlockPath, Folder, ToolContext, ToolError, diff_preview, tool
 from trunkline_files.texts import counted, encoded, whole
 from trunkline_files.workspace import opened, parent_of
 
 
-@tool(effect="write")
+@tool(effect="write", free=("content",), plan=True)
 def write_file(context: ToolContext, path: BlockPath, content: str) -> str:
     """Write a whole text file into the workspace, making the folders on the way and replacing what was there.
 
@@ -21,7 +21,12 @@ def write_file(context: ToolContext, path: BlockPath, content: str) -> str:
     return f"{'Replaced' if there else 'Created'} {path} ({counted(len(content), 'character')})."
 
 
-@tool(effect="write")
+@write_file.shows
+def _written(context: ToolContext, path: str, content: str) -> ApprovalDetail:
+    return diff_preview(path, _now(context, path), content)
+
+
+@tool(effect="write", free=("content",), plan=True)
 def append_to_file(context: ToolContext, path: BlockPath, content: str) -> str:
     """Add text at the end of a file of the workspace, making the file when it is absent.
 
@@ -36,7 +41,13 @@ def append_to_file(context: ToolContext, path: BlockPath, content: str) -> str:
     return f"Added {counted(len(content), 'character')} to {path}."
 
 
-@tool(effect="write")
+@append_to_file.shows
+def _appended(context: ToolContext, path: str, content: str) -> ApprovalDetail:
+    now = _now(context, path)
+    return diff_preview(path, now, (now or "") + content)
+
+
+@tool(effect="write", free=("find", "replace"), plan=True)
 def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: str, all: bool = False) -> str:
     """Replace a text in a file of the workspace. It must be there once, or all be given.
 
@@ -59,6 +70,18 @@ def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: s
             )
         folder.write_atomic(path, encoded(text.replace(find, replace)))
     return f"Replaced {counted(count, 'place')} in {path}."
+
+
+@replace_in_file.shows
+def _replaced(context: ToolContext, path: str, find: str, replace: str, all: bool) -> ApprovalDetail:
+    now = _now(context, path) or ""
+    return diff_preview(path, now, now.replace(find, replace) if find else now)
+
+
+def _now(context: ToolContext, path: str) -> str | None:
+    """What the file holds now; None when there is none."""
+    with opened(context) as folder:
+        return whole(folder, path) if folder.exists(path) else None
 
 
 def _make_way(folder: Folder, path: str) -> None:

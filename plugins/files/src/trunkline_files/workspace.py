@@ -5,7 +5,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from trunkline import Folder, ToolContext, ToolError, beneath
+from trunkline import Folder, ToolContext, ToolError
 
 MEMORY_HINT = "What the agent remembers is no file here: memory_read reads it."
 
@@ -22,12 +22,12 @@ _ENDINGS = {
 
 @contextmanager
 def opened(context: ToolContext) -> Iterator[Folder]:
-    """The block's workspace.
+    """The block's workspace, and by absolute paths what its scope has.
 
     Raises:
         ToolError: in the place of every OSError inside the block; the text says what would do.
     """
-    with beneath(context.workspace) as folder:
+    with context.files() as folder:
         try:
             yield folder
         except OSError as error:
@@ -35,8 +35,8 @@ def opened(context: ToolContext) -> Iterator[Folder]:
 
 
 def parent_of(path: str) -> str:
-    """The folder that a path is in; "" is the workspace itself."""
-    return path.strip("/").rpartition("/")[0]
+    """The folder that a path is in; "" is the workspace itself, or the root of everything."""
+    return path.rstrip("/").rpartition("/")[0]
 
 
 def _told(folder: Folder, error: OSError) -> str:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from trunkline import BlockPath, ToolContext, beneath, tool
+from trunkline import BlockPath, ToolContext, tool
 
 TIMEOUT = 900.0
 MOST = 50
@@ -37,7 +37,7 @@ async def memory_import(
     with tempfile.TemporaryDirectory(prefix="memory-import-") as folder:
         copy = Path(folder) / "archive"
         with (
-            beneath(context.workspace) as workspace,
+            context.files() as workspace,
             workspace.open_read(path) as source,
             copy.open("wb") as target,
         ):

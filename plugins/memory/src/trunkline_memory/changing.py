@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from trunkline import ToolContext, tool
+from trunkline import ApprovalDetail, ErrorCode, RemoteFault, ToolContext, ToolError, diff_preview, tool
 
 
-@tool(effect="write")
+@tool(effect="write", free=("content", "expected"))
 async def memory_write(
     context: ToolContext, path: str, content: str, expected: str | None = None
 ) -> dict[str, Any]:
@@ -21,7 +21,12 @@ async def memory_write(
     return {"path": path, "hash": await context.memory.write(path, content, expected=known)}
 
 
-@tool(effect="write")
+@memory_write.shows
+async def _written(context: ToolContext, path: str, content: str, expected: str | None) -> ApprovalDetail:
+    return diff_preview(path, await _now(context, path), content)
+
+
+@tool(effect="write", free=("old_content", "new_content", "expected"))
 async def memory_edit(
     context: ToolContext, path: str, old_content: str, new_content: str, expected: str | None = None
 ) -> dict[str, Any]:
@@ -38,6 +43,14 @@ async def memory_edit(
     return {"path": path, "hash": version}
 
 
+@memory_edit.shows
+async def _edited(
+    context: ToolContext, path: str, old_content: str, new_content: str, expected: str | None
+) -> ApprovalDetail:
+    now = await _now(context, path) or ""
+    return diff_preview(path, now, now.replace(old_content, new_content, 1) if old_content else now)
+
+
 @tool(effect="write")
 async def memory_delete(context: ToolContext, path: str, expected: str | None = None) -> dict[str, Any]:
     """Delete a file or folder of memory; history keeps it.
@@ -48,6 +61,11 @@ async def memory_delete(context: ToolContext, path: str, expected: str | None = 
     """
     known = await _known(context, path, expected)
     return {"path": path, "hash": await context.memory.delete(path, expected=known)}
+
+
+@memory_delete.shows
+async def _deleted(context: ToolContext, path: str, expected: str | None) -> ApprovalDetail:
+    return diff_preview(path, await _now(context, path), None)
 
 
 @tool(effect="write")
@@ -63,6 +81,16 @@ async def memory_revert(
     """
     done = await context.memory.revert(path, commit, to=to)
     return {"paths": list(done.paths), "hash": done.version, "undone": done.undone}
+
+
+async def _now(context: ToolContext, path: str) -> str | None:
+    """What the file holds now; None when there is none."""
+    try:
+        return (await context.memory.read(path)).content
+    except ToolError as error:
+        if isinstance(error.__cause__, RemoteFault) and error.__cause__.code == ErrorCode.NOT_FOUND:
+            return None
+        raise
 
 
 async def _known(context: ToolContext, path: str, commit: str | None) -> str | None:

@@ -16,7 +16,11 @@ from trunkline_personality.state import PERSONALITY, State
 EXAMPLES = '"Set humor to 80%", "Max creativity", "Reset sliders", "Technical mode", "Use personality BASE", "HUD on"'
 
 
-@tool(effect="write", idempotent=True)
+@tool(
+    effect="write",
+    idempotent=True,
+    free=("command", "slider", "value", "mode", "personality", "hud", "auto_calibrate", "reset"),
+)
 async def personality_set(
     context: ToolContext,
     command: str = "",

@@ -1,6 +1,7 @@
 """The process of one session: begun shut in, spoken with in frames, ended with all that belongs to it."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -15,7 +16,9 @@ from anyio.abc import ByteReceiveStream, ByteSendStream
 from anyio.abc import Process as RawProcess
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from trunkline.seccomp import ARCHITECTURES, encoded
 from trunkline_rlm.repl import frames
+from trunkline_rlm.repl.filter import program
 from trunkline_rlm.repl.frames import Frame, Hostile, Ready, Refused
 
 PROGRAM = Path(__file__).parent / "inside" / "main.py"
@@ -34,6 +37,9 @@ class Limits:
     cpu_seconds: int = 600
     output: int = 10_000_000
     calls: int = 1_000
+
+
+NO_FILTER = "No code is run, because there is no filter of system calls for {}."
 
 
 class CannotConfine(Exception):
@@ -95,8 +101,11 @@ async def begun(functions: Sequence[str], limits: Limits) -> Confined:
     Raises:
         CannotConfine: it could not shut itself in.
     """
+    if sys.platform != "linux" or platform.machine() not in ARCHITECTURES:
+        raise CannotConfine(NO_FILTER.format(f"{platform.system()} on {platform.machine()}"))
+    code = encoded(program(platform.machine())).hex()
     numbers = (os.getpid(), limits.memory, limits.cpu_seconds, limits.output)
-    command = [sys.executable, "-I", "-S", "-B", str(PROGRAM), *map(str, numbers), *functions]
+    command = [sys.executable, "-I", "-S", "-B", str(PROGRAM), *map(str, numbers), code, *functions]
     raw = await anyio.open_process(
         command,
         stdin=subprocess.PIPE,

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from trunkline import Approval
 from trunkline.testing.channel_suite import ChannelSuite, Person
 
 from trunkline_sample import SampleChannel
@@ -34,4 +35,7 @@ class TestSample(ChannelSuite):
         def seen() -> str:
             return "\n".join(out.read_text() for out in self.folder.glob("*.out"))
 
-        yield Person(SampleChannel(self.folder), say, seen)
+        async def decide(approval: Approval, allow: bool) -> None:
+            await say(f"{'approve' if allow else 'deny'} {approval.id}")
+
+        yield Person(SampleChannel(self.folder), say, seen, decide)

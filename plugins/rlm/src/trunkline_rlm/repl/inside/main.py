@@ -1,5 +1,5 @@
 """The program of a session's process: shuts itself in, says so, then runs what the host sends. Begun by
-``process.py`` as ``python -I -S -B main.py <parent> <memory> <cpu seconds> <output> <function>...``."""
+``process.py`` as ``python -I -S -B main.py <parent> <memory> <cpu seconds> <output> <filter> <function>...``."""
 
 import os
 import sys
@@ -14,12 +14,12 @@ def main() -> None:
     from trunkline_rlm.repl.inside.lockdown import CannotLock, lock
 
     parent, memory, cpu, output = map(int, sys.argv[1:5])
-    functions = sys.argv[5:]
+    code, functions = bytes.fromhex(sys.argv[5]), sys.argv[6:]
     interpreter = Interpreter(functions, output)
     sys.path.clear()
     sys.argv.clear()
     try:
-        apart = lock(parent, memory, cpu)
+        apart = lock(parent, memory, cpu, code)
     except CannotLock as reason:
         pipes.send("refused", str(reason))
         return

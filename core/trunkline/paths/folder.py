@@ -1,49 +1,35 @@
-"""Opening files below a folder and nowhere else, whatever the path says and whoever swaps links meanwhile.
+"""A folder held by its handle: every file below it is opened by its parent's handle, with ``O_NOFOLLOW``.
 
-Every component is opened by its parent's handle with ``O_NOFOLLOW``, so what was checked is what is used: there is
-no moment between the two. Works where directory handles do (Linux and macOS).
+So what was checked is what is used: there is no moment between the two. Works where directory handles do (Linux and
+macOS).
 """
 
 import errno
 import os
 import stat
-import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import pairwise
 from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Literal, NoReturn
 
-from trunkline.errors import ToolError
+from trunkline.paths.names import PathRefused, is_far, movable, near_names
+from trunkline.paths.reach import NEAR, Identity, Reach, refuse_closed
 
-LONGEST_PATH, LONGEST_NAME, DEEPEST = 4096, 255, 64
-
-PROTECTED_NAMES = ("auth.json", ".env", "id_rsa", "id_ed25519")
-"""Names, and endings of names, that no path may have (MB-F15)."""
-
-PROTECTED_FILES = ((".ssh", "config"), (".aws", "credentials"), (".memoryblock", "auth.json"))
-"""Files within certain folders that no path may name; the folders themselves cannot be renamed."""
-
-GIT = ".git"
-"""A folder that nothing may enter: what is in it makes git run programs, which would be ``exec`` in disguise."""
+DEEPEST = 64
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-
-
-class PathRefused(ToolError):
-    """The path leads out of the folder, through a link, or to a protected name. The text says what would do."""
-
 
 Kind = Literal["file", "folder", "link", "other"]
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What stands at a path, relative to the folder. A ``link`` is never followed. ``size`` is in bytes."""
+    """What stands at a path: as ``Folder`` takes it, with links in it resolved when it is absolute. ``size`` is in
+    bytes."""
 
     path: str
     kind: Kind
@@ -51,15 +37,34 @@ class Entry:
     modified_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A path, found: as it was given, the handle of the root it lies below, the names from there, and what stands
+    before these when the place is shown."""
+
+    path: str
+    root: int
+    names: tuple[str, ...]
+    above: str = ""
+
+    def shown(self, *more: str) -> str:
+        return self.above + "/".join((*self.names, *more))
+
+
 class Folder:
     """A folder held by its handle. Paths are relative to it, with ``/`` between names; ``""`` is the folder itself.
+    Absolute ones lead as far as the ``reach`` it was opened with: nowhere, if nothing was said.
 
     All methods raise PathRefused for a path that is not allowed, and OSError, with the path as it was given, for what
     the system refuses (absent, full, not permitted).
     """
 
-    def __init__(self, handle: int) -> None:
+    def __init__(self, handle: int, reach: Reach, held: ExitStack) -> None:
         self._root = handle
+        self._reach = reach
+        self._held = held
+        self._roots: dict[Path, int] = {}
+        self._closed: frozenset[Identity] = frozenset(reach.identities())
 
     # Reading ---------------------------------------------------------------------------------------------------
 
@@ -76,12 +81,12 @@ class Folder:
 
     def stat(self, path: str = "") -> Entry:
         """What stands at the path."""
-        parts = _parts(path)
-        with _told(path), self._parent(path, parts) as (parent, name):
-            return _entry("/".join(parts), _look(parent, name) if name else os.fstat(parent))
+        place = self._find(path, follow=True)
+        with _told(path), self._parent(place) as (parent, name):
+            return _entry(place.shown(), _look(parent, name) if name else os.fstat(parent))
 
     def exists(self, path: str) -> bool:
-        """Whether anything stands at the path, be it a link."""
+        """Whether anything stands at the path, be it a link that leads nowhere."""
         try:
             self.stat(path)
         except (FileNotFoundError, NotADirectoryError):
@@ -90,12 +95,12 @@ class Folder:
 
     def listdir(self, path: str = "") -> list[Entry]:
         """What the folder at the path holds, by name."""
-        parts = _parts(path)
-        with _told(path), self._folder(path, parts) as handle:
+        place = self._find(path, follow=True)
+        with _told(path), self._folder(place, len(place.names)) as handle:
             found = []
             for name in sorted(os.listdir(handle)):  # noqa: PTH208 pathlib knows no handles
                 with suppress(FileNotFoundError):
-                    found.append(_entry("/".join((*parts, name)), _look(handle, name)))
+                    found.append(_entry(place.shown(name), _look(handle, name)))
             return found
 
     def walk(self, path: str = "", *, depth: int = DEEPEST) -> Iterator[Entry]:
@@ -117,8 +122,8 @@ class Folder:
 
         The file's permissions stay; the folder it is in must be there.
         """
-        with _told(path), self._parent(path, _parts(path)) as (parent, name):
-            mode = _mode_of_old(parent, _given(path, name), path)
+        with _told(path), self._parent(self._find(path)) as (parent, name):
+            mode = self._mode_of_old(parent, _given(path, name), path)
             temporary = f".{token_hex(8)}.part"
             try:
                 _write_new(parent, temporary, content, mode)
@@ -138,49 +143,63 @@ class Folder:
 
     def mkdir(self, path: str, *, parents: bool = True) -> None:
         """Make the folder; that it is there already is no error. ``parents`` makes those on the way too."""
-        parts = _parts(path)
+        place = self._find(path)
+        whole = len(place.names)
         with _told(path):
-            for depth in range(1 if parents else len(parts), len(parts) + 1):
-                with self._parent(path, parts[:depth]) as (parent, name):
+            for depth in range(1 if parents else max(whole, 1), whole + 1):
+                with self._folder(place, depth - 1) as parent:
                     with suppress(FileExistsError):
-                        os.mkdir(name, dir_fd=parent)
-                    with _closed(_enter(parent, name, path)):
+                        os.mkdir(place.names[depth - 1], dir_fd=parent)
+                    with _closed(self._enter(parent, place.names[depth - 1], path)):
                         pass
 
     def rename(self, source: str, target: str) -> None:
         """Move a file or folder, on disk when this returns; a file or empty folder of its kind at the target is
         replaced."""
-        _movable(source)
-        _movable(target)
+        for place in (self._find(source), self._find(target)):
+            movable(place.path, place.names)
+            if place.above and self._reach.closes(place.shown()):
+                refuse_closed(place.path)
         with (
             _told(source),
-            self._parent(source, _parts(source)) as (old, before),
-            self._parent(target, _parts(target)) as (new, after),
+            self._parent(self._find(source)) as (old, before),
+            self._parent(self._find(target)) as (new, after),
         ):
-            _no_link(old, _given(source, before), source)
+            self._no_link(old, _given(source, before), source)
             os.rename(before, _given(target, after), src_dir_fd=old, dst_dir_fd=new)
             os.fsync(new)
             os.fsync(old)
 
     def unlink(self, path: str) -> None:
         """Delete the file. A link is refused."""
-        with _told(path), self._parent(path, _parts(path)) as (parent, name):
-            _no_link(parent, _given(path, name), path)
+        with _told(path), self._parent(self._find(path)) as (parent, name):
+            self._no_link(parent, _given(path, name), path)
             os.unlink(name, dir_fd=parent)
 
     def rmdir(self, path: str) -> None:
         """Delete the empty folder."""
-        with _told(path), self._parent(path, _parts(path)) as (parent, name):
+        with _told(path), self._parent(self._find(path)) as (parent, name):
             os.rmdir(_given(path, name), dir_fd=parent)
 
     # Handles ---------------------------------------------------------------------------------------------------
 
+    def _find(self, path: str, *, follow: bool = False) -> _Place:
+        """Where the path leads. Of an absolute one links are resolved, at its end only to ``follow`` it."""
+        if not is_far(path):
+            return _Place(path, self._root, near_names(path))
+        root, names = self._reach.find(path, follow=follow)
+        if root not in self._roots:
+            handle = os.open(root, _FOLDER & ~os.O_NOFOLLOW)
+            self._roots[root] = self._held.enter_context(_closed(handle))
+        return _Place(path, self._roots[root], names, f"{root}/".replace("//", "/"))
+
     @contextmanager
-    def _folder(self, path: str, parts: tuple[str, ...]) -> Iterator[int]:
-        handle = os.open(".", _FOLDER, dir_fd=self._root)
+    def _folder(self, place: _Place, depth: int) -> Iterator[int]:
+        """The handle of the folder that is the first ``depth`` names of the place."""
+        handle = os.open(".", _FOLDER, dir_fd=place.root)
         try:
-            for part in parts:
-                inner = _enter(handle, part, path)
+            for name in place.names[:depth]:
+                inner = self._enter(handle, name, place.path)
                 os.close(handle)
                 handle = inner
             yield handle
@@ -188,10 +207,10 @@ class Folder:
             os.close(handle)
 
     @contextmanager
-    def _parent(self, path: str, parts: tuple[str, ...]) -> Iterator[tuple[int, str]]:
-        """The handle of the folder that holds the path, and the path's last name ("" for the folder itself)."""
-        with self._folder(path, parts[:-1]) as handle:
-            yield handle, parts[-1] if parts else ""
+    def _parent(self, place: _Place) -> Iterator[tuple[int, str]]:
+        """The handle of the folder that holds the place, and the place's last name ("" for the root itself)."""
+        with self._folder(place, len(place.names) - 1 if place.names else 0) as handle:
+            yield handle, place.names[-1] if place.names else ""
 
     @contextmanager
     def _opened(self, path: str, flags: int) -> Iterator[int]:
@@ -199,117 +218,78 @@ class Folder:
             yield handle
 
     def _open(self, path: str, flags: int) -> int:
-        with _told(path), self._parent(path, _parts(path)) as (parent, name):
-            _no_link(parent, _given(path, name), path)
+        place = self._find(path, follow=flags == os.O_RDONLY)
+        with _told(path), self._parent(place) as (parent, name):
+            self._no_link(parent, _given(path, name), path)
             try:
                 handle = os.open(name, flags | _FILE, 0o666, dir_fd=parent)
             except OSError as error:
                 _explain(error, path)
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
+            try:
+                status = os.fstat(handle)
+                if not stat.S_ISREG(status.st_mode):
+                    raise PathRefused(f"{path!r} is not a regular file.")
+                self._not_closed(status, path)
+            except BaseException:
                 os.close(handle)
-                raise PathRefused(f"{path!r} is not a regular file.")
+                raise
             return handle
+
+    def _enter(self, parent: int, name: str, path: str) -> int:
+        try:
+            handle = os.open(name, _FOLDER, dir_fd=parent)
+        except OSError as error:
+            self._no_link(parent, name, path)
+            _explain(error, path)
+        try:
+            self._not_closed(os.fstat(handle), path)
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
+
+    def _no_link(self, parent: int, name: str, path: str) -> None:
+        """A plain sentence for a link. The opening itself refuses it too, so nothing hangs on this look."""
+        with suppress(FileNotFoundError):
+            status = _look(parent, name)
+            if stat.S_ISLNK(status.st_mode):
+                _refuse_link(path)
+            self._not_closed(status, path)
+
+    def _not_closed(self, status: os.stat_result, path: str) -> None:
+        if self._closed and (status.st_dev, status.st_ino) in self._closed:
+            refuse_closed(path)
+
+    def _mode_of_old(self, parent: int, name: str, path: str) -> int | None:
+        """The permissions of the file that will be replaced; None when there is none yet."""
+        try:
+            status = _look(parent, name)
+        except FileNotFoundError:
+            return None
+        if stat.S_ISLNK(status.st_mode):
+            _refuse_link(path)
+        if not stat.S_ISREG(status.st_mode):
+            raise PathRefused(f"{path!r} is not a regular file.")
+        self._not_closed(status, path)
+        return stat.S_IMODE(status.st_mode)
 
 
 @contextmanager
-def beneath(root: Path) -> Iterator[Folder]:
-    """Hold a folder, so that files below it can be opened and nothing else.
+def beneath(root: Path, reach: Reach = NEAR) -> Iterator[Folder]:
+    """Hold a folder, so that files below it can be opened, and by absolute paths what ``reach`` has; nothing else.
 
     Raises:
         OSError: the folder is not there, is no folder, or may not be read.
     """
-    with _closed(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as handle:
-        yield Folder(handle)
-
-
-def check_path(path: str) -> str:
-    """The path in its plain form, by its text alone: what a policy may look at before anything is opened.
-
-    Raises:
-        PathRefused: it is absolute, has ``..`` or ``~``, is too long, no text, or names something protected.
-    """
-    return "/".join(_parts(path))
-
-
-def _parts(path: str) -> tuple[str, ...]:
-    """The names of the path, after everything that its text alone can have wrong."""
-    _refuse_text(path)
-    parts = tuple(part for part in path.split("/") if part not in ("", "."))
-    for part in parts:
-        if part == "..":
-            raise PathRefused(f"{path!r} has '..' in it. Name a path below the workspace.")
-        if len(os.fsencode(part)) > LONGEST_NAME:
-            raise PathRefused(
-                f"A name in the path is longer than {LONGEST_NAME} bytes. Choose a shorter one."
-            )
-    if _is_protected(parts):
-        raise PathRefused(
-            f"{path!r} is a protected name, where secrets are kept. It can be neither read nor written."
-        )
-    if any(_plain(part) == GIT for part in parts):
-        raise PathRefused(
-            f"{path!r} belongs to git, whose files make it run programs. It can be neither read nor written."
-        )
-    return parts
-
-
-def _refuse_text(path: str) -> None:
-    if "\0" in path:
-        raise PathRefused("The path holds a NUL character.")
-    try:
-        size = len(path.encode())
-    except UnicodeEncodeError as error:
-        raise PathRefused("The path is not valid text.") from error
-    if size > LONGEST_PATH:
-        raise PathRefused(f"The path is longer than {LONGEST_PATH} bytes.")
-    if path.startswith("/"):
-        raise PathRefused(f"{path!r} is absolute. Name a path relative to the workspace.")
-    if path.startswith("~"):
-        raise PathRefused(
-            f"{path!r} begins with '~', which is not expanded. Name a path relative to the workspace."
-        )
-
-
-def _is_protected(parts: tuple[str, ...]) -> bool:
-    plain = tuple(_plain(part) for part in parts)
-    if plain and plain[-1].endswith(PROTECTED_NAMES):
-        return True
-    return any(pair in pairwise(plain) for pair in PROTECTED_FILES)
-
-
-def _movable(path: str) -> None:
-    """Refuses to move what a protected file is recognised by."""
-    folders = {folder for folder, _ in PROTECTED_FILES}
-    if any(_plain(part) in folders for part in _parts(path)):
-        raise PathRefused(f"{path!r} lies in a protected folder. It can be neither moved nor replaced.")
-
-
-def _plain(name: str) -> str:
-    """The name as the most forgiving file system would read it: case, look-alikes, and signs without a shape."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    seen = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
-    return seen.rstrip(". ")
+    with ExitStack() as held:
+        handle = held.enter_context(_closed(os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)))
+        yield Folder(handle, reach, held)
 
 
 def _given(path: str, name: str) -> str:
     if not name:
         raise PathRefused(f"{path!r} is the workspace itself. Name something in it.")
     return name
-
-
-def _enter(parent: int, name: str, path: str) -> int:
-    try:
-        return os.open(name, _FOLDER, dir_fd=parent)
-    except OSError as error:
-        _no_link(parent, name, path)
-        _explain(error, path)
-
-
-def _no_link(parent: int, name: str, path: str) -> None:
-    """A plain sentence for a link. The opening itself refuses it too, so nothing hangs on this look."""
-    with suppress(FileNotFoundError):
-        if stat.S_ISLNK(_look(parent, name).st_mode):
-            _refuse_link(path)
 
 
 def _refuse_link(path: str) -> NoReturn:
@@ -354,19 +334,6 @@ def _entry(path: str, status: os.stat_result) -> Entry:
     kind = kinds.get(stat.S_IFMT(status.st_mode), "other")
     shown = path.encode(errors="surrogateescape").decode(errors="backslashreplace")
     return Entry(shown, kind, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
-
-
-def _mode_of_old(parent: int, name: str, path: str) -> int | None:
-    """The permissions of the file that will be replaced; None when there is none yet."""
-    try:
-        status = _look(parent, name)
-    except FileNotFoundError:
-        return None
-    if stat.S_ISLNK(status.st_mode):
-        _refuse_link(path)
-    if not stat.S_ISREG(status.st_mode):
-        raise PathRefused(f"{path!r} is not a regular file.")
-    return stat.S_IMODE(status.st_mode)
 
 
 def _write_new(parent: int, name: str, content: bytes, mode: int | None) -> None:

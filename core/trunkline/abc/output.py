@@ -1,0 +1,47 @@
+"""What is kept of a stream that may be longer than anybody wants: its beginning and its end."""
+
+from collections import deque
+from contextlib import suppress
+
+import anyio
+from anyio.abc import ByteReceiveStream
+
+
+class Kept:
+    """At most ``most`` bytes of all that is added: half from the beginning, the rest from the end."""
+
+    def __init__(self, most: int) -> None:
+        self._most_head = most // 2
+        self._most_tail = most - self._most_head
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._size = 0
+        self.dropped = 0
+
+    def add(self, piece: bytes) -> None:
+        """Keep what there is room for; of the end, the newest."""
+        room = self._most_head - len(self._head)
+        self._head += piece[:room]
+        if rest := piece[room:]:
+            self._tail.append(rest)
+            self._size += len(rest)
+        while self._size > self._most_tail:
+            over = self._size - self._most_tail
+            oldest = self._tail.popleft()
+            if len(oldest) > over:
+                self._tail.appendleft(oldest[over:])
+            gone = min(over, len(oldest))
+            self._size -= gone
+            self.dropped += gone
+
+    def content(self) -> bytes:
+        """What was kept, with a line where something is missing."""
+        missing = b"\n[... %d bytes left out ...]\n" % self.dropped if self.dropped else b""
+        return b"".join((bytes(self._head), missing, *self._tail))
+
+
+async def read_into(stream: ByteReceiveStream, kept: Kept) -> None:
+    """Read a stream to its end."""
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+        async for piece in stream:
+            kept.add(piece)

@@ -1,0 +1,183 @@
+"""``trunkline approvals``: see the calls that wait for a person, decide about them, take lasting permissions back."""
+
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from trunkline.cli.command import Group
+from trunkline.cli.completing import BlockName
+from trunkline.cli.with_gateway import with_gateway
+
+if TYPE_CHECKING:
+    from trunkline.messages.approvals import Approval, ApprovalScope
+    from trunkline.runtime.gateway_client import GatewayClient
+
+EXAMPLES = """
+trunkline approvals list
+trunkline approvals show k3v7q
+trunkline approvals approve k3v7q --scope conversation
+trunkline approvals deny k3v7q
+"""
+
+SCOPES = ("once", "conversation", "always")
+
+
+@click.group(cls=Group, examples=EXAMPLES)
+def command() -> None:
+    """See the calls that wait for your yes, whichever channel began them, and decide.
+
+    An ID may be cut as long as it tells the approval from the others. What nobody decides in time is denied.
+    """
+
+
+@command.command("list", examples="trunkline approvals list --block garden\ntrunkline approvals list --json")
+@click.option("--block", type=BlockName(), help="Only those of this block.")
+@click.option("--settled", is_flag=True, help="Show those decided in the last hour too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_approvals(block: str | None, settled: bool, as_json: bool) -> None:
+    """List what waits, the oldest first."""
+    from trunkline.cli.output import json_out, table
+
+    found = with_gateway(lambda gateway: gateway.approval_list(block=block, settled=settled)).approvals
+    if as_json:
+        json_out({"approvals": found})
+        return
+    if not found:
+        click.echo("Nothing waits for a decision.")
+        return
+    rows = [(one.id, one.block, one.channel, one.tool, _state(one), _about(one)) for one in found]
+    table(rows, header=("ID", "BLOCK", "FROM", "TOOL", "UNTIL", "WHAT"))
+
+
+@command.command("show", examples="trunkline approvals show k3v7q")
+@click.argument("id")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the arguments whole.")
+def show_approval(id: str, as_json: bool) -> None:
+    """Show what a call would do."""
+    from trunkline.channels.deciding import approval_news
+    from trunkline.cli.output import json_out
+    from trunkline.text import printable
+
+    found = with_gateway(lambda gateway: gateway.approval(id))
+    if as_json:
+        json_out({"approval": found.approval, "arguments": found.arguments})
+        return
+    click.echo(printable(approval_news(found.approval)))
+    click.echo(f"\nturn {found.approval.turn}, conversation {found.approval.conversation}")
+
+
+@command.command(
+    "approve", examples="trunkline approvals approve k3v7q\ntrunkline approvals approve k3v7q --scope always"
+)
+@click.argument("id")
+@click.option(
+    "--scope",
+    type=click.Choice(SCOPES),
+    default="once",
+    show_default=True,
+    help="How far the yes reaches: this call, calls like it in this conversation, or in this block from now on.",
+)
+@click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def approve(id: str, scope: Literal["once", "conversation", "always"], follow: bool, as_json: bool) -> int:
+    """Allow a call. "show" tells what calls a wider scope would allow.
+
+    The turn goes on where a platform runs; with --follow one runs for it if none does.
+    """
+    return _decide(id, allow=True, scope=scope, follow=follow, as_json=as_json)
+
+
+@command.command("deny", examples="trunkline approvals deny k3v7q")
+@click.argument("id")
+@click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def deny(id: str, follow: bool, as_json: bool) -> int:
+    """Do not allow a call. The agent is told, and goes on without it."""
+    return _decide(id, allow=False, scope="once", follow=follow, as_json=as_json)
+
+
+@command.command("granted", examples="trunkline approvals granted")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def granted(as_json: bool) -> None:
+    """List what was allowed for longer than one call."""
+    from trunkline.cli.output import json_out, table
+
+    found = with_gateway(lambda gateway: gateway.grants()).grants
+    if as_json:
+        json_out({"grants": found})
+        return
+    if not found:
+        click.echo("Nothing was allowed for longer than one call.")
+        return
+    rows = [
+        (one.id, one.subject, one.conditions.conversation or "always", one.created_by, one.note)
+        for one in found
+    ]
+    table(rows, header=("ID", "FOR", "WHERE", "BY", "WHAT"))
+
+
+@command.command("forget", examples="trunkline approvals forget approved-7c2k")
+@click.argument("id")
+def forget(id: str) -> None:
+    """Take back what was allowed for longer: calls like it are asked about again."""
+    with_gateway(lambda gateway: gateway.forget_grant(id))
+    click.echo(f"{id} is no longer allowed.")
+
+
+def _decide(id: str, *, allow: bool, scope: "ApprovalScope", follow: bool, as_json: bool) -> int:
+    from trunkline.workers import KINDS
+
+    async def decided(gateway: "GatewayClient") -> int:
+        one = (await gateway.approval(id)).approval
+        await gateway.decide(one.turn, one.call, one.call_hash, allow=allow, scope=scope)
+        if not (follow and as_json):
+            _say(one, allow=allow, scope=scope, as_json=as_json)
+        return await _followed(gateway, one, as_json=as_json) if follow else 0
+
+    return with_gateway(decided, KINDS) if follow else with_gateway(decided)
+
+
+def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool) -> None:
+    from trunkline.cli.output import json_out
+    from trunkline.text import printable
+
+    if as_json:
+        json_out({"id": one.id, "turn": one.turn, "call": one.call, "allow": allow, "scope": scope})
+        return
+    far = {
+        "once": "",
+        "conversation": ", and calls like it in this conversation",
+        "always": ", and calls like it",
+    }
+    click.echo(printable(f"{'Allowed' if allow else 'Denied'}: {one.tool} in block {one.block}{far[scope]}."))
+
+
+async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool) -> int:
+    """Print what the turn shows; its next question ends that, as it does with ``say``."""
+    from trunkline.cli.saying import JsonSaying, Saying
+    from trunkline.messages.gateway import MessageAccepted
+    from trunkline.messages.turn import ApprovalRequested
+
+    saying = JsonSaying() if as_json else Saying(stream=False)
+    settled = {
+        approval.id for approval in (await gateway.approval_list(settled=True)).approvals if approval.settled
+    }
+    async for event in gateway.watch(one.conversation, one.turn):
+        past = isinstance(event, ApprovalRequested) and event.id in {*settled, one.id}
+        if not past and saying.take(event):
+            break
+    accepted = MessageAccepted(block=one.block, conversation=one.conversation, turn=one.turn, message_id="")
+    return saying.finish(accepted)
+
+
+def _state(approval: "Approval") -> str:
+    if approval.settled is None:
+        return f"{approval.expires_at:%Y-%m-%d %H:%M} UTC"
+    return f"{'allowed' if approval.settled.allow else 'denied'} by {approval.settled.by}"
+
+
+def _about(approval: "Approval") -> str:
+    from trunkline.text import printable
+
+    shown = printable(approval.detail.covers or approval.question)
+    return shown if len(shown) <= 60 else shown[:59] + "…"

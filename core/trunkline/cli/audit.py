@@ -1,0 +1,82 @@
+"""``trunkline audit``: what was decided about tool calls, and how they ended."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.completing import BlockName
+
+if TYPE_CHECKING:
+    from trunkline.messages.audit import AuditEntry
+    from trunkline_bus import Bus
+
+EXAMPLES = """
+trunkline audit
+trunkline audit --block main --since 2h --decision denied
+trunkline audit --tool write_file --json
+trunkline audit --follow
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--block", type=BlockName(), help="Of this block's agent.")
+@click.option("--tool", help="About this tool.")
+@click.option(
+    "--effect", type=click.Choice(["read", "write", "send", "exec"]), help="About tools with this effect."
+)
+@click.option(
+    "--event", type=click.Choice(["decision", "call", "approval", "permissions"]), help="Of this kind."
+)
+@click.option("--decision", type=click.Choice(["allowed", "asked", "denied", "approved", "expired"]),
+              help="Decided so.")  # fmt: skip
+@click.option(
+    "--since", default="1d", show_default=True, metavar="WHEN", help="From 30m, 2h, 7d ago, or a date."
+)
+@click.option(
+    "--limit", default=100, show_default=True, type=click.IntRange(min=1), help="The newest so many."
+)
+@click.option("--follow", is_flag=True, help="Go on with what comes, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, an entry a line.")
+def command(since: str, limit: int, follow: bool, as_json: bool, **wanted: Any) -> None:
+    """Show what was decided about tool calls, and how they ended; oldest first.
+
+    The log lies in memory, a file a day: audit/2026-11-22.jsonl. Times are UTC.
+    """
+    from trunkline.cli.memory.attached import with_memory
+    from trunkline.cli.owned.auditing import Wanted, beginning
+
+    filters = Wanted(beginning(since), **wanted)
+    with_memory(lambda bus: _print(bus, filters, limit, follow, as_json))
+
+
+async def _print(bus: "Bus", wanted: Any, limit: int, follow: bool, as_json: bool) -> None:
+    from trunkline.cli.owned.auditing import entries, following
+
+    found = await entries(bus, wanted)
+    for entry in found[-limit:]:
+        _line(entry, as_json)
+    if not found and not follow:
+        click.echo("Nothing of that kind was noted.", err=True)
+    if follow:
+        async for entry in following(bus, wanted, {entry.id for entry in found}):
+            _line(entry, as_json)
+
+
+def _line(entry: "AuditEntry", as_json: bool) -> None:
+    import msgspec
+
+    from trunkline.text import printable
+
+    if as_json:
+        click.echo(msgspec.json.encode(entry).decode())
+        return
+    what = entry.decision or entry.status or entry.event
+    subject = f"{entry.tool} ({entry.effect or '?'})" if entry.tool else entry.event
+    by = f" by {', '.join(entry.by)}" if entry.by else ""
+    took = f" {entry.seconds:.3f} s" if entry.seconds is not None else ""
+    given = " ".join(f"{name}={value!r}" for name, value in (entry.arguments or {}).items())
+    told = (
+        f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.block}  {what:<8}  {subject}{by}{took}  {entry.why or given}"
+    )
+    click.echo(printable(told.rstrip()).replace("\n", " "))

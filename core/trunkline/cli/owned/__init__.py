@@ -1,0 +1,1 @@
+"""What commands do with what is the owner's alone: permissions, policies and the audit log."""

@@ -1,0 +1,94 @@
+"""Reads the audit log: the days' files in memory, and what is on the stream and not in them yet."""
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+import anyio
+import msgspec
+
+from trunkline.errors import ConfigError
+from trunkline.messages.audit import AuditEntry
+from trunkline.messages.memory import ListMemory, ReadMemory
+from trunkline.subjects import AUDIT, MEMORY_LIST, MEMORY_READ
+from trunkline_bus import Bus, RemoteFault
+
+SECONDS = 30.0
+LOOK = 0.5
+"""Seconds between two looks for what is new."""
+
+_AGO = re.compile(r"(\d+)([smhd])")
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_DAY = re.compile(r"audit/(\d{4}-\d\d-\d\d)\.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which entries are shown; what is None does not matter."""
+
+    since: datetime
+    block: str | None = None
+    tool: str | None = None
+    effect: str | None = None
+    event: str | None = None
+    decision: str | None = None
+
+    def fits(self, entry: AuditEntry) -> bool:
+        """Whether the entry is one of them."""
+        named = ("block", "tool", "effect", "event", "decision")
+        wishes = ((getattr(self, name), getattr(entry, name)) for name in named)
+        return entry.at >= self.since and all(wish in (None, has) for wish, has in wishes)
+
+
+def beginning(text: str) -> datetime:
+    """The time that ``30m``, ``2h``, ``7d`` or a date means. Raises ConfigError."""
+    if found := _AGO.fullmatch(text):
+        return datetime.now(UTC) - timedelta(seconds=int(found[1]) * _UNITS[found[2]])
+    try:
+        given = datetime.fromisoformat(text)
+    except ValueError:
+        raise ConfigError(
+            f"{text!r} is no time.", hint="Say 30m, 2h, 7d, or a date such as 2026-11-22."
+        ) from None
+    return given if given.tzinfo else given.replace(tzinfo=UTC)
+
+
+async def entries(bus: Bus, wanted: Wanted) -> list[AuditEntry]:
+    """The entries, oldest first."""
+    found: dict[str, AuditEntry] = {}
+    for path in await _files(bus, wanted.since.date()):
+        text = (await bus.call(MEMORY_READ, ReadMemory(path=path), timeout=SECONDS)).content
+        found |= {entry.id: entry for entry in map(_entry, text.splitlines()) if entry is not None}
+    async for stored in bus.history(AUDIT):
+        found.setdefault(stored.data.id, stored.data)
+    return sorted(filter(wanted.fits, found.values()), key=lambda entry: (entry.at, entry.id))
+
+
+async def following(bus: Bus, wanted: Wanted, shown: set[str]) -> AsyncIterator[AuditEntry]:
+    """What is noted from now on, and what is on the stream and was not shown."""
+    position = 0
+    while True:
+        async for stored in bus.history(AUDIT, after=position):
+            position = stored.seq
+            if wanted.fits(stored.data) and stored.data.id not in shown:
+                yield stored.data
+        await anyio.sleep(LOOK)
+
+
+async def _files(bus: Bus, first: date) -> list[str]:
+    try:
+        listing = await bus.call(MEMORY_LIST, ListMemory(path="audit"), timeout=SECONDS)
+    except RemoteFault as fault:
+        if fault.code == "not_found":
+            return []
+        raise
+    days = ((_DAY.fullmatch(entry.path), entry.path) for entry in listing.entries)
+    return sorted(path for day, path in days if day and date.fromisoformat(day[1]) >= first)
+
+
+def _entry(line: str) -> AuditEntry | None:
+    try:
+        return msgspec.json.decode(line, type=AuditEntry)
+    except msgspec.MsgspecError:
+        return None

@@ -1,0 +1,166 @@
+"""Reads and changes a block's permissions in memory, as the owner. Asks nobody and prints nothing."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from trunkline.config import load_config
+from trunkline.config.edit import edited
+from trunkline.errors import ConfigError, ToolError
+from trunkline.messages.blocks import BlockConfig
+from trunkline.messages.memory import MemoryFile, ReadMemory, WriteManyMemory
+from trunkline.messages.policies import Conditions, PermissionTable, Policy
+from trunkline.policy import STANDARD, preset
+from trunkline.policy.explain import Line, explained
+from trunkline.runtime.audit import entry
+from trunkline.subjects import AUDIT, MEMORY_READ, MEMORY_WRITE_MANY
+from trunkline.tools.rules import FOLDER, policy_files, policy_in
+from trunkline_bus import Bus, new_id
+
+OWNER = "owner"
+SECONDS = 10.0
+NO_BLOCK = '"trunkline blocks list" shows the blocks there are.'
+GOD = "god-"
+"""How the names of the policies begin that God Mode is made of."""
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """What holds for a block. ``said`` is its own table, ``defaults`` the deployment's; ``policies`` are the owner's,
+    but for those of other blocks."""
+
+    block: str
+    said: PermissionTable
+    defaults: PermissionTable
+    lines: tuple[Line, ...]
+    policies: tuple[Policy, ...]
+
+    def choices(self) -> Iterator[tuple[str, str, str]]:
+        """Every choice: its name, its value, and where that comes from."""
+        for name in PermissionTable.__struct_fields__:
+            own, default = getattr(self.said, name), getattr(self.defaults, name)
+            if own is not None:
+                yield name, _shown(own), "block.toml"
+            elif default is not None and default != getattr(STANDARD, name):
+                yield name, _shown(default), "trunkline.toml"
+            else:
+                yield name, _shown(default), "default"
+
+
+async def standing(bus: Bus, block: str) -> Standing:
+    """What holds now. Raises RemoteFault when there is no such block, ConfigError when a file cannot be used."""
+    said = _config(await _block_file(bus, block)).permissions
+    defaults = load_config().settings.permissions
+    try:
+        owners = [policy_in(file) for file in await policy_files(bus)]
+    except ToolError as error:
+        raise ConfigError(str(error), hint=f"It lies in the folder {FOLDER} of memory.") from error
+    policies = [*preset(block, said.over(defaults)), *owners]
+    speaking = tuple(
+        one for one in owners if one.subject == f"block:{block}" or not one.subject.startswith("block:")
+    )
+    return Standing(
+        block=block,
+        said=said,
+        defaults=defaults,
+        lines=tuple(explained(block, policies, datetime.now(UTC))),
+        policies=speaking,
+    )
+
+
+async def settled(bus: Bus, block: str, changes: Mapping[str, Any], minutes: int | None) -> Standing:
+    """Make the changes, and God Mode if minutes are given; what holds then."""
+    if changes:
+        await change(bus, block, changes)
+    if minutes is not None:
+        await god(bus, block, minutes)
+    return await standing(bus, block)
+
+
+async def change(bus: Bus, block: str, changes: Mapping[str, Any]) -> None:
+    """Write choices into the block's ``block.toml``, whose comments and order stay."""
+    file = await _block_file(bus, block)
+    _config(file)
+    changes = {name: changes[name] for name in PermissionTable.__struct_fields__ if name in changes}
+    text = edited(file.content, {f"permissions.{name}": value for name, value in changes.items()})
+    said = ", ".join(f"{name} = {_shown(value)}" for name, value in changes.items())
+    wish = WriteManyMemory(
+        files={file.path: text},
+        expected={file.path: file.hash},
+        actor=OWNER,
+        reason=f"permissions of {block}: {said}",
+    )
+    await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+    await _note(bus, block, f"{said}.")
+
+
+async def god(bus: Bus, block: str, minutes: int) -> None:
+    """Permit everything for so long, in place of what was permitted so before; nothing with 0 minutes."""
+    await _block_file(bus, block)
+    now = datetime.now(UTC)
+    gone = [
+        file.path
+        for file in await policy_files(bus)
+        if file.path.startswith(f"{FOLDER}/{GOD}") and _speaks(file, block)
+    ]
+    files = {}
+    if minutes:
+        policy = Policy(
+            subject=f"block:{block}",
+            resource="*",
+            action="*",
+            effect="allow",
+            conditions=Conditions(until=now + timedelta(minutes=minutes)),
+            created=now,
+            created_by=OWNER,
+        )
+        path = f"{FOLDER}/{GOD}{block}-{new_id()[-8:].lower()}.json"
+        files[path] = msgspec.json.format(msgspec.json.encode(policy), indent=2).decode() + "\n"
+    said = f"God Mode for {minutes} minutes." if minutes else "God Mode was ended."
+    if files or gone:
+        wish = WriteManyMemory(
+            files=files, gone=tuple(gone), actor=OWNER, reason=f"permissions of {block}: {said}"
+        )
+        await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+    await _note(bus, block, said)
+
+
+async def _note(bus: Bus, block: str, said: str) -> None:
+    line = entry(event="permissions", block=block, actor=OWNER, by=(OWNER,), why=said)
+    await bus.append(AUDIT, line, msg_id=line.id, block=block)
+
+
+async def _block_file(bus: Bus, block: str) -> MemoryFile:
+    return await bus.call(MEMORY_READ, ReadMemory(path=f"blocks/{block}/block.toml"), timeout=SECONDS)
+
+
+def _config(file: MemoryFile) -> BlockConfig:
+    import tomllib
+
+    try:
+        return msgspec.convert(tomllib.loads(file.content), BlockConfig)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise ConfigError(
+            f"{file.path} is not valid: {error}.",
+            hint="Until it is mended this block's agent may use no tools.",
+        ) from error
+
+
+def _speaks(file: MemoryFile, block: str) -> bool:
+    try:
+        return policy_in(file).subject == f"block:{block}"
+    except ToolError:
+        return False
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "-"
+    return (
+        str(value).lower()
+        if isinstance(value, bool)
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+    )

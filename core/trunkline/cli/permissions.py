@@ -1,0 +1,99 @@
+"""``trunkline permissions``: what a block's agent may do, by which rule, and changing it. The owner's alone."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.completing import BlockName
+
+if TYPE_CHECKING:
+    from trunkline.cli.owned.permitting import Standing
+
+EXAMPLES = """
+trunkline permissions main
+trunkline permissions main --allow-shell --approvals all
+trunkline permissions garden --scope workspace --deny-network
+trunkline permissions main --god 15
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.argument("block", type=BlockName())
+@click.option(
+    "--scope", type=click.Choice(["block", "workspace", "system"]), help="How far its file tools reach."
+)
+@click.option("--allow-shell/--deny-shell", default=None, help="Let it run programs, or none whatever.")
+@click.option(
+    "--allow-network/--deny-network", default=None, help="Let its programs reach other hosts, or nothing."
+)
+@click.option(
+    "--max-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="How long a program may run."
+)
+@click.option(
+    "--approvals", type=click.Choice(["all", "some", "none"]), help="Which calls a person is asked about."
+)
+@click.option("--plan/--no-plan", default=None, help="Nothing but reading and planning, or work again.")
+@click.option("--god", "god", type=click.IntRange(0, 240), metavar="MINUTES",
+              help="Let it do anything, unasked, for so long; 0 ends that. Asks you at the terminal.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(block: str, god: int | None, as_json: bool, **choices: Any) -> None:
+    """Show or change what the agent of BLOCK may do.
+
+    Choices are kept in the block's block.toml; no agent can write there. What is denied stays denied, whatever else
+    permits it. "some" asks about what writes, sends or runs; "all" about everything; "none" about nothing.
+    """
+    from trunkline.cli.memory.attached import with_memory
+    from trunkline.cli.owned import permitting
+
+    changes = {name: value for name, value in choices.items() if value is not None}
+    if god:
+        _confirm(block, god)
+    _show(
+        with_memory(lambda bus: permitting.settled(bus, block, changes, god), hint=permitting.NO_BLOCK),
+        as_json,
+    )
+
+
+def _confirm(block: str, minutes: int) -> None:
+    """Have it typed at a terminal. There is no flag for it: a script or an agent cannot say yes."""
+    import sys
+
+    from trunkline.errors import TrunklineError
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise TrunklineError(
+            "God Mode is given at a terminal only.",
+            hint="Run this command yourself, without a pipe or a script.",
+        )
+    wanted = f"god {block}"
+    click.echo(
+        f"For {minutes} minutes the agent of {block} may read, change, send and run anything, and nobody is asked."
+    )
+    click.echo("What is denied stays denied. It is noted in the audit log.")
+    if click.prompt(f'Type "{wanted}" to let it', default="", show_default=False) != wanted:
+        raise TrunklineError("That was not typed, so nothing was changed.")
+
+
+def _show(standing: "Standing", as_json: bool) -> None:
+    from trunkline.cli.output import json_out, table
+    from trunkline.policy.explain import WORDS, in_words
+
+    if as_json:
+        json_out(standing)
+        return
+    table(
+        [
+            (line.what, WORDS[line.answer], ", ".join(line.by) or "nothing permits it")
+            for line in standing.lines
+        ],
+        header=(f"THE AGENT OF {standing.block} MAY", "", "BY"),
+    )
+    click.echo()
+    table(
+        [(key, value, origin) for key, value, origin in standing.choices()],
+        header=("CHOICE", "VALUE", "FROM"),
+    )
+    if standing.policies:
+        click.echo()
+        table([(one.id, in_words(one)) for one in standing.policies], header=("POLICY", "SAYS"))

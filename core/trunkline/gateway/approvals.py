@@ -1,0 +1,205 @@
+"""Approvals at the gateway: what waits for a person, the one way to decide it, and what is due.
+
+A question has one decision: that of whoever comes first, over whichever gateway. The inbox's deduplication settles
+what comes at once; who comes later is told who was first.
+"""
+
+import logging
+
+import msgspec
+
+from trunkline.errors import ErrorCode
+from trunkline.gateway.faults import refusal
+from trunkline.gateway.grants import Grants
+from trunkline.gateway.running import Turns, TurnState
+from trunkline.gateway.sender import Sender
+from trunkline.messages.approvals import (
+    DEADLINE,
+    Approval,
+    ApprovalDue,
+    ApprovalList,
+    ApprovalView,
+    ListApprovals,
+)
+from trunkline.messages.conversation import now
+from trunkline.messages.turn import ApprovalAsked, ApprovalDecided
+from trunkline.runtime.audit import AuditLog
+from trunkline.subjects import APPROVAL, APPROVAL_DUE, DEADLINES, INBOX
+from trunkline_bus import Bus, BusError, Refusal, Scope, SequenceConflict, key_of
+
+log = logging.getLogger(__name__)
+
+ACCEPT_SECONDS = 5.0
+"""How long the inbox may take to answer before the decider is told that nothing was taken."""
+
+AGAIN = 2.0
+"""Seconds after which what is due is tried again."""
+
+
+class Decided(Refusal):
+    """Somebody was first: ``allow`` and ``by`` are of the decision that counts."""
+
+    def __init__(self, allow: bool, by: str) -> None:
+        self.allow, self.by = allow, by
+        verdict = "allowed" if allow else "denied"
+        late = by == DEADLINE
+        sentence = (
+            "Nobody decided this in time, so it was denied."
+            if late
+            else f"This was {verdict} by {by} already."
+        )
+        super().__init__(ErrorCode.CONFLICT, sentence)
+
+
+class Approvals:
+    """Raises Refusal with a fixed code, and BusError when the bus does not answer."""
+
+    def __init__(self, bus: Bus, turns: Turns, grants: Grants, audit: AuditLog) -> None:
+        self._bus = bus
+        self._audit = audit
+        self._turns = turns
+        self._grants = grants
+
+    async def listed(self, wish: ListApprovals) -> ApprovalList:
+        """What waits, oldest first: as the stream has it, so a restart or another gateway makes no difference."""
+        known = [stored.data async for stored in self._bus.history(APPROVAL, after=0)]
+        found = [
+            approval
+            for approval in known
+            if wish.block in (None, approval.block) and (wish.settled or approval.settled is None)
+        ]
+        return ApprovalList(approvals=tuple(sorted(found, key=lambda one: (one.asked_at, one.id))))
+
+    async def shown(self, id: str) -> ApprovalView:
+        """One approval with the arguments of its call. Refused with ``not_found``, and ``conflict`` when ``id`` is the
+        beginning of several."""
+        approval = await self._named(id)
+        state = await self._turns.find(approval.turn)
+        call = state.call(approval.call) if state is not None else None
+        return ApprovalView(approval=approval, arguments=call.arguments if call is not None else {})
+
+    async def _named(self, id: str) -> Approval:
+        known = (await self.listed(ListApprovals(settled=True))).approvals
+        found = [approval for approval in known if id and approval.id.startswith(id)]
+        found = [approval for approval in found if approval.id == id] or found
+        if not found:
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such approval.")
+        if len(found) > 1:
+            raise refusal(ErrorCode.CONFLICT, f"{len(found)} approvals begin with {id}; write more of it.")
+        return found[0]
+
+    async def decide(self, decision: ApprovalDecided, sender: Sender) -> None:
+        """Decide about a parked call, once; the same again is harmless. It is bound to the call that was shown."""
+        if sender.identity.type != "owner":
+            raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
+        decision = msgspec.structs.replace(decision, by=sender.identity.id)
+        state = await self._turns.find(decision.turn)
+        asked = state.asked(decision.call) if state is not None else None
+        if state is None or asked is None:
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such question.")
+        grant = self._grants.of(decision, state, asked)
+        if not await self._is_taken(decision, state):
+            if state.finished is not None or asked.call_hash != decision.call_hash:
+                raise refusal(ErrorCode.CONFLICT, "The question is not the one that was shown.")
+            if not await self._append(decision, asked, state):
+                await self._look_again(decision)
+        await self._grants.write(grant)
+
+    async def _look_again(self, decision: ApprovalDecided) -> None:
+        """Another decision came in at the same moment. Refused unless it was the same."""
+        state = await self._turns.find(decision.turn)
+        if state is None or not await self._is_taken(decision, state):
+            raise refusal(ErrorCode.CONFLICT, "This was decided already.")
+
+    async def _is_taken(self, decision: ApprovalDecided, state: TurnState) -> bool:
+        """Whether it was decided so already, by the same: then the reply was lost. Refused when others were first."""
+        first = await self._first(decision, state)
+        if first is None:
+            return False
+        if (first.allow, first.by, first.scope) == (decision.allow, decision.by, decision.scope):
+            return True
+        raise Decided(first.allow, first.by)
+
+    async def _first(self, decision: ApprovalDecided, state: TurnState) -> ApprovalDecided | None:
+        """The decision that counts, recorded or on its way there."""
+        recorded = state.decided(decision.call)
+        if recorded is None:
+            return await self._turns.decision(decision, state.request.conversation)
+        scope = "once" if isinstance(recorded.scope, msgspec.UnsetType) else recorded.scope
+        return msgspec.structs.replace(decision, allow=recorded.allow, by=recorded.by, scope=scope)
+
+    async def _append(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> bool:
+        """Put the decision into the inbox. Returns whether it is the first."""
+        about = state.request
+        ack = await self._bus.append(
+            INBOX,
+            decision,
+            scope=Scope(block=about.block, conversation=about.conversation, turn=about.turn),
+            msg_id=key_of("decision", about.turn, decision.call, asked.call_hash, str(asked.asked_at)),
+            timeout=ACCEPT_SECONDS,
+            conversation=about.conversation,
+        )
+        if not ack.duplicate:
+            self._note(decision, state)
+        return not ack.duplicate
+
+    def _note(self, decision: ApprovalDecided, state: TurnState) -> None:
+        call, about = state.call(decision.call), state.request
+        late = decision.by == DEADLINE
+        self._audit.note(
+            event="approval",
+            block=about.block,
+            actor=about.actor,
+            conversation=about.conversation,
+            turn=about.turn,
+            call=decision.call,
+            tool=call.name if call is not None else "",
+            decision="expired" if late else "approved" if decision.allow else "denied",
+            by=(decision.by,),
+            why="nobody decided in time." if late else f"for {decision.scope}." if decision.allow else "",
+        )
+
+    # What is due ---------------------------------------------------------------------------------------------
+
+    async def keep_time(self) -> None:
+        """Remind people, and deny what nobody decided in time, until cancelled."""
+        async with self._bus.pinned(DEADLINES, APPROVAL_DUE) as deliveries:
+            async for delivery in deliveries:
+                try:
+                    await self._due(delivery.data)
+                    await delivery.ack()
+                except BusError as error:
+                    log.warning("approval %s is due and waits for the bus: %s", delivery.data.id, error)
+                    await delivery.nak(AGAIN)
+                except Exception:  # one that cannot be acted on must not stop the clock of all others
+                    log.exception(
+                        "approval %s is due and cannot be acted on; it is tried again", delivery.data.id
+                    )
+                    await delivery.nak(AGAIN)
+
+    async def _due(self, due: ApprovalDue) -> None:
+        if due.what == "remind":
+            return await self._remind(due)
+        state = await self._turns.find(due.turn)
+        asked = state.asked(due.call) if state is not None else None
+        if state is None or asked is None or asked.asked_at != due.asked_at or state.finished is not None:
+            return
+        expired = ApprovalDecided(
+            turn=due.turn, call=due.call, call_hash=asked.call_hash, allow=False, by=DEADLINE
+        )
+        try:
+            if not await self._is_taken(expired, state):
+                await self._append(expired, asked, state)
+        except Refusal:
+            log.debug("approval %s was decided in time", due.id)
+
+    async def _remind(self, due: ApprovalDue) -> None:
+        last = await self._bus.last(APPROVAL, approval=due.id)
+        if last is None or last.data.settled is not None or last.data.reminded_at is not None:
+            return
+        reminded = msgspec.structs.replace(last.data, reminded_at=now())
+        scope = Scope(block=reminded.block, conversation=reminded.conversation, turn=reminded.turn)
+        try:
+            await self._bus.append(APPROVAL, reminded, scope=scope, expect=last.seq, approval=due.id)
+        except SequenceConflict:
+            log.debug("approval %s was decided meanwhile", due.id)

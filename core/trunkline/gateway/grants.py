@@ -1,0 +1,100 @@
+"""What a person allowed for longer than one call: policies in memory, bound to a tool and the shape of its arguments.
+
+They are written as the person who decided. Agents cannot write where they lie.
+"""
+
+import msgspec
+
+from trunkline.abc.gateway import Identity
+from trunkline.errors import ErrorCode
+from trunkline.gateway.faults import refusal
+from trunkline.gateway.running import TurnState
+from trunkline.messages.approvals import GrantList
+from trunkline.messages.conversation import now
+from trunkline.messages.memory import DeleteMemory, ListMemory, ReadManyMemory, WriteManyMemory
+from trunkline.messages.policies import Conditions, Policy
+from trunkline.messages.turn import ApprovalAsked, ApprovalDecided
+from trunkline.subjects import MEMORY_DELETE, MEMORY_LIST, MEMORY_READ_MANY, MEMORY_WRITE_MANY
+from trunkline_bus import Bus, RemoteFault, key_of
+
+FOLDER = "policies"
+BEGINS = "approved-"
+"""How the ids of these policies begin: what else lies in the folder the owner wrote, and is not ours to forget."""
+
+SECONDS = 10.0
+AT_ONCE = 200
+
+
+class Grants:
+    """Raises Refusal with a fixed code, and BusError when memory does not answer."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def of(self, decision: ApprovalDecided, state: TurnState, asked: ApprovalAsked) -> Policy | None:
+        """The policy that a decision makes; None for one about a single call. Refused when there can be none."""
+        if not decision.allow or decision.scope == "once":
+            return None
+        detail, request = asked.detail, state.request
+        call = state.call(decision.call)
+        if isinstance(detail, msgspec.UnsetType) or not detail.shape or call is None:
+            raise refusal(ErrorCode.INVALID_REQUEST, "This can only be allowed once.")
+        conversation = request.conversation if decision.scope == "conversation" else None
+        return Policy(
+            id=BEGINS + key_of(request.block, call.name, detail.shape, conversation or "")[:16],
+            subject=f"block:{request.block}",
+            resource=f"tool:{call.name}",
+            action=detail.effect or "*",
+            effect="allow",
+            conditions=Conditions(shape=detail.shape, conversation=conversation),
+            note=detail.covers,
+            created=now(),
+            created_by=decision.by,
+        )
+
+    async def write(self, grant: Policy | None) -> None:
+        """Keep it; one that is there already stays as it is."""
+        if grant is None or await self._find(grant.id):
+            return
+        text = msgspec.json.format(msgspec.json.encode(grant), indent=2).decode() + "\n"
+        wish = WriteManyMemory(
+            files={_path(grant.id): text}, actor=grant.created_by, reason=f"allowed: {grant.note}"
+        )
+        await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+
+    async def listed(self) -> GrantList:
+        """All of them, oldest first."""
+        try:
+            listing = await self._bus.call(MEMORY_LIST, ListMemory(path=FOLDER), timeout=SECONDS)
+        except RemoteFault as fault:
+            if fault.code == ErrorCode.NOT_FOUND:
+                return GrantList(grants=())
+            raise
+        names = (entry.path.rpartition("/")[2] for entry in listing.entries)
+        ids = [name.removesuffix(".json") for name in names if name.startswith(BEGINS)]
+        found = [grant for id in ids for grant in await self._find(id)]
+        return GrantList(grants=tuple(sorted(found, key=lambda grant: (str(grant.created), grant.id))))
+
+    async def forget(self, id: str, identity: Identity) -> None:
+        """Take one back. Refused with ``not_found``."""
+        if identity.type != "owner":
+            raise refusal(ErrorCode.FORBIDDEN, "Only the owner takes permissions back.")
+        if not id.startswith(BEGINS) or not await self._find(id):
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such permission.")
+        wish = DeleteMemory(path=_path(id), actor=identity.id, reason="no longer allowed")
+        await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
+
+    async def _find(self, id: str) -> list[Policy]:
+        wish = ReadManyMemory(paths=(_path(id),))
+        files = (await self._bus.call(MEMORY_READ_MANY, wish, timeout=SECONDS, repeatable=True)).files
+        try:
+            return [
+                msgspec.structs.replace(msgspec.json.decode(file.content.encode(), type=Policy), id=id)
+                for file in files
+            ]
+        except msgspec.MsgspecError:
+            return []  # a person has broken it; it counts for nothing, and all tools say so
+
+
+def _path(id: str) -> str:
+    return f"{FOLDER}/{id}.json"

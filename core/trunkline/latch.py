@@ -1,0 +1,103 @@
+"""The latch that panic leaves: while its file lies in the home, no program is begun and no model is asked.
+
+It is a file so that it outlives every process and holds without a bus. That it is there is what counts; what it says is
+for people. One that cannot be looked at holds: who pulled it must be able to rely on it.
+"""
+
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import anyio
+
+from trunkline.errors import StorageError, ToolError
+
+NAME = "panic.json"
+LOOK_SECONDS = 0.2
+"""How often a worker looks whether it was pulled: every program must have ended within two seconds (CC-T12)."""
+
+RELEASE = "trunkline panic --release"
+
+STOPPED = f"Everything was stopped by panic, and nothing is begun until a person says so: {RELEASE}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """Since when (UTC, ISO 8601) everything is stopped, and who stopped it."""
+
+    at: str = ""
+    by: str = ""
+
+
+class Latch:
+    """The latch of a home."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / NAME
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is stopped."""
+        try:
+            os.lstat(self._file)
+        except FileNotFoundError:
+            return False
+        except OSError:
+            return True
+        return True
+
+    def read(self) -> Pulled | None:
+        """Who stopped everything, and when; None when it does not hold."""
+        if not self.holds:
+            return None
+        with suppress(OSError, ValueError, TypeError):
+            return Pulled(**json.loads(self._file.read_text()))
+        return Pulled()
+
+    def pull(self, by: str) -> None:
+        """Stop everything, for good. Who was first is kept.
+
+        Raises:
+            StorageError: the file cannot be written, so nothing holds.
+        """
+        said = json.dumps(asdict(Pulled(datetime.now(UTC).isoformat(timespec="seconds"), by)))
+        try:
+            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                handle = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(handle, "w") as file:
+                    file.write(said)
+        except OSError as error:
+            raise StorageError(
+                f"The latch {self._file} cannot be written: {error.strerror}.",
+                hint='Programs were ended, but new ones may begin: stop the platform ("trunkline up") itself.',
+            ) from error
+
+    def release(self) -> bool:
+        """Let everything go on; whether it held.
+
+        Raises:
+            StorageError: the file cannot be removed, so it still holds.
+        """
+        try:
+            self._file.unlink()
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise StorageError(
+                f"The latch {self._file} cannot be removed: {error.strerror}.", hint="Remove it by hand."
+            ) from error
+        return True
+
+    def refuse(self) -> None:
+        """Raise ToolError while it holds."""
+        if self.holds:
+            raise ToolError(f"{STOPPED}. Nothing was run.")
+
+    async def until(self, holds: bool) -> None:
+        """Wait until it holds, or no longer does; seen after a fifth of a second at most."""
+        while self.holds is not holds:  # noqa: ASYNC110  other processes change the file
+            await anyio.sleep(LOOK_SECONDS)

@@ -1,0 +1,39 @@
+"""What was decided and done: one entry for each decision and each call, kept on a stream and then in memory."""
+
+from datetime import datetime
+from typing import Literal
+
+from trunkline.messages.tools import Effect
+from trunkline_bus import Payload
+
+AuditEvent = Literal["decision", "call", "approval", "permissions"]
+AuditDecision = Literal["allowed", "asked", "denied", "approved", "expired"]
+
+
+class AuditEntry(Payload, frozen=True, kw_only=True, tag="audit.entry.v1"):
+    """One line of the audit log.
+
+    ``decision``: the policies decided about a call; ``call``: a call ended; ``approval``: a person decided, or nobody
+    in time; ``permissions``: the owner changed what a block may do. ``by`` are the policies that decided, or who did;
+    ``why`` is a sentence. ``seconds`` is how long a call took, ``size`` the characters of its result. ``arguments`` and
+    ``output`` are there as far as ``[audit] detail`` wants them.
+    """
+
+    id: str
+    at: datetime
+    event: AuditEvent
+    block: str
+    actor: str
+    conversation: str = ""
+    turn: str = ""
+    call: str = ""
+    tool: str = ""
+    effect: Effect | None = None
+    decision: AuditDecision | None = None
+    by: tuple[str, ...] = ()
+    why: str = ""
+    status: str = ""
+    seconds: float | None = None
+    size: int | None = None
+    arguments: dict[str, str] | None = None
+    output: str = ""

@@ -1,0 +1,13 @@
+"""What is said when everything has to stop."""
+
+from trunkline_bus import Payload
+
+
+class Panic(Payload, frozen=True, kw_only=True, tag="panic.v1"):
+    """Stop everything (``on``), or let it go on. Not stored: the latch file in each home is what lasts.
+
+    ``by`` is who said so, for people to read.
+    """
+
+    on: bool
+    by: str = ""

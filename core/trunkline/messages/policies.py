@@ -1,0 +1,97 @@
+"""Who may do what: a policy (PA-F20), the conditions under which it counts, and a block's table of permissions.
+
+The owner's policies are files ``policies/<id>.json`` in memory. No agent writes there, or in a ``block.toml``.
+"""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+
+PolicyEffect = Literal["allow", "deny"]
+Scope = Literal["block", "workspace", "system"]
+Approvals = Literal["all", "some", "none"]
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+
+DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+CLOCK = r"^([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d$"
+
+PolicyId = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """When a policy counts, and what it demands. All that are given must hold.
+
+    ``requires_approval``: a person decides each time. ``max_per_day``: so many times a day, counted from midnight.
+    ``time_window`` is ``HH:MM-HH:MM``; one that ends before it begins goes past midnight. ``days`` are those on which
+    it begins. ``zone`` is the time zone of both and of midnight. ``until``: not from then on. ``conversation``: in
+    that one alone. ``shape``: for calls of that shape alone (a tool and the values of all its arguments but free
+    ones).
+    """
+
+    requires_approval: bool = False
+    max_per_day: Annotated[int, msgspec.Meta(ge=0)] | None = None
+    time_window: Annotated[str, msgspec.Meta(pattern=CLOCK)] | None = None
+    days: tuple[Day, ...] = ()
+    zone: str = "UTC"
+    until: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    conversation: str | None = None
+    shape: str | None = None
+
+
+ALWAYS = Conditions()
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One rule. Denials win over permissions, and what no rule permits is refused.
+
+    ``subject``: ``block:NAME`` (its agent), ``type:agent``, ``*``, or the id of the person whom the agent works for.
+    ``resource``: ``tool:NAME`` or ``tool:SOURCE:NAME``, ``files:block|workspace|system``, ``memory:/path``,
+    ``system:network``; ``*`` stands for any text. ``action``: ``read``, ``write``, ``send``, ``exec``, ``network``, or
+    ``*``. ``id`` is the name of its file, ``note`` says in words what it is for.
+    """
+
+    subject: str
+    resource: str
+    action: str
+    effect: PolicyEffect
+    conditions: Conditions = ALWAYS
+    id: str = ""
+    note: str = ""
+    created: datetime | None = None
+    created_by: str = ""
+
+
+class QuotaUsed(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a policy with a number a day was used on one day."""
+
+    times: int
+
+
+class PermissionTable(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True
+):
+    """What a block's agent may do: the table ``[permissions]`` of its ``block.toml``, and in ``trunkline.toml`` what
+    holds for blocks that do not say.
+
+    ``scope``: how far file tools reach: the block's folder, those of all blocks, or the whole system (which permits
+    programs too). ``allow_shell``: whether it may run programs; without it only those that a policy permits, with
+    ``false`` none whatever. ``allow_network``: with ``true`` programs have a network too, without it only tools
+    that reach out by themselves, with ``false`` nothing has. ``max_timeout``: how many seconds a program may run.
+    ``approvals``: which calls a person is asked about: ``all``, ``some`` (what writes, sends or runs), ``none``.
+    ``plan``: nothing but reading and planning.
+    """
+
+    scope: Scope | None = None
+    allow_shell: bool | None = None
+    allow_network: bool | None = None
+    max_timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    approvals: Approvals | None = None
+    plan: bool | None = None
+
+    def over(self, defaults: "PermissionTable") -> "PermissionTable":
+        """These, and for what they do not say, the defaults."""
+        said = {name: getattr(self, name) for name in self.__struct_fields__}
+        return msgspec.structs.replace(
+            defaults, **{name: one for name, one in said.items() if one is not None}
+        )

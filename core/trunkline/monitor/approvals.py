@@ -1,0 +1,155 @@
+"""Tells everybody which calls of a turn wait for a person, and has the server keep their time.
+
+The journal is the truth; what is told here is derived from it and may be told again. Told are a state for lists and
+channels, and two timers: one to remind people, one that gives the call up. A turn is only put down once they are out.
+"""
+
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+
+import msgspec
+
+from trunkline.config.settings import ApprovalsSettings
+from trunkline.messages.approvals import (
+    Approval,
+    ApprovalDetail,
+    ApprovalDue,
+    Settlement,
+    approval_id,
+)
+from trunkline.messages.conversation import now
+from trunkline.messages.turn import TurnRequested
+from trunkline.monitor.turn import Action, Phase, Turn
+from trunkline.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
+from trunkline_bus import Bus, BusError, Scope, SequenceConflict
+
+log = logging.getLogger(__name__)
+
+REMEMBERED = 3_600.0
+"""Seconds for which a decision is told to those who come too late."""
+
+
+class Approvals:
+    """Tells of the approvals of this monitor's turns."""
+
+    def __init__(self, bus: Bus, settings: ApprovalsSettings) -> None:
+        self._bus = bus
+        self._settings = settings
+        self._told: dict[str, dict[str, bool]] = {}
+        """By turn: of which approvals it was told, and whether as settled."""
+
+    def patience(self, request: TurnRequested) -> float:
+        """For how many seconds a person is waited for. Where nobody sits in front of a turn that is longer."""
+        settings = self._settings
+        if request.trigger != "message":
+            return settings.background
+        return settings.channels.get(request.channel, settings.deadline)
+
+    async def try_to_tell(self, turn: Turn) -> None:
+        """Tell what has changed; what cannot be told now is told before the turn is put down."""
+        try:
+            await self.tell(turn)
+        except BusError as error:
+            log.info("approvals of a turn wait for the bus: %s", error)
+
+    async def tell(self, turn: Turn) -> None:
+        """Tell what has changed. Raises BusError."""
+        if turn.request is None:
+            return
+        id = turn.request.turn
+        told = self._told.setdefault(id, {})
+        for approval in _approvals(turn, turn.request):
+            settled = approval.settled is not None
+            if told.get(approval.id) in (settled, True):
+                continue
+            await (self._settle(approval) if settled else self._ask(approval))
+            told[approval.id] = settled
+        if not told or turn.phase is Phase.DONE:
+            del self._told[id]
+
+    async def _ask(self, approval: Approval) -> None:
+        """First the timers: what nobody is told of would have no end."""
+        whole = approval.expires_at - approval.asked_at
+        await self._arm(approval, "expire", whole)
+        if self._settings.remind < 1:
+            await self._arm(approval, "remind", whole * self._settings.remind)
+        try:
+            await self._say(approval, 0)
+        except SequenceConflict:
+            return  # the owner before this one told of it
+
+    async def _settle(self, approval: Approval) -> None:
+        while True:
+            last = await self._bus.last(APPROVAL, approval=approval.id)
+            if last is None or last.data.settled is not None:
+                return
+            try:
+                return await self._say(approval, last.seq, ttl=REMEMBERED)
+            except SequenceConflict:
+                continue  # a gateway reminded of it meanwhile
+
+    async def _say(self, approval: Approval, over: int, ttl: float | None = None) -> None:
+        scope = Scope(block=approval.block, conversation=approval.conversation, turn=approval.turn)
+        await self._bus.append(APPROVAL, approval, scope=scope, expect=over, ttl=ttl, approval=approval.id)
+
+    async def _arm(self, approval: Approval, what: str, after: timedelta) -> None:
+        due = ApprovalDue(
+            id=approval.id,
+            turn=approval.turn,
+            call=approval.call,
+            asked_at=approval.asked_at,
+            what="expire" if what == "expire" else "remind",
+        )
+        await self._bus.schedule(
+            APPROVAL_TIMER,
+            APPROVAL_DUE,
+            due,
+            at=approval.asked_at + after,
+            msg_id=f"{approval.id}-{what}",
+            approval=approval.id,
+            what=what,
+        )
+
+
+def _approvals(turn: Turn, request: TurnRequested) -> Iterator[Approval]:
+    for step in turn.steps:
+        for action in step.actions:
+            found = _approval(turn, request, action)
+            if found is not None:
+                yield found
+
+
+def _approval(turn: Turn, request: TurnRequested, action: Action) -> Approval | None:
+    """Where the newest question about a call stands; None when there is none, or one of before they had a time."""
+    asked = action.asked
+    if asked is None or isinstance(asked.asked_at, msgspec.UnsetType):
+        return None
+    if isinstance(asked.expires_at, msgspec.UnsetType):
+        return None
+    return Approval(
+        id=approval_id(request.turn, action.call.id, asked.asked_at),
+        turn=request.turn,
+        call=action.call.id,
+        call_hash=asked.call_hash,
+        tool=action.call.name,
+        block=request.block,
+        conversation=request.conversation,
+        channel=request.channel,
+        actor=request.actor,
+        question=asked.question,
+        asked_at=asked.asked_at,
+        expires_at=asked.expires_at,
+        detail=ApprovalDetail() if isinstance(asked.detail, msgspec.UnsetType) else asked.detail,
+        settled=_settlement(turn, action),
+    )
+
+
+def _settlement(turn: Turn, action: Action) -> Settlement | None:
+    """How it ended: decided, or with its turn."""
+    decision = action.decision
+    if decision is not None:
+        scope = "once" if isinstance(decision.scope, msgspec.UnsetType) else decision.scope
+        return Settlement(allow=decision.allow, by=decision.by, at=now(), scope=scope)
+    ended = turn.stopping or turn.phase in (Phase.CLOSING, Phase.DONE)
+    return Settlement(allow=False, by=turn.stopped_by or "the end of the turn", at=now()) if ended else None

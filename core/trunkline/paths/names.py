@@ -1,0 +1,103 @@
+"""What the text of a path may be, before anything is opened. Looks at no disk."""
+
+import os
+import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
+
+from trunkline.errors import ToolError
+
+LONGEST_PATH, LONGEST_NAME = 4096, 255
+
+PROTECTED_NAMES = ("auth.json", ".env", "id_rsa", "id_ed25519")
+"""Names, and endings of names, that no path may have (MB-F15)."""
+
+PROTECTED_FILES = ((".ssh", "config"), (".aws", "credentials"), (".memoryblock", "auth.json"))
+"""Files within certain folders that no path may name; the folders themselves cannot be renamed."""
+
+GIT = ".git"
+"""A folder that nothing may enter: what is in it makes git run programs, which would be ``exec`` in disguise."""
+
+
+class PathRefused(ToolError):
+    """The path leads out of the folder, through a link, or to a protected name. The text says what would do."""
+
+
+def is_far(path: str) -> bool:
+    """Whether the path is not one of the block's folder: absolute, or in a person's own folder."""
+    return path.startswith(("/", "~"))
+
+
+def check_path(path: str) -> str:
+    """The path in its plain form, by its text alone: what a policy may look at before anything is opened.
+
+    Raises:
+        PathRefused: it is absolute, has ``..`` or ``~``, is too long, no text, or names something protected.
+    """
+    return "/".join(near_names(path))
+
+
+def near_names(path: str) -> tuple[str, ...]:
+    """The names of a path of the block's folder. Raises PathRefused."""
+    refuse_text(path)
+    if path.startswith("/"):
+        raise PathRefused(f"{path!r} is absolute. Name a path relative to the workspace.")
+    if path.startswith("~"):
+        raise PathRefused(
+            f"{path!r} begins with '~', which is not expanded. Name a path relative to the workspace."
+        )
+    names = tuple(part for part in path.split("/") if part not in ("", "."))
+    if ".." in names:
+        raise PathRefused(f"{path!r} has '..' in it. Name a path below the workspace.")
+    return allowed(path, names)
+
+
+def allowed(path: str, names: Sequence[str]) -> tuple[str, ...]:
+    """The names, when none is too long or protected. ``path`` is what the refusal shows. Raises PathRefused."""
+    if any(len(os.fsencode(name)) > LONGEST_NAME for name in names):
+        raise PathRefused(f"A name in the path is longer than {LONGEST_NAME} bytes. Choose a shorter one.")
+    if is_protected(names):
+        raise PathRefused(
+            f"{path!r} is a protected name, where secrets are kept. It can be neither read nor written."
+        )
+    if any(_plain(name) == GIT for name in names):
+        raise PathRefused(
+            f"{path!r} belongs to git, whose files make it run programs. It can be neither read nor written."
+        )
+    return tuple(names)
+
+
+def refuse_text(path: str) -> None:
+    """Raises PathRefused for what is no text of a path."""
+    if "\0" in path:
+        raise PathRefused("The path holds a NUL character.")
+    try:
+        size = len(path.encode())
+    except UnicodeEncodeError as error:
+        raise PathRefused("The path is not valid text.") from error
+    if size > LONGEST_PATH:
+        raise PathRefused(f"The path is longer than {LONGEST_PATH} bytes.")
+
+
+def movable(path: str, names: Sequence[str]) -> None:
+    """Raises PathRefused for a path by which a protected file is recognised: it may not be moved or replaced."""
+    folders = {folder for folder, _ in PROTECTED_FILES}
+    if any(_plain(name) in folders for name in names):
+        raise PathRefused(f"{path!r} lies in a protected folder. It can be neither moved nor replaced.")
+
+
+def is_protected(names: Sequence[str]) -> bool:
+    """Whether the names of a path, in order, end in one where secrets are kept (MB-F15)."""
+    plain = tuple(map(_plain, names))
+    if plain and plain[-1].endswith(PROTECTED_NAMES):
+        return True
+    return any(pair in pairwise(plain) for pair in PROTECTED_FILES)
+
+
+def _plain(name: str) -> str:
+    """The name as the most forgiving file system would read it: case, look-alikes, and signs without a shape."""
+    if name.isascii():  # nearly all are, and a whole workspace may be looked through
+        return name.casefold().rstrip(". ")
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    seen = "".join(sign for sign in folded if unicodedata.category(sign) != "Cf")
+    return seen.rstrip(". ")

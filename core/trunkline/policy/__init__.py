@@ -1,0 +1,20 @@
+"""The policy engine: may this be done, and must a person be asked? Pure: no clock, no file, no bus."""
+
+from trunkline.policy.engine import Asked, Decision, decide, together
+from trunkline.policy.matching import day_of
+from trunkline.policy.presets import SCOPES, STANDARD, hint, preset, reason
+from trunkline.policy.shapes import shape_of
+
+__all__ = [
+    "SCOPES",
+    "STANDARD",
+    "Asked",
+    "Decision",
+    "day_of",
+    "decide",
+    "hint",
+    "preset",
+    "reason",
+    "shape_of",
+    "together",
+]

@@ -1,0 +1,105 @@
+"""Decides: deny wins, what nothing permits is refused, and the most particular permission says whether to ask."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+import msgspec
+
+from trunkline.messages.policies import Policy
+from trunkline.policy.matching import applies, rank
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What somebody wants to do.
+
+    ``subjects`` and ``resources`` are all the names of the one who wants it, and of what it is done to; ``aliases`` are
+    further names by which it may be denied, and not permitted. ``action`` may be refined after a colon: ``exec:look``
+    is an ``exec``, and a policy may speak of either.
+    """
+
+    subjects: frozenset[str]
+    resources: tuple[str, ...]
+    action: str
+    aliases: tuple[str, ...] = ()
+    conversation: str = ""
+    shape: str = ""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What came of it.
+
+    ``asks``: a person must say yes first. ``why`` is a sentence, ``by`` the ids of the policies that decided, ``hint``
+    what a person could do about a refusal. ``counts`` are the policies of which this uses up one time today.
+    """
+
+    allowed: bool
+    asks: bool = False
+    why: str = ""
+    by: tuple[str, ...] = ()
+    hint: str = ""
+    counts: tuple[str, ...] = ()
+
+
+def decide(
+    asked: Asked, policies: Iterable[Policy], now: datetime, used: Mapping[str, int | None]
+) -> Decision:
+    """Whether it may be done. The order of the policies does not matter.
+
+    ``used`` says how often policies with a number a day were used today; one that is missing was not, None is for one
+    of which nobody can say, which then refuses.
+    """
+    counting = [policy for policy in policies if applies(policy, asked, now)]
+    denying = [policy for policy in counting if policy.effect == "deny"]
+    if denying:
+        return Decision(allowed=False, why="a policy denies it.", by=_ids(denying))
+    if not counting:
+        return Decision(allowed=False, why="nothing permits it.")
+    limited = [policy for policy in counting if policy.conditions.max_per_day is not None]
+    spent = [policy for policy in limited if _is_spent(policy, used)]
+    if spent:
+        return Decision(allowed=False, why=_spent(spent[0], used), by=_ids(spent))
+    first = max(map(rank, counting))
+    ruling = [policy for policy in counting if rank(policy) == first]
+    asks = any(policy.conditions.requires_approval for policy in ruling)
+    return Decision(
+        allowed=True,
+        asks=asks,
+        why="a policy permits it once a person has approved." if asks else "a policy permits it.",
+        by=_ids(ruling),
+        counts=_ids(limited),
+    )
+
+
+def together(decisions: Iterable[Decision]) -> Decision:
+    """One decision about all that a call does: the first refusal, or a yes that asks if any of them does."""
+    made = list(decisions)
+    refusal = next((decision for decision in made if not decision.allowed), None)
+    if refusal is not None:
+        return refusal
+    asking = [decision for decision in made if decision.asks]
+    return Decision(
+        allowed=bool(made),
+        asks=bool(asking),
+        why=(asking or made)[0].why if made else "nothing was asked.",
+        by=tuple(dict.fromkeys(id for decision in asking or made for id in decision.by)),
+        counts=tuple(dict.fromkeys(id for decision in made for id in decision.counts)),
+    )
+
+
+def _is_spent(policy: Policy, used: Mapping[str, int | None]) -> bool:
+    most, times = policy.conditions.max_per_day, used.get(policy.id, 0)
+    return times is None or (most is not None and times >= most)
+
+
+def _spent(policy: Policy, used: Mapping[str, int | None]) -> str:
+    if used.get(policy.id, 0) is None:
+        return (
+            "a policy permits it a number of times a day, and nobody can say now how often it was done today."
+        )
+    return (
+        f"a policy permits it {policy.conditions.max_per_day} times a day, and these are used up for today."
+    )
+
+
+def _ids(policies: Iterable[Policy]) -> tuple[str, ...]:
+    return tuple(sorted({policy.id for policy in policies}))

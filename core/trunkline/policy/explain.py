@@ -1,0 +1,74 @@
+"""What holds for a block, in words: each thing that its agent may want to do, whether it may, and by which rule."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Literal
+
+import msgspec
+
+from trunkline.messages.policies import Policy
+from trunkline.policy.engine import Asked, Decision, decide
+
+Answer = Literal["yes", "asks", "no"]
+
+QUESTIONS: tuple[tuple[str, str, str], ...] = (
+    ("use tools that only read", "tool:", "read"),
+    ("use tools that change something", "tool:", "write:make"),
+    ("use tools that send something", "tool:", "send"),
+    ("run programs", "tool:", "exec:run"),
+    ("run programs that only read", "tool:", "exec:look"),
+    ("reach other hosts with tools", "tool:", "network"),
+    ("reach other hosts with programs", "system:network", "network"),
+    ("open files of its own folder", "files:block", "read"),
+    ("open files of other blocks' folders", "files:workspace", "read"),
+    ("open files of the whole system", "files:system", "read"),
+)
+"""What may be wanted: in words, of what, and the action. ``tool:`` is a tool of which no policy speaks by name."""
+
+WORDS: dict[Answer, str] = {"yes": "yes", "asks": "once a person has approved", "no": "no"}
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """An answer: what, whether, and the ids of the policies that say so."""
+
+    what: str
+    answer: Answer
+    by: tuple[str, ...]
+
+
+def explained(block: str, policies: Sequence[Policy], now: datetime) -> list[Line]:
+    """What the agent of the block may do by these policies."""
+    subjects = frozenset({"*", "type:agent", f"block:{block}"})
+    lines = []
+    for what, resource, action in QUESTIONS:
+        asked = Asked(subjects=subjects, resources=(resource,), action=action)
+        decision = decide(asked, policies, now, {})
+        lines.append(Line(what=what, answer=_answer(decision), by=decision.by))
+    return lines
+
+
+def in_words(policy: Policy) -> str:
+    """A policy as a sentence without its end."""
+    conditions = policy.conditions
+    said = [f"{policy.effect} {policy.subject} to {policy.action} {policy.resource}"]
+    if conditions.requires_approval:
+        said.append("asking each time")
+    if conditions.max_per_day is not None:
+        said.append(f"{conditions.max_per_day} times a day")
+    if conditions.time_window:
+        said.append(f"at {conditions.time_window} {conditions.zone}")
+    if conditions.days:
+        said.append(f"on {', '.join(conditions.days)}")
+    if conditions.conversation:
+        said.append(f"in the conversation {conditions.conversation}")
+    if conditions.shape:
+        said.append("with these arguments")
+    if conditions.until is not None:
+        said.append(f"until {conditions.until:%Y-%m-%d %H:%M %Z}")
+    return ", ".join(said)
+
+
+def _answer(decision: Decision) -> Answer:
+    if not decision.allowed:
+        return "no"
+    return "asks" if decision.asks else "yes"

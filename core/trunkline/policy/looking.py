@@ -1,0 +1,127 @@
+"""Whether a program only reads, by its argument vector. No shell is involved, and nothing is guessed from text.
+
+A program counts only with options that are known here by their whole names: what is not known might write
+(``sort -o``), run another program (``find -exec``), or be short for an option that does (``--outp``). Knowing too
+little costs a question to a person; the sandbox is the boundary in any case.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+
+_ROWS = re.compile(r"(\d+|\$)(,(\d+|\$))?p")
+_NUMBER = re.compile(r"[-+]?\d+[a-zA-Z]?")
+
+PLAIN: dict[str, tuple[str, frozenset[str]]] = {
+    "ls": ("laAhRtrS1dFinsp", frozenset({"all", "almost-all", "human-readable", "recursive", "reverse"})),
+    "cat": ("nbAEsTv", frozenset({"number", "show-all"})),
+    "head": ("nc0123456789qv", frozenset({"lines", "bytes"})),
+    "tail": ("nc0123456789qv", frozenset({"lines", "bytes"})),
+    "wc": ("lwcmL", frozenset({"lines", "words", "bytes", "chars"})),
+    "grep": (
+        "inrRlLcvwxEFHhoqsABCmez0123456789",
+        frozenset({"include", "exclude", "exclude-dir", "color", "count"}),
+    ),
+    "echo": ("neE", frozenset()),
+    "pwd": ("LP", frozenset()),
+    "which": ("a", frozenset()),
+    "basename": ("as", frozenset()),
+    "dirname": ("", frozenset()),
+    "realpath": ("ems", frozenset()),
+    "stat": ("cLt", frozenset({"format"})),
+    "du": ("ahscdk", frozenset({"max-depth", "human-readable", "summarize"})),
+    "cmp": ("ls", frozenset()),
+    "diff": ("urNqwbBiy0123456789U", frozenset({"brief", "unified", "recursive"})),
+    "cut": ("dfcbs", frozenset({"delimiter", "fields"})),
+    "sort": ("nrufkth", frozenset({"numeric-sort", "reverse", "unique"})),
+}
+"""Programs, the letters of their short options, and the whole names of their long ones."""
+
+FIND = frozenset(
+    (
+        *(
+            "-name",
+            "-iname",
+            "-path",
+            "-ipath",
+            "-regex",
+            "-iregex",
+            "-type",
+            "-size",
+            "-mtime",
+            "-mmin",
+            "-newer",
+        ),
+        *(
+            "-maxdepth",
+            "-mindepth",
+            "-empty",
+            "-print",
+            "-print0",
+            "-prune",
+            "-not",
+            "-a",
+            "-o",
+            "-and",
+            "-or",
+        ),
+        *("-H", "-L", "-P"),
+    )
+)
+GIT: dict[str, frozenset[str]] = {
+    "status": frozenset({"--short", "-s", "--branch", "-b", "--porcelain"}),
+    "log": frozenset(
+        {"--oneline", "--graph", "--all", "--stat", "-p", "--patch", "--decorate", "--follow", "-n"}
+    ),
+    "diff": frozenset(
+        {"--stat", "--cached", "--staged", "--name-only", "--name-status", "--word-diff", "-w"}
+    ),
+    "show": frozenset({"--stat", "--name-only", "--name-status", "--oneline"}),
+}
+
+
+def only_reads(argv: Sequence[str]) -> bool:
+    """Whether the program, run as it stands, does nothing but read."""
+    if not argv or any("\0" in word for word in argv):
+        return False
+    program, words = argv[0], argv[1:]
+    special = _SPECIAL.get(program)
+    if special is not None:
+        return special(words)
+    known = PLAIN.get(program)
+    return known is not None and all(_is_known(word, *known) for word in _options(words))
+
+
+def _options(words: Sequence[str]) -> list[str]:
+    """The words that may be options: what stands before ``--`` and begins with a dash."""
+    end = words.index("--") if "--" in words else len(words)
+    return [word for word in words[:end] if word.startswith("-") and word != "-"]
+
+
+def _is_known(option: str, letters: str, names: frozenset[str]) -> bool:
+    if option.startswith("--"):
+        return option[2:].partition("=")[0] in names
+    return all(letter in letters for letter in option[1:])
+
+
+def _find(words: Sequence[str]) -> bool:
+    return all(word in FIND or _NUMBER.fullmatch(word) for word in words if word.startswith("-"))
+
+
+def _sed(words: Sequence[str]) -> bool:
+    """``sed -n 1,10p FILE…`` and nothing else: the language of sed can write files and run programs."""
+    return (
+        len(words) >= 2 and words[0] == "-n" and bool(_ROWS.fullmatch(words[1])) and not _options(words[2:])
+    )
+
+
+def _git(words: Sequence[str]) -> bool:
+    rest = [*words]
+    if rest[:1] == ["--no-pager"]:
+        rest = rest[1:]
+    known = GIT.get(rest[0]) if rest else None
+    if known is None:
+        return False
+    return all(option in known or _NUMBER.fullmatch(option) for option in _options(rest[1:]))
+
+
+_SPECIAL: dict[str, Callable[[Sequence[str]], bool]] = {"find": _find, "sed": _sed, "git": _git}

@@ -1,0 +1,93 @@
+"""Whether a policy applies to what is asked, and how particular it is."""
+
+import re
+from datetime import UTC, datetime, time, timedelta, tzinfo
+from functools import lru_cache
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from trunkline.messages.policies import DAYS, Conditions, Policy
+
+if TYPE_CHECKING:
+    from trunkline.policy.engine import Asked
+
+Rank = tuple[bool, bool, bool, bool, int, int, int]
+
+
+def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
+    """Whether the policy speaks of this, now.
+
+    A time zone that is not known here makes a denial count at all times, and a permission at none.
+    """
+    if policy.subject not in asked.subjects or not _is_action(policy.action, asked.action):
+        return False
+    names = asked.resources + asked.aliases if policy.effect == "deny" else asked.resources
+    if not any(_pattern(policy.resource).fullmatch(name) for name in names):
+        return False
+    conditions = policy.conditions
+    if conditions.conversation not in (None, asked.conversation):
+        return False
+    if conditions.shape not in (None, asked.shape):
+        return False
+    if conditions.until is not None and now >= conditions.until:
+        return False
+    try:
+        return _within(conditions, now)
+    except ValueError:
+        return policy.effect == "deny"
+
+
+def rank(policy: Policy) -> Rank:
+    """How particular a policy is: the shape of a call before a conversation, what ends before what lasts, a tool before
+    all, a block before all."""
+    literal = policy.resource.replace("*", "")
+    subjects = {"*": 0}
+    kinds = {"type": 1, "block": 2}
+    subject = subjects.get(policy.subject, kinds.get(policy.subject.partition(":")[0], 3))
+    return (
+        policy.conditions.shape is not None,
+        policy.conditions.conversation is not None,
+        policy.conditions.until is not None,
+        "*" not in policy.resource,
+        len(literal),
+        subject,
+        0 if policy.action == "*" else len(policy.action),
+    )
+
+
+def day_of(conditions: Conditions, now: datetime) -> str:
+    """The day that a number a day is counted on. Raises ValueError for a time zone that is not known here."""
+    return now.astimezone(zone(conditions.zone)).date().isoformat()
+
+
+@lru_cache(maxsize=256)
+def zone(name: str) -> tzinfo:
+    """The time zone. Raises ValueError when it is not known here."""
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (KeyError, OSError, ValueError) as error:
+        raise ValueError(f"The time zone {name!r} is not known here.") from error
+
+
+def _within(conditions: Conditions, now: datetime) -> bool:
+    if conditions.time_window is None and not conditions.days:
+        return True
+    here = now.astimezone(zone(conditions.zone))
+    begin, end = map(time.fromisoformat, (conditions.time_window or "00:00-00:00").split("-"))
+    began = here
+    if begin < end:
+        inside = begin <= here.time() < end
+    else:  # past midnight, or the whole day
+        inside = here.time() >= begin or here.time() < end
+        if here.time() < end:
+            began = here - timedelta(days=1)
+    return inside and (not conditions.days or DAYS[began.weekday()] in conditions.days)
+
+
+def _is_action(pattern: str, action: str) -> bool:
+    return pattern in ("*", action) or action.startswith(f"{pattern}:")
+
+
+@lru_cache(maxsize=4096)
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)

@@ -1,0 +1,121 @@
+"""A block's table of permissions as policies, so that one engine decides about everything."""
+
+from collections.abc import Iterator
+
+from trunkline.messages.policies import Conditions, PermissionTable, Policy, PolicyEffect, Scope
+from trunkline.policy.engine import Asked, Decision
+
+STANDARD = PermissionTable(scope="block", approvals="some")
+"""What holds when neither the block nor the deployment says anything."""
+
+SCOPES: tuple[Scope, ...] = ("block", "workspace", "system")
+"""From near to far; each has what the ones before it have."""
+
+ACTIONS = ("read", "write", "send")
+"""What every agent may do with its tools, asked about or not. To run programs is a permission of its own."""
+
+LOOK = "exec:look"
+"""To run a program that only reads, by its argument vector."""
+
+PLANNING = "write:plan"
+"""To write what a plan is made of."""
+
+
+def preset(block: str, table: PermissionTable) -> Iterator[Policy]:
+    """The policies that a table stands for, for the agent of this block. Their ids begin with ``preset:``."""
+    made = _Maker(f"block:{block}", table)
+    for action in ACTIONS:
+        yield made.allow(action, "tool:*", action)
+    yield from _programs(made, table)
+    yield from _network(made, table)
+    for scope in SCOPES[: SCOPES.index(table.scope or "block") + 1]:
+        yield made.quietly(f"scope={scope}", f"files:{scope}", "*")
+    yield made.quietly("memory", "memory:*", "*")
+    if table.plan:
+        if table.approvals != "all":
+            yield made.quietly("plan:write", "tool:*", PLANNING)
+        yield made.deny("plan", "tool:*", "write:make")
+        yield made.deny("plan", "tool:*", "send")
+        yield made.deny("plan", "tool:*", "exec:run")
+
+
+def _programs(made: "_Maker", table: PermissionTable) -> Iterator[Policy]:
+    if table.allow_shell is False:
+        yield made.deny("allow_shell=false", "tool:*", "exec")
+    elif table.allow_shell or table.scope == "system":
+        yield made.allow("exec", "tool:*", "exec")
+        if table.approvals != "all":
+            yield made.quietly("exec:look", "tool:*", LOOK)
+
+
+def _network(made: "_Maker", table: PermissionTable) -> Iterator[Policy]:
+    if table.allow_network is False:
+        yield made.deny("allow_network=false", "*", "network")
+        return
+    yield made.quietly("network", "tool:*", "network")
+    if table.allow_network:
+        yield made.quietly("allow_network", "system:network", "network")
+
+
+class _Maker:
+    """Makes policies for one subject. What it allows is asked about as the table wants it."""
+
+    def __init__(self, subject: str, table: PermissionTable) -> None:
+        self._subject = subject
+        self._approvals = table.approvals or "some"
+
+    def allow(self, name: str, resource: str, action: str) -> Policy:
+        asks = self._approvals == "all" or (self._approvals == "some" and action != "read")
+        return self._made(name, resource, action, "allow", asks)
+
+    def quietly(self, name: str, resource: str, action: str) -> Policy:
+        return self._made(name, resource, action, "allow", False)
+
+    def deny(self, name: str, resource: str, action: str) -> Policy:
+        return self._made(name, resource, action, "deny", False)
+
+    def _made(self, name: str, resource: str, action: str, effect: PolicyEffect, asks: bool) -> Policy:
+        return Policy(
+            id=f"preset:{name}",
+            subject=self._subject,
+            resource=resource,
+            action=action,
+            effect=effect,
+            conditions=Conditions(requires_approval=asks),
+        )
+
+
+def reason(asked: Asked, decision: Decision) -> str:
+    """Why it was refused, in words that say more than the engine knows."""
+    if decision.by:
+        return decision.why
+    scope = _scope(asked)
+    if scope is not None:
+        return f"a path leads outside of {'the workspaces of all blocks' if scope == 'system' else 'its own folder'}."
+    if asked.action.startswith("exec"):
+        return "it may run no programs."
+    return decision.why
+
+
+def hint(block: str, asked: Asked, by: tuple[str, ...]) -> str:
+    """What a person could do about a refusal: a command, or the policies to look at."""
+    owners = [one for one in by if not one.startswith("preset:")]
+    if owners:
+        return f"The owner's policy {owners[0]} says so"
+    if "preset:plan" in by:
+        return f"A person can end planning: trunkline permissions {block} --no-plan"
+    switch = _switch(asked)
+    return f"A person can permit it: trunkline permissions {block} {switch}" if switch else ""
+
+
+def _switch(asked: Asked) -> str:
+    if asked.action.startswith("exec"):
+        return "--allow-shell"
+    if asked.action == "network":
+        return "--allow-network"
+    scope = _scope(asked)
+    return f"--scope {scope}" if scope else ""
+
+
+def _scope(asked: Asked) -> str | None:
+    return next((name.removeprefix("files:") for name in asked.resources if name.startswith("files:")), None)

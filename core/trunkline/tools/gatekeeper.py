@@ -1,0 +1,91 @@
+"""The gatekeeper: whom the policies want asked before a call may run, and what the person is shown of it.
+
+It decides nothing by itself. Whether to ask say the policies, whether to run says a person; a call that no person has
+allowed as it stands does not pass.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from trunkline.abc.tools import Proceed, Stage, Tool, ToolInvocation
+from trunkline.errors import ToolError
+from trunkline.messages.approvals import ApprovalDetail
+from trunkline.messages.tools import Effect, ToolOutcome
+from trunkline.policy import shape_of
+from trunkline.previews import arguments_preview, in_short, preview
+from trunkline.secrets.finding import Secrets
+from trunkline.text import printable
+from trunkline.tools.permissions import Permissions
+
+log = logging.getLogger(__name__)
+
+ToolOf = Callable[[str], Awaitable[Tool | None]]
+
+WISHES: dict[Effect, str] = {
+    "read": "read something",
+    "write": "change something",
+    "send": "send something out",
+    "exec": "run a program",
+}
+
+
+class Gatekeeper:
+    """Asks about calls that the policies want asked about."""
+
+    stage: Stage = "gate"
+
+    def __init__(self, permissions: Permissions, tool_of: ToolOf, secrets: Secrets) -> None:
+        self._permissions = permissions
+        self._tool_of = tool_of
+        self._secrets = secrets
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed with what needs no asking or was allowed, else ask. What a plugin's gate asks is shown as well."""
+        decision = await self._permissions.decide(invocation)
+        if not decision.allowed:
+            raise ToolError(f"{invocation.spec.name} was not run: {decision.why} {decision.hint}".rstrip())
+        if decision.asks and invocation.approved != invocation.call_hash:
+            return await self._question(invocation)
+        outcome = await proceed(invocation)
+        if outcome.status != "approval" or not isinstance(outcome.detail, msgspec.UnsetType):
+            return outcome
+        return msgspec.structs.replace(outcome, detail=await self._shown(invocation))
+
+    async def _question(self, invocation: ToolInvocation) -> ToolOutcome:
+        spec, context = invocation.spec, invocation.context
+        bound = {name: value for name, value in invocation.arguments.items() if name not in spec.free}
+        free = f"; any {', '.join(spec.free)}" if spec.free else ""
+        detail = msgspec.structs.replace(
+            await self._shown(invocation),
+            shape=shape_of(spec, invocation.arguments),
+            covers=self._secrets.redacted(f"{spec.name} with {in_short(bound) or 'no arguments'}{free}"),
+            effect=spec.effect,
+        )
+        return ToolOutcome(
+            call=context.call,
+            status="approval",
+            call_hash=invocation.call_hash,
+            question=f"The agent of block {context.block} wants to {WISHES[spec.effect]}: {spec.name}. Allow it?",
+            detail=detail,
+        )
+
+    async def _shown(self, invocation: ToolInvocation) -> ApprovalDetail:
+        """What the tool says that it would do, else its arguments; without secrets that can be told as such."""
+        shown = await self._told(invocation) or arguments_preview(invocation.arguments)
+        text = self._secrets.redacted(printable(shown.text))
+        again = preview(shown.kind, text)  # a tool's own words are bounded here too
+        return msgspec.structs.replace(again, left_out=again.left_out + shown.left_out)
+
+    async def _told(self, invocation: ToolInvocation) -> ApprovalDetail | None:
+        tool = await self._tool_of(invocation.spec.name)
+        if tool is None:
+            return None
+        try:
+            return await tool.preview(invocation.context, dict(invocation.arguments))
+        except (
+            Exception
+        ) as error:  # the person sees the arguments then; whether it can be done the call will tell
+            log.info("%s cannot show what it would do: %s", invocation.spec.name, error)
+            return None

@@ -1,0 +1,179 @@
+"""What a call may do, by the block's table of permissions and the owner's policies. Asks nobody, refuses nothing.
+
+The policy stage refuses what is denied here, the path stage asks how far files reach, the gatekeeper whom to ask.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from trunkline.abc.tools import ToolInvocation
+from trunkline.errors import ToolError
+from trunkline.messages.policies import PermissionTable, Policy, Scope
+from trunkline.messages.tools import CallTool, ToolSpec
+from trunkline.paths import check_path, is_far
+from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
+from trunkline.policy.looking import only_reads
+from trunkline.policy.presets import LOOK, PLANNING
+from trunkline.tools.quotas import Quotas
+from trunkline.tools.resources import paths_of, texts_at
+from trunkline.tools.rules import Rules
+from trunkline.tools.sandboxes import Bounds
+from trunkline.tools.scopes import scopes_of
+
+OWNER = "owner"
+"""What the owner may do himself is not what agents may do for him: a permission for them names them or their block."""
+
+
+class Permissions:
+    """Decides about calls, by the table of each block and the owner's policies. Both raise ToolError when they cannot
+    be known, and so does everything here."""
+
+    def __init__(
+        self,
+        table_of: Callable[[str], Awaitable[PermissionTable]],
+        rules: Callable[[], Awaitable[Rules]],
+        quotas: Quotas,
+    ) -> None:
+        self.table_of = table_of
+        self._rules = rules
+        self._quotas = quotas
+
+    async def decide(self, invocation: ToolInvocation) -> Decision:
+        """Whether the call may be made, and whether a person must be asked."""
+        policies = await self.policies(invocation.context.block)
+        return await self._decided(invocation.context.block, list(_asked(invocation)), policies)
+
+    async def take(self, invocation: ToolInvocation) -> None:
+        """Count the call where a policy permits it a number of times a day. Raises ToolError when that is used up."""
+        policies = await self.policies(invocation.context.block)
+        if not any(policy.conditions.max_per_day is not None for policy in policies):
+            return
+        decision = await self._decided(invocation.context.block, list(_asked(invocation)), policies)
+        for policy in policies:
+            if policy.id in decision.counts:
+                await self._quotas.take(policy, datetime.now(UTC))
+
+    async def permit(self, invocation: ToolInvocation) -> None:
+        """Raises ToolError when the call may not be made."""
+        refuse_unless_allowed(invocation, await self.decide(invocation))
+
+    async def scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[Scope]:
+        """How far the files of a call of this tool may reach."""
+        policies, now = await self.policies(call.block), datetime.now(UTC)
+        wish = Asked(
+            subjects=_subjects(call.block, call.actor),
+            resources=(),
+            action=_action(spec, {}),
+            conversation=call.conversation,
+        )
+        return frozenset(
+            scope
+            for scope in SCOPES
+            if decide(replace(wish, resources=(f"files:{scope}",)), policies, now, {}).allowed
+        )
+
+    async def bounds(self, call: CallTool) -> Bounds:
+        """What the programs of a call may at most."""
+        wish = Asked(
+            subjects=_subjects(call.block, call.actor),
+            resources=("system:network",),
+            action="network",
+            conversation=call.conversation,
+        )
+        decision = decide(wish, await self.policies(call.block), datetime.now(UTC), {})
+        seconds = (await self.table_of(call.block)).max_timeout
+        return Bounds(decision.allowed, seconds, hint(call.block, wish, decision.by))
+
+    async def memory(self, call: CallTool, path: str, action: str) -> None:
+        """Raises ToolError when a path of memory, or anything below it, may not be read or written so. A denial of what
+        lies below counts, because who deletes or exports a folder does it to all that is in it."""
+        policies = await self.policies(call.block)
+        plain = "/" + "/".join(name for name in path.split("/") if name not in ("", "."))
+        below = f"memory:{plain.rstrip('/')}/"
+        prefixes = (policy.resource.partition("*")[0] for policy in policies)
+        wish = Asked(
+            subjects=_subjects(call.block, call.actor),
+            resources=(f"memory:{plain}",),
+            aliases=(below, *(prefix for prefix in prefixes if prefix.startswith(below))),
+            action=action,
+            conversation=call.conversation,
+        )
+        decision = decide(wish, policies, datetime.now(UTC), {})
+        if not decision.allowed or decision.asks:
+            why = "a person would have to approve it first." if decision.asks else decision.why
+            raise ToolError(f"{plain} may not be {action if action == 'read' else 'written'} here: {why}")
+
+    async def policies(self, block: str) -> list[Policy]:
+        """All policies: the owner's, and those that the block's table stands for."""
+        return [*preset(block, await self.table_of(block)), *await self._rules()]
+
+    async def _decided(self, block: str, wishes: list[Asked], policies: list[Policy]) -> Decision:
+        now, used = datetime.now(UTC), dict[str, int | None]()
+        made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
+        decision = together(decision for _, decision in made)
+        if decision.counts:
+            used = await self._quotas.used([one for one in policies if one.id in decision.counts], now)
+            made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
+            decision = together(decision for _, decision in made)
+        if decision.allowed:
+            return decision
+        refused = next(wish for wish, one in made if not one.allowed)
+        return replace(decision, why=reason(refused, decision), hint=hint(block, refused, decision.by))
+
+
+def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> None:
+    """Raises ToolError for a refusal: what was refused, why, and what would be allowed."""
+    if decision.allowed:
+        return
+    spec, block = invocation.spec, invocation.context.block
+    hint = f" {decision.hint}." if decision.hint else ""
+    raise ToolError(
+        f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}{hint} Nothing was run."
+    )
+
+
+def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
+    spec, context = invocation.spec, invocation.context
+    wish = Asked(
+        subjects=_subjects(context.block, context.actor),
+        resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
+        aliases=(f"tool:{spec.own_name}",) if spec.own_name else (),
+        action=_action(spec, invocation.arguments),
+        conversation=context.conversation,
+        shape=shape_of(spec, invocation.arguments),
+    )
+    yield wish
+    if spec.network:
+        yield replace(wish, action="network")
+    for path in paths_of(invocation):
+        for scope in scopes_of(path, context.workspace):
+            yield replace(wish, resources=(f"files:{scope}",), aliases=())
+
+
+def _subjects(block: str, actor: str) -> frozenset[str]:
+    """The names of the agent of a block that works for somebody."""
+    names = {"*", "type:agent", f"block:{block}"}
+    return frozenset(names if actor == OWNER else {*names, actor})
+
+
+def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
+    """What the call does, as far as that can be told by its arguments: the most that they leave possible."""
+    if spec.effect == "exec":
+        argv = arguments.get(spec.argv) if spec.argv else None
+        words = argv if isinstance(argv, list) and all(isinstance(word, str) for word in argv) else []
+        return LOOK if only_reads(words) else "exec:run"
+    if spec.effect == "write":
+        paths = list(texts_at(spec, arguments))
+        return PLANNING if spec.plan and all(map(_is_plan, paths)) else "write:make"
+    return spec.effect
+
+
+def _is_plan(path: str) -> bool:
+    """Whether a path is that of a plan: Markdown below ``plans/`` in the block's folder."""
+    if is_far(path):
+        return False
+    names = check_path(path).split("/")
+    return len(names) > 1 and names[0] == "plans" and names[-1].endswith(".md")

@@ -1,0 +1,67 @@
+"""How often policies with a number a day were used today: counted on the bus, for any number of tools workers.
+
+A count is set by comparing and never goes past its limit. What cannot be counted refuses.
+"""
+
+import logging
+from collections.abc import Iterable
+from datetime import datetime
+
+from trunkline.errors import ToolError
+from trunkline.messages.policies import Policy, QuotaUsed
+from trunkline.policy import day_of
+from trunkline.subjects import QUOTA_BUCKET
+from trunkline_bus import Bus, BusError, Entry, SequenceConflict, key_of
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 100
+"""How often a count is tried that others change at the same time."""
+
+
+class Quotas:
+    """Reads and takes. Keeps nothing here, so a restart forgets nothing."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bucket = bus.kv(QUOTA_BUCKET)
+
+    async def used(self, policies: Iterable[Policy], now: datetime) -> dict[str, int | None]:
+        """How often each was used on its day; None when nobody can say."""
+        counts: dict[str, int | None] = {}
+        for policy in policies:
+            try:
+                counts[policy.id] = _times(await self._bucket.get(_key(policy, now)))
+            except (BusError, ValueError) as error:
+                log.error("it cannot be known how often the policy %s was used: %s", policy.id, error)
+                counts[policy.id] = None
+        return counts
+
+    async def take(self, policy: Policy, now: datetime) -> None:
+        """Use it once more.
+
+        Raises:
+            ToolError: its number is used up, or it cannot be counted.
+        """
+        most = policy.conditions.max_per_day
+        try:
+            for _ in range(ATTEMPTS):
+                entry = await self._bucket.get(_key(policy, now))
+                if most is not None and _times(entry) >= most:
+                    raise ToolError(f"It may be done {most} times a day, which are used up. Nothing was run.")
+                try:
+                    one_more = QuotaUsed(times=_times(entry) + 1)
+                    await self._bucket.update(_key(policy, now), one_more, entry.revision if entry else 0)
+                    return
+                except SequenceConflict:
+                    continue
+        except (BusError, ValueError) as error:
+            log.error("the use of the policy %s cannot be counted: %s", policy.id, error)
+        raise ToolError("It may be done a number of times a day, and cannot be counted now. Nothing was run.")
+
+
+def _times(entry: Entry[QuotaUsed] | None) -> int:
+    return entry.value.times if entry is not None and entry.value is not None else 0
+
+
+def _key(policy: Policy, now: datetime) -> str:
+    return f"{key_of('quota', policy.id)}-{day_of(policy.conditions, now)}"

@@ -1,0 +1,82 @@
+"""What guards read of memory, remembered until memory tells of a change. What cannot be known refuses."""
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+import anyio
+
+from trunkline.errors import ToolError
+from trunkline.messages.memory import MemoryChanged
+from trunkline.subjects import MEMORY_CHANGED
+from trunkline_bus import Bus, BusError, Received
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+FRESH_FOR = 30.0
+"""Seconds after which what is known is read again, in case a change was missed."""
+
+STALE_FOR = 300.0
+"""Seconds for which what was known last still counts while memory does not answer."""
+
+
+class Remembered(Generic[T]):
+    """Answers by name with what ``read`` reads. ``open`` before use.
+
+    A change of a file that ``counts`` has everything read again. ``unknown`` is what is said when nothing is known.
+    """
+
+    def __init__(
+        self, bus: Bus, read: Callable[[str], Awaitable[T]], *, counts: Callable[[str], bool], unknown: str
+    ) -> None:
+        self._bus = bus
+        self._read = read
+        self._counts = counts
+        self._unknown = unknown
+        self._known: dict[str, tuple[float, T]] = {}
+        self._changes = 0
+        self._undo: Callable[[], None] | None = None
+
+    async def open(self) -> None:
+        """Listen for changes from now on."""
+        await self._bus.subscribe(MEMORY_CHANGED, self._changed, limit=1, part="files")
+        self._undo = self._bus.on_reconnect(self._forget)
+
+    def close(self) -> None:
+        """Stop watching for reconnections; the subscription ends with the bus."""
+        if self._undo is not None:
+            self._undo()
+
+    async def of(self, name: str) -> T:
+        """What is known by that name.
+
+        Raises:
+            ToolError: it cannot be known now, or ``read`` says that it cannot be used.
+        """
+        at, known = self._known.get(name, (-STALE_FOR, None))
+        age = anyio.current_time() - at
+        if known is not None and age < FRESH_FOR:
+            return known
+        changes = self._changes
+        try:
+            found = await self._read(name)
+        except BusError as error:
+            if known is not None and age < STALE_FOR:
+                return known
+            log.error("%s (%s): %s", self._unknown, name, error)
+            raise ToolError(f"{self._unknown} Try again later.") from error
+        if changes == self._changes:
+            self._known[name] = (anyio.current_time(), found)
+        return found
+
+    async def _changed(self, message: Received[MemoryChanged]) -> None:
+        if any(map(self._counts, message.data.paths)):
+            await self._forget()
+
+    async def _forget(self) -> None:
+        """Look again at the next use; what was known stays usable while memory does not answer."""
+        self._changes += 1
+        now = anyio.current_time()
+        self._known = {name: (min(at, now - FRESH_FOR), found) for name, (at, found) in self._known.items()}

@@ -1,0 +1,80 @@
+"""``trunkline mcp add``: a server into the file, checked as the host will check it."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.output import done
+
+EXAMPLES = """
+trunkline mcp add time uvx mcp-server-time --network
+trunkline mcp add --env-from BRAVE_API_KEY --network brave npx -y @modelcontextprotocol/server-brave-search
+trunkline mcp add --url https://example.org/mcp --header-from Authorization=DOCS_AUTHORIZATION docs
+trunkline mcp add --block garden --folder /srv/garden files npx -y @modelcontextprotocol/server-filesystem /workspace
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES, context_settings={"ignore_unknown_options": True})
+@click.argument("name")
+@click.argument("command_line", metavar="[COMMAND]...", nargs=-1, type=click.UNPROCESSED)
+@click.option(
+    "--url", default="", help="The address of a server that is asked over HTTP, in place of a command."
+)
+@click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="A variable of its environment.")
+@click.option(
+    "--env-from", multiple=True, metavar="NAME[=FROM]", help="One that is taken from your environment."
+)
+@click.option("--header-from", multiple=True, metavar="HEADER=FROM", help="A header, from your environment.")
+@click.option("--block", default="", help="Only this block has its tools.")
+@click.option(
+    "--trusted", is_flag=True, help="Believe what it says of its tools: those that only read ask nobody."
+)
+@click.option("--network", is_flag=True, help="Let it use the network.")
+@click.option("--folder", default="", help="The one folder that it may write; it sees it as /workspace.")
+@click.option("--readable", multiple=True, metavar="FOLDER", help="A further folder that it may read.")
+@click.option("--replace", is_flag=True, help="Write over a server of the same name.")
+@click.pass_obj
+def command(home: Path, name: str, block: str, replace: bool, **given: Any) -> None:
+    """Name a server, whose tools agents then have. It is connected at once where the platform runs."""
+    from trunkline_mcp.writing import put
+
+    put(home, block, name, _entry(**given), replace=replace)
+    done(f'Added {name}. "trunkline mcp test {f"{block}/" if block else ""}{name}" connects to it.')
+
+
+def _entry(
+    *,
+    command_line: tuple[str, ...],
+    url: str,
+    env: tuple[str, ...],
+    env_from: tuple[str, ...],
+    header_from: tuple[str, ...],
+    trusted: bool,
+    network: bool,
+    folder: str,
+    readable: tuple[str, ...],
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {"url": url} if url else {}
+    if command_line:
+        entry |= {"command": command_line[0], "args": list(command_line[1:])}
+    variables: dict[str, Any] = dict(_pair(one) for one in env)
+    variables |= {name: {"env": where or name} for name, _, where in (one.partition("=") for one in env_from)}
+    headers = {name: {"env": where} for name, where in (_pair(one) for one in header_from)}
+    more = {
+        "env": variables,
+        "headers": headers,
+        "folder": folder,
+        "readable": list(readable),
+        "network": network,
+    }
+    entry |= {key: value for key, value in more.items() if value}
+    return entry | ({"trust": "trusted"} if trusted else {})
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition("=")
+    if not mark or not name:
+        raise click.UsageError(f"{text!r} has to look like NAME=VALUE.")
+    return name, value

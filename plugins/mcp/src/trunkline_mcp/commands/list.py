@@ -1,0 +1,51 @@
+"""``trunkline mcp list``: the servers of the files, and how the tools worker says they stand."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline_mcp.host import Standing, read_standings
+from trunkline_mcp.servers import Server, find_servers
+
+
+@click.command(cls=Command, examples="trunkline mcp list\ntrunkline mcp list --json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def command(home: Path, as_json: bool) -> None:
+    """Show the servers, and how they stand. Values of env and headers are never shown."""
+    from trunkline.cli.output import json_out, table
+
+    found, standings = find_servers(home), read_standings(home)
+    rows = [_row(server, standings.get(server.identity)) for server in found.servers]
+    problems = [{"where": one.where, "what": one.what, "left_out": one.fatal} for one in found.problems]
+    if as_json:
+        return json_out({"servers": rows, "problems": problems})
+    if rows:
+        table([_line(row) for row in rows], header=("SERVER", "RUNS", "TRUST", "STATE", "TOOLS"))
+    else:
+        click.echo('No MCP servers. "trunkline mcp add NAME COMMAND" names one.')
+    for problem in found.problems:
+        click.echo(f"{problem.where}: {problem.what}{'; left out' if problem.fatal else ''}.", err=True)
+
+
+def _row(server: Server, standing: Standing | None) -> dict[str, Any]:
+    state = "disabled" if server.disabled else standing.state if standing else "not running"
+    return {
+        "server": server.identity,
+        "runs": server.url or server.command[0],
+        "trust": server.trust,
+        "network": server.network or bool(server.url),
+        "state": state,
+        "why": standing.why if standing and standing.state != "ready" else "",
+        "title": standing.title if standing else "",
+        "protocol": standing.protocol if standing else "",
+        "tools": list(standing.tools) if standing else [],
+        "left_out": list(standing.left_out) if standing else [],
+    }
+
+
+def _line(row: dict[str, Any]) -> tuple[str, ...]:
+    state = f"{row['state']}: {row['why']}" if row["why"] else row["state"]
+    return row["server"], row["runs"], row["trust"], state, str(len(row["tools"]))

@@ -1,0 +1,53 @@
+"""``trunkline mcp login``: the owner signs in at a server's page; the tokens go into the home."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.command import Command
+from trunkline.cli.output import done
+
+if TYPE_CHECKING:
+    from trunkline_mcp.servers import Server
+
+
+@click.command(cls=Command, examples="trunkline mcp login docs\ntrunkline mcp login docs --again")
+@click.argument("server")
+@click.option("--again", is_flag=True, help="Forget what is kept first.")
+@click.pass_obj
+def command(home: Path, server: str, again: bool) -> None:
+    """Sign in to a server that asks for it. Prints the page to open, and waits until you come back from it."""
+    import anyio
+
+    import trunkline
+    from trunkline_mcp.servers import find_servers
+
+    found = [one for one in find_servers(home).servers if one.identity == server and one.url]
+    if not found:
+        raise trunkline.TrunklineError(
+            f"There is no server {server} that is reached over HTTP.",
+            hint='"trunkline mcp list" shows them all.',
+        )
+    anyio.run(_signed_in, home, found[0], again)
+    done(f"Signed in to {server}.")
+
+
+async def _signed_in(home: Path, server: "Server", again: bool) -> None:
+    import trunkline
+    from trunkline.abc.sandbox import NoSandbox
+    from trunkline_mcp.browsing import visit_here
+    from trunkline_mcp.dialling import Dialler
+    from trunkline_mcp.line import cause, worded
+
+    async with visit_here(lambda url: click.echo(f"Open this page, and agree there:\n  {url}")) as visit:
+        dialler = Dialler(home, home, NoSandbox(), visit=lambda _: visit)
+        if again:
+            dialler.tokens(server).forget()
+        try:
+            async with dialler.dialled(server):
+                pass
+        except Exception as error:
+            raise trunkline.TrunklineError(
+                f"{server.identity} did not let us in: {worded(cause(error))}."
+            ) from error

@@ -1,0 +1,81 @@
+"""``trunkline mcp test``: whether a server can be connected to, as the tools worker does it, and what it offers."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from trunkline.cli.attaching import with_workers
+from trunkline.cli.command import Command
+
+if TYPE_CHECKING:
+    from trunkline import Bus
+    from trunkline_mcp.line import Standing
+    from trunkline_mcp.servers import Server
+
+LONGER = 10.0
+"""Seconds beyond the server's own time to start: for a tools worker that has to begin first."""
+
+
+@click.command("test", cls=Command, examples="trunkline mcp test time\ntrunkline mcp test time --json")
+@click.argument("server")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def command(home: Path, server: str, as_json: bool) -> None:
+    """Connect to a server and show its tools. Ends with an error when it cannot be used."""
+    from trunkline.cli.output import json_out
+
+    wanted = _wanted(home, server)
+    standing = with_workers(lambda bus: _settled(home, wanted, bus), "memory", "tools")
+    if as_json:
+        json_out(standing)
+    else:
+        _show(server, standing)
+    if standing is None or standing.state != "ready":
+        raise SystemExit(1)
+
+
+def _wanted(home: Path, identity: str) -> "Server":
+    import trunkline
+    from trunkline_mcp.servers import find_servers
+
+    found = find_servers(home)
+    for server in found.servers:
+        if server.identity == identity:
+            if server.disabled:
+                raise trunkline.TrunklineError(
+                    f"{identity} is disabled.", hint="Set disabled to false in its entry."
+                )
+            return server
+    said = [problem.what for problem in found.problems if problem.where.endswith(f": {identity}")]
+    raise trunkline.TrunklineError(
+        f"{identity} cannot be used: {said[0]}." if said else f"There is no server {identity}.",
+        hint='"trunkline mcp list" shows those that are there.',
+    )
+
+
+async def _settled(home: Path, server: "Server", bus: "Bus") -> "Standing | None":
+    import anyio
+
+    from trunkline_mcp.host import read_standings
+
+    standing = None
+    with anyio.move_on_after(server.start_timeout + LONGER):
+        while standing is None or standing.state == "connecting":
+            await anyio.sleep(0.1)
+            standing = read_standings(home).get(server.identity)
+    return standing
+
+
+def _show(server: str, standing: "Standing | None") -> None:
+    if standing is None:
+        return click.echo(f"No tools worker of this home says anything of {server}.")
+    if standing.state != "ready":
+        return click.echo(f"{server} cannot be used: {standing.why or standing.state}.")
+    click.echo(
+        f"{server} is connected: {standing.title or 'it gives no name'}, protocol {standing.protocol}."
+    )
+    for tool in standing.tools:
+        click.echo(f"  {tool}")
+    for reason in standing.left_out:
+        click.echo(f"  ({reason})")

@@ -1,0 +1,130 @@
+"""The host: keeps a line to every server that the files name, and publishes their tools. The files may change."""
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+import trunkline
+from trunkline_mcp.dialling import Dialler
+from trunkline_mcp.line import Line, Standing
+from trunkline_mcp.servers import Found, Server, files_of, find_servers
+
+log = logging.getLogger(__name__)
+
+LOOK = 1.0
+"""Seconds between two looks at the files."""
+
+STANDING = Path("cache", "mcp.json")
+"""Where in the home is told how the servers stand, for commands and for ``doctor``."""
+
+Mark = tuple[tuple[str, int, int], ...]
+
+
+class Told(msgspec.Struct, frozen=True):
+    """How all servers stand. ``pid`` is the process that keeps the lines."""
+
+    pid: int
+    servers: dict[str, Standing]
+
+
+class Host(trunkline.ToolSource):
+    """The tools of all MCP servers of a home."""
+
+    name = "mcp"
+
+    def __init__(self, home: Path, workspaces: Path) -> None:
+        self._home = home
+        self._workspaces = workspaces
+        self._lines: dict[str, tuple[Line, anyio.CancelScope]] = {}
+        self._moved = anyio.Event()
+
+    async def run(self, context: trunkline.SourceContext) -> None:
+        """Connect to what the files name, now and when they change, until cancelled."""
+        dialler = Dialler(self._home, self._workspaces, context.sandbox)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._publish, context)
+            seen: Mark | None = None
+            while True:
+                mark = mark_of(self._home)
+                if mark != seen:
+                    seen = mark
+                    self._follow(find_servers(self._home), dialler, tasks)
+                await anyio.sleep(LOOK)
+
+    def _follow(self, found: Found, dialler: Dialler, tasks: TaskGroup) -> None:
+        for problem in found.problems:
+            log.warning("%s: %s", problem.where, problem.what)
+        wanted = {server.identity: server for server in found.active}
+        for identity, (line, scope) in list(self._lines.items()):
+            if wanted.get(identity) != line.server:
+                scope.cancel()
+                del self._lines[identity]
+        for identity, server in wanted.items():
+            if identity not in self._lines:
+                self._lines[identity] = self._new_line(server, dialler, tasks)
+        self._moved.set()
+
+    def _new_line(self, server: Server, dialler: Dialler, tasks: TaskGroup) -> tuple[Line, anyio.CancelScope]:
+        line, scope = Line(server, dialler, self._ring), anyio.CancelScope()
+
+        async def keep() -> None:
+            with scope:
+                await line.keep()
+
+        tasks.start_soon(keep)
+        return line, scope
+
+    def _ring(self) -> None:
+        self._moved.set()
+
+    async def _publish(self, context: trunkline.SourceContext) -> None:
+        shown: Sequence[trunkline.Tool] = ()
+        while True:
+            await self._moved.wait()
+            self._moved = anyio.Event()
+            lines = [line for line, _ in self._lines.values()]
+            tools = [tool for line in lines for tool in line.tools]
+            if tools != shown:
+                shown = tools
+                context.publish(tools)
+            await anyio.to_thread.run_sync(
+                self._tell, {line.server.identity: line.standing for line in lines}
+            )
+
+    def _tell(self, standings: dict[str, Standing]) -> None:
+        file = self._home / STANDING
+        try:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            draft = file.with_name(f".mcp-{os.getpid()}.json")
+            draft.write_bytes(msgspec.json.encode(Told(os.getpid(), standings)))
+            draft.replace(file)
+        except OSError as error:
+            log.warning("how the MCP servers stand cannot be told: %s", error)
+
+
+def read_standings(home: Path) -> dict[str, Standing]:
+    """How the servers stand, as the tools worker told last; nothing when none runs."""
+    try:
+        told = msgspec.json.decode((home / STANDING).read_bytes(), type=Told)
+        os.kill(told.pid, 0)
+    except (OSError, msgspec.MsgspecError):
+        return {}
+    return told.servers
+
+
+def mark_of(home: Path) -> Mark:
+    """The files as they are now."""
+    return tuple(_mark(path) for _, path in files_of(home))
+
+
+def _mark(path: Path) -> tuple[str, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return str(path), 0, 0
+    return str(path), status.st_mtime_ns, status.st_size

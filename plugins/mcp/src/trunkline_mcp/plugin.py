@@ -1,0 +1,33 @@
+"""The plugin: the host as a source of tools, its check, and ``trunkline mcp``. Loads the SDK when something is used."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import trunkline
+
+if TYPE_CHECKING:
+    import click
+
+
+@trunkline.hookimpl
+def trunkline_tool_sources(settings: trunkline.PluginSettings) -> Iterable[trunkline.ToolSource]:
+    """The tools of all servers that ``mcp.json`` names."""
+    from trunkline_mcp.host import Host
+
+    return [Host(settings.home, settings.section(trunkline.ToolsSettings).workspaces)]
+
+
+@trunkline.hookimpl
+def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
+    """``mcp.servers``: what is wrong in the files, and which servers are not connected."""
+    from trunkline_mcp.checking import check_of
+
+    return [trunkline.HealthCheck("mcp.servers", check_of(settings.home))]
+
+
+@trunkline.hookimpl
+def trunkline_commands(settings: trunkline.PluginSettings) -> "Iterable[click.Command]":
+    """``trunkline mcp``."""
+    from trunkline_mcp.commands import group_of
+
+    return [group_of(settings.home)]

@@ -1,0 +1,151 @@
+"""A server's tools as tools of the catalogue: their definitions, and how a call is made of one.
+
+What a server says of its tools is believed as far as the owner trusts it. Of a server that is not trusted every tool
+counts as one that sends something away (``send``), whatever its annotations promise.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import trunkline
+from trunkline.errors import OutcomeUnknown, ToolError
+from trunkline.fence import disarmed
+from trunkline_mcp.servers import Server
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
+    from mcp_types import Tool as Offered
+
+LONGEST_DESCRIPTION = 4000
+LARGEST_SCHEMA = 64 * 1024
+LONGEST_NAME = 64
+
+VERIFY = "It may have had its effect, whole or in part. Find out what is the case before you call it again."
+
+
+class Line(Protocol):
+    """What a tool needs of the connection to its server."""
+
+    server: Server
+
+    async def call(
+        self, name: str, arguments: dict[str, Any], context: trunkline.ToolContext
+    ) -> "CallToolResult":
+        """Have a tool run there. Raises ``NotSent`` or ``Broken``."""
+        ...
+
+
+class NotSent(Exception):
+    """The call never reached the server; the text says why."""
+
+
+class Broken(Exception):
+    """The connection broke while the server was at it; the text says how."""
+
+
+class McpTool(trunkline.Tool):
+    """A tool that runs at a server, called there by its own name."""
+
+    def __init__(self, line: Line, offered: "Offered") -> None:
+        self.spec = spec_of(line.server, offered)
+        self._line = line
+        self._name = offered.name
+
+    async def __call__(self, context: trunkline.ToolContext, arguments: dict[str, Any]) -> str:
+        """The server's answer, marked as data.
+
+        Raises:
+            ToolError: the server says that it failed, or was not asked at all.
+            OutcomeUnknown: the connection broke while it was at it, and the tool does more than read.
+        """
+        from trunkline_mcp.contents import plain, text_of
+
+        try:
+            result = await self._line.call(self._name, arguments, context)
+        except NotSent as error:
+            raise ToolError(f"{self.spec.name} was not run: {error}") from error
+        except Broken as error:
+            raise self._lost(str(error)) from error
+        if result.is_error:
+            raise ToolError(f"{self._line.server.source} says of {self._name}: {disarmed(plain(result))}")
+        return text_of(result, self._line.server.source)
+
+    def _lost(self, why: str) -> ToolError:
+        if self.spec.repeatable:
+            return ToolError(f"{self.spec.name} gave no result: {why}. It may be called again.")
+        return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown: {why}. {VERIFY}")
+
+
+def tools_of(line: Line, offered: Iterable["Offered"]) -> tuple[list[trunkline.Tool], list[str]]:
+    """The tools that can be used, and a sentence for each that cannot. Of two with one name the first counts."""
+    tools: dict[str, trunkline.Tool] = {}
+    left_out: list[str] = []
+    for one in offered:
+        name = name_of(one.name)
+        reason = f"the name {one.name!r} is there already" if name in tools else _unusable(one)
+        if reason:
+            left_out.append(f"{one.name[:80]!r} is left out: {reason}")
+        else:
+            tools[name] = McpTool(line, one)
+    return [*tools.values()], left_out
+
+
+def _unusable(offered: "Offered") -> str:
+    if not offered.name.strip():
+        return "it has no name"
+    if offered.input_schema.get("type") != "object":
+        return "its parameters are no JSON schema of an object"
+    try:
+        size = len(json.dumps(offered.input_schema))
+    except (TypeError, ValueError, RecursionError):
+        return "its parameters cannot be written down"
+    return f"its schema of {size} characters is too large" if size > LARGEST_SCHEMA else ""
+
+
+def spec_of(server: Server, offered: "Offered") -> trunkline.ToolSpec:
+    """The definition of a tool for the catalogue."""
+    said = (
+        offered.description or offered.title or f"The tool {offered.name}; its server says no more."
+    ).strip()
+    hints = offered.annotations
+    trusted = server.trust == "trusted" and hints is not None
+    return trunkline.ToolSpec(
+        name=name_of(offered.name),
+        description=f"[Of the MCP server {server.identity}] {disarmed(said)[:LONGEST_DESCRIPTION]}",
+        parameters=_quiet(offered.input_schema),
+        effect=effect_of(server, offered),
+        idempotent=bool(trusted and hints is not None and hints.idempotent_hint),
+        timeout=server.timeout,
+        network=server.network or bool(server.url),
+        source=server.source,
+        blocks=(server.block,) if server.block else (),
+    )
+
+
+def effect_of(server: Server, offered: "Offered") -> trunkline.Effect:
+    """What a call of the tool counts as (the annotations are hints that a server gives of itself)."""
+    hints = offered.annotations
+    if server.trust != "trusted" or hints is None:
+        return "send"
+    if hints.read_only_hint:
+        return "read"
+    return "write" if hints.open_world_hint is False else "send"
+
+
+def name_of(name: str) -> str:
+    """The name as models take it: letters, digits, ``_`` and ``-``, 64 at most."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:LONGEST_NAME] or "_"
+
+
+def _quiet(schema: Any) -> Any:
+    """The schema with descriptions that can end no mark around data."""
+    if isinstance(schema, dict):
+        return {
+            key: disarmed(value)[:LONGEST_DESCRIPTION]
+            if key in ("description", "title") and isinstance(value, str)
+            else _quiet(value)
+            for key, value in schema.items()
+        }
+    return [_quiet(one) for one in schema] if isinstance(schema, list) else schema

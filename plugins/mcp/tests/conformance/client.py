@@ -1,0 +1,129 @@
+"""Our host as the conformance suite drives a client. Connects as the tools worker does and calls the tools that the
+scenario is about.
+
+The suite begins a program for each of its scenarios, many at once. So that each does not load Python and the SDK anew,
+this one stays, and the program that it begins is ``knock.py``, which hands over the address and the environment.
+"""
+
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import anyio
+import httpx2
+from anyio.abc import SocketStream
+from mcp.shared.auth import AuthorizationCodeResult
+
+from trunkline import ToolError
+from trunkline.abc.sandbox import NoSandbox
+from trunkline.testing.contexts import tool_context
+from trunkline_mcp.dialling import Dialler
+from trunkline_mcp.line import Line
+from trunkline_mcp.servers import Server, server_of
+from trunkline_mcp.tools import McpTool
+
+AT_ONCE = 4
+"""Scenarios at once: the suite begins all of them together, and has patience."""
+
+METADATA = "https://conformance-test.local/client-metadata.json"
+
+
+class Browser:
+    """A person who opens the page and agrees at once."""
+
+    callback = "http://localhost:3000/callback"
+
+    def __init__(self, server: Server) -> None:
+        self._place = ""
+
+    async def show(self, url: str) -> None:
+        async with httpx2.AsyncClient() as http:
+            self._place = (await http.get(url)).headers["location"]
+
+    async def answer(self) -> AuthorizationCodeResult:
+        back = {name: values[0] for name, values in parse_qs(urlsplit(self._place).query).items()}
+        return AuthorizationCodeResult(
+            code=back.get("code", ""), state=back.get("state"), iss=back.get("iss")
+        )
+
+
+async def agreeable(server: str, question: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A person who says what they must, and leaves to the defaults what has one."""
+    parts = schema.get("properties", {})
+    return {name: sample(parts[name]) for name in schema.get("required", ()) if "default" not in parts[name]}
+
+
+def sample(schema: Mapping[str, Any]) -> Any:
+    """A value of the schema."""
+    return {"string": "text", "number": 3, "integer": 5, "boolean": True, "array": []}.get(
+        str(schema.get("type")), {}
+    )
+
+
+def server_at(url: str, told: Mapping[str, Any]) -> Server:
+    oauth = {"client_metadata_url": METADATA}
+    if told.get("client_id"):
+        oauth |= {"client_id": told["client_id"], "client_secret": told.get("client_secret", "")}
+    return server_of("suite", {"url": url, "oauth": oauth, "trust": "trusted", "start_timeout": 100})
+
+
+async def scenario(url: str, environ: Mapping[str, str]) -> None:
+    """One scenario, from connecting to the end of the last call."""
+    told = json.loads(environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+    server = server_at(url, told)
+    with tempfile.TemporaryDirectory() as place:
+        home = Path(place)
+        dialler = Dialler(home, home / "workspaces", NoSandbox(), agreeable, Browser)
+        async with anyio.create_task_group() as tasks:
+            line = Line(server, dialler, lambda: None)
+            tasks.start_soon(line.keep)
+            with anyio.fail_after(100):
+                while line.standing.state != "ready":
+                    await anyio.sleep(0.02)
+                    if line.standing.state != "connecting" and line.standing.why:
+                        raise RuntimeError(f"not connected: {line.standing.why}")
+            await call_all(line, told, home)
+            tasks.cancel_scope.cancel()
+
+
+async def call_all(line: Line, told: Mapping[str, Any], home: Path) -> None:
+    """What the scenario wants called; else each tool once."""
+    by_name = {tool._name: tool for tool in line.tools if isinstance(tool, McpTool)}
+    wanted = [(one["name"], one["arguments"]) for one in told.get("toolCalls", ())]
+    if not wanted:
+        wanted = [
+            (name, {key: sample(part) for key, part in tool.spec.parameters.get("properties", {}).items()})
+            for name, tool in by_name.items()
+        ]
+    for name, arguments in wanted:
+        with suppress(ToolError):  # that some fail is what their scenario is about
+            await by_name[name](tool_context(home), arguments)
+
+
+async def answer(places: anyio.CapacityLimiter, stream: SocketStream) -> None:
+    """Hear of a scenario, go through with it, and tell whether that went well."""
+    async with stream:
+        wish = json.loads(await stream.receive(1_000_000))
+        try:
+            async with places:
+                await scenario(wish["url"], wish["environ"])
+            told = "ok"
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+        await stream.send(told.encode())
+
+
+async def main(place: str) -> None:
+    """Answer at this socket until killed."""
+    async with await anyio.create_unix_listener(place) as listener:
+        await listener.serve(partial(answer, anyio.CapacityLimiter(AT_ONCE)))
+
+
+if __name__ == "__main__":
+    anyio.run(main, sys.argv[1])

@@ -1,0 +1,8 @@
+"""Tests of MCP."""
+
+import pytest
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"

@@ -1,0 +1,102 @@
+"""What the tests share: programs that run without a sandbox (in tests alone), and lines to servers."""
+
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+import trunkline
+from trunkline.testing.contexts import tool_context
+from trunkline_mcp.asking import Person, nobody
+from trunkline_mcp.dialling import Dialler
+from trunkline_mcp.line import Line
+from trunkline_mcp.servers import server_of
+
+HOSTILE = Path(__file__).with_name("hostile.py")
+
+
+class BareProcess(trunkline.SandboxProcess):
+    """A program as it is."""
+
+    def __init__(self, process: Any) -> None:
+        self._process = process
+        self.stdin, self.stdout, self.stderr = process.stdin, process.stdout, process.stderr
+
+    async def wait(self) -> int | None:
+        return int(await self._process.wait())
+
+    async def kill(self, why: str = "killed") -> None:
+        self.killed = why
+        if self._process.returncode is None:
+            self._process.kill()
+            await self._process.wait()
+
+
+class Bare(trunkline.Sandbox):
+    """No sandbox at all: for tests of what has nothing to do with one. ``began`` are the programs, with what they were
+    given."""
+
+    name = "bare"
+
+    def __init__(self) -> None:
+        self.began: list[Mapping[str, Any]] = []
+
+    async def unavailable(self) -> str | None:
+        return None
+
+    async def start(self, argv: Sequence[str], **given: Any) -> BareProcess:
+        self.began.append({"argv": tuple(argv), **given})
+        environ = {"PATH": "/usr/local/bin:/usr/bin:/bin", **given["env"]}
+        return BareProcess(await anyio.open_process(list(argv), env=environ, cwd=given["workspace"]))
+
+
+class BarePlugin:
+    """Brings ``Bare`` to a platform."""
+
+    def __init__(self) -> None:
+        self.sandbox = Bare()
+
+    @trunkline.hookimpl
+    def trunkline_sandboxes(self) -> list[trunkline.Sandbox]:
+        return [self.sandbox]
+
+
+def entry(mode: str, **more: Any) -> dict[str, Any]:
+    """An entry for ``mcpServers`` with a server that misbehaves."""
+    return {"command": sys.executable, "args": [str(HOSTILE), mode], **more}
+
+
+@asynccontextmanager
+async def line_to(
+    home: Path, mode: str, *, person: Person = nobody, sandbox: Bare | None = None, **more: Any
+) -> AsyncIterator[Line]:
+    """A line to a server that misbehaves, while the context lasts."""
+    server = server_of("brave", entry(mode, **more))
+    dialler = Dialler(home, home / "workspaces", sandbox or Bare(), person)
+    async with anyio.create_task_group() as tasks:
+        line = Line(server, dialler, lambda: None)
+        tasks.start_soon(line.keep)
+        yield line
+        tasks.cancel_scope.cancel()
+
+
+async def until(true: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """Wait until something is the case."""
+    with anyio.fail_after(seconds):
+        while not (found := true()):  # noqa: ASYNC110 - what is waited for tells nobody
+            await anyio.sleep(0.02)
+        return found
+
+
+async def ready(line: Line) -> dict[str, trunkline.Tool]:
+    """The line's tools by name once it is up."""
+    await until(lambda: line.standing.state == "ready")
+    return {tool.spec.name: tool for tool in line.tools}
+
+
+async def called(tool: trunkline.Tool, place: Path, **arguments: Any) -> str:
+    """What a tool answers."""
+    return await tool(tool_context(place), arguments)

@@ -1,0 +1,59 @@
+"""Servers that are reached over HTTP: they may go and come back, and a person signs in to them once."""
+
+import json
+import socket
+import stat
+
+import anyio
+import pytest
+from mcp.shared.auth import OAuthToken
+
+from trunkline import ToolError
+from trunkline.abc.sandbox import NoSandbox
+from trunkline_mcp.dialling import Dialler
+from trunkline_mcp.line import Line
+from trunkline_mcp.servers import server_of
+from trunkline_mcp.signing_in import Tokens
+
+from .conformance.fixture import Fixture
+from .conformance.serving import at_address
+from .places import called, ready
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("protocol", ["2025-11-25", "2026-07-28"])
+async def test_a_server_that_was_gone_is_connected_again(tmp_path, protocol):
+    """A call meanwhile fails with a reason; as soon as the server is back, calls work, at the same line."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = server_of("far", {"url": f"http://127.0.0.1:{port}/mcp", "protocol": protocol})
+    async with anyio.create_task_group() as tasks:
+        line = Line(server, Dialler(tmp_path, tmp_path, NoSandbox()), lambda: None)
+        tasks.start_soon(line.keep)
+        async with at_address(Fixture().server(), port):
+            tool = (await ready(line))["test_simple_text"]
+            assert "simple text" in await called(tool, tmp_path)
+        with pytest.raises(ToolError, match="far"):
+            await called(tool, tmp_path)
+        assert line.standing.state == "failed"
+        async with at_address(Fixture().server(), port):
+            tool = (await ready(line))["test_simple_text"]
+            assert "simple text" in await called(tool, tmp_path)
+        tasks.cancel_scope.cancel()
+
+
+async def test_tokens_are_the_owners_alone_and_broken_ones_count_as_none(tmp_path):
+    """Readable by nobody else, whole or not at all, gone when they are forgotten."""
+    tokens = Tokens(tmp_path / "mcp" / "tokens", server_of("docs", {"url": "https://docs.example/mcp"}))
+    assert await tokens.get_tokens() is None
+    await tokens.set_tokens(OAuthToken(access_token="at-1", refresh_token="rt-1"))
+    (file,) = (tmp_path / "mcp" / "tokens").iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600 and stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    assert json.loads(file.read_text())["access_token"] == "at-1"
+    assert (await tokens.get_tokens()).refresh_token == "rt-1"
+    file.write_text("{")
+    assert await tokens.get_tokens() is None
+    tokens.forget()
+    assert list(file.parent.iterdir()) == []

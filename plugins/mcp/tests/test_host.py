@@ -1,0 +1,136 @@
+"""The tools of servers in a whole platform: in the catalogue, through the same dispatch, by names that no other has."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.messages.tools import CallTool, ListTools, ToolOutcome
+from trunkline.subjects import CALL_TOOL, LIST_TOOLS
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import new_id
+
+from .places import BarePlugin, entry
+
+pytestmark = pytest.mark.anyio
+
+
+class Native:
+    """A tool of the platform itself."""
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="read")
+        def echo() -> str:
+            """The platform's own."""
+            return "native"
+
+        return [echo]
+
+
+def write(home: Path, servers: dict[str, Any], name: str = "mcp.json") -> None:
+    (home / name).parent.mkdir(exist_ok=True)
+    (home / name).write_text(json.dumps({"mcpServers": servers}))
+
+
+@asynccontextmanager
+async def hosting(
+    home: Path, servers: dict[str, Any], *plugins: object, **config: Any
+) -> AsyncIterator[Platform]:
+    write(home, servers)
+    settings = {"plugins.disabled": ("trunkline-sandbox",)}  # so that these programs run as they are
+    settings |= {name.replace("__", "."): value for name, value in config.items()}
+    workers = ("memory", "tools")
+    async with platform(home, plugins=[BarePlugin(), *plugins], config=settings, workers=workers) as running:
+        yield running
+
+
+async def catalogue(running: Platform, block: str = "main") -> dict[str, trunkline.ToolSpec]:
+    told = await running.bus.call(LIST_TOOLS, ListTools(block=block))
+    return {spec.name: spec for spec in told.tools or ()}
+
+
+async def shown(running: Platform, *names: str, block: str = "main") -> dict[str, trunkline.ToolSpec]:
+    """The catalogue once these are in it."""
+
+    with anyio.fail_after(20):
+        while not {*names} <= {*(found := await catalogue(running, block))}:  # noqa: ASYNC110 - the catalogue is asked for
+            await anyio.sleep(0.05)
+    return found
+
+
+async def call(running: Platform, name: str, block: str = "main", **arguments: Any) -> ToolOutcome:
+    request = CallTool(
+        call=new_id("call"), name=name, arguments=arguments, block=block, conversation="conv_1", turn="turn_1",
+        actor="owner",
+    )  # fmt: skip
+    async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=20) as replies:
+        return [reply async for reply in replies][-1]
+
+
+async def test_a_servers_tools_are_in_the_catalogue_and_come_and_go_with_the_file(tmp_path):
+    """No restart: the file is looked at again, and what is gone from it is gone."""
+    async with hosting(tmp_path, {"brave": entry("plain")}) as running:
+        specs = await shown(running, "echo")
+        assert (specs["echo"].source, specs["echo"].effect) == ("mcp:brave", "send")
+        outcome = await call(running, "echo")
+        assert outcome.status == "ok" and outcome.output.startswith('<context source="mcp:brave"')
+        write(tmp_path, {"brave": entry("pages")})
+        assert "tool_7" in await shown(running, "tool_7", "tool_199")
+        assert (await call(running, "echo")).status == "error"
+
+
+async def test_mn_t12_tools_that_share_a_name_are_told_apart_and_called_by_their_own(tmp_path):
+    """``brave__echo`` is called ``echo`` at its server; the platform's own keeps its name."""
+    servers = {"brave": entry("plain"), "kagi": entry("split"), "pager": entry("repeat")}
+    async with hosting(tmp_path, servers, Native()) as running:
+        specs = await shown(running, "brave__echo", "kagi__echo", "search")
+        assert specs["echo"].source.startswith("native:")
+        assert (await call(running, "echo")).output == "native"
+        assert "echo of plain" in (await call(running, "brave__echo")).output
+        assert "echo of split" in (await call(running, "kagi__echo")).output
+        assert specs["kagi__echo"].identity == "mcp:kagi:echo"
+
+
+async def test_a_blocks_server_is_that_blocks_alone(tmp_path):
+    """Another block neither sees nor may call its tools; it works in the block's own folder."""
+    write(tmp_path, {"files": entry("plain")}, "mcp/garden.json")
+    async with hosting(tmp_path, {}) as running:
+        assert "echo" in await shown(running, "echo", block="garden")
+        assert "echo" not in await catalogue(running)
+        assert "echo of plain" in (await call(running, "echo", block="garden")).output
+        refused = await call(running, "echo")
+        assert refused.status == "error" and "may not use it" in refused.output
+
+
+async def test_a_call_passes_the_schema_and_policy_stages_like_any_other(tmp_path):
+    """What a policy denies never reaches the server."""
+    async with hosting(tmp_path, {"brave": entry("plain")}, permissions__plan=True) as running:
+        await shown(running, "echo")
+        refused = await call(running, "echo")
+        assert refused.status == "error" and "Nothing was run" in refused.output
+
+
+async def test_a_bad_server_hurts_no_other(tmp_path):
+    """One cannot start, one ends at once, one entry is nothing; the tools of the fourth are there."""
+    servers = {
+        "gone": {"command": "/no/such/program"}, "ends": entry("die"), "nothing": {"args": []},
+        "good": entry("repeat"),
+    }  # fmt: skip
+    async with hosting(tmp_path, servers) as running:
+        assert "search" in await shown(running, "search", "other")
+
+
+async def test_an_untrusted_servers_tool_asks_whatever_it_promises(tmp_path):
+    """By default a person is asked; of a trusted server a tool that only reads runs."""
+    servers = {"liar": entry("liar"), "friend": entry("liar", trust="trusted")}
+    async with hosting(tmp_path, servers, permissions__approvals="some") as running:
+        await shown(running, "liar__peek", "friend__peek")
+        asked = await call(running, "liar__peek")
+        assert asked.status == "approval" and asked.output == ""
+        assert (await call(running, "friend__peek")).status == "ok"

@@ -1,0 +1,196 @@
+"""Servers that misbehave, each on a line of its own (CC-T14). Real programs, pipes and the real SDK."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.errors import OutcomeUnknown
+from trunkline.testing.contexts import tool_context
+
+from .places import Bare, called, line_to, ready, until
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize("mode", ["plain", "split", "flood", "garbage"])
+async def test_cc_t14_what_a_server_writes_and_how_does_not_matter(tmp_path, mode):
+    """One message in many pieces, megabytes on standard error before and between, lines that are no messages."""
+    async with line_to(tmp_path, mode) as line:
+        tools = await ready(line)
+        assert f"echo of {mode}" in await called(tools["echo"], tmp_path)
+        assert f"echo of {mode}" in await called(tools["echo"], tmp_path)
+
+
+async def test_cc_t14_two_hundred_tools_come_over_pages(tmp_path):
+    """All pages are read."""
+    async with line_to(tmp_path, "pages") as line:
+        tools = await ready(line)
+        assert len(tools) == 200
+        assert "tool_199 of pages" in await called(tools["tool_199"], tmp_path)
+
+
+async def test_cc_t14_pages_without_end_end(tmp_path):
+    """A server that always has one more page is cut off, and that is told."""
+    async with line_to(tmp_path, "endless") as line:
+        assert 0 < len(await ready(line)) <= 1000
+        assert "more pages" in line.standing.left_out[0]
+
+
+async def test_cc_t14_a_server_that_hangs_at_its_start_is_passed_over_and_told(tmp_path):
+    """It is given its time, then counts as down; a call says that nothing was run."""
+    async with line_to(tmp_path, "hang", start_timeout=0.5) as line:
+        await until(lambda: line.standing.state == "failed")
+        assert "did not answer in time" in line.standing.why
+        assert line.tools == ()
+
+
+async def test_cc_t14_a_server_that_ends_says_why(tmp_path):
+    """The last thing it wrote to its standard error is in the reason."""
+    async with line_to(tmp_path, "die") as line:
+        await until(lambda: line.standing.state == "failed")
+        assert "no licence found" in line.standing.why
+
+
+async def test_cc_t14_a_crash_in_a_call_leaves_its_outcome_unknown_and_the_server_comes_back(tmp_path):
+    """The call may have had its effect; the next one runs at a new process."""
+    async with line_to(tmp_path, "plain") as line:
+        tools = await ready(line)
+        with pytest.raises(OutcomeUnknown, match="is unknown"):
+            await called(tools["crash"], tmp_path)
+        await until(lambda: line.standing.state == "failed")
+        assert await called((await ready(line))["echo"], tmp_path)
+
+
+async def test_cc_t14_of_two_tools_with_one_name_the_first_counts(tmp_path):
+    """The other is left out and told; the rest is there."""
+    async with line_to(tmp_path, "repeat") as line:
+        tools = await ready(line)
+        assert {*tools} == {"search", "other"}
+        assert "the first" in tools["search"].spec.description
+        assert line.standing.left_out == ("'search' is left out: the name 'search' is there already",)
+
+
+async def test_odd_tools_are_renamed_or_left_out_one_by_one(tmp_path):
+    """A name becomes one that models take; what has no usable schema or name is left out."""
+    async with line_to(tmp_path, "odd") as line:
+        tools = await ready(line)
+        assert {*tools} == {"has_dots_and_slashes", "fine"}
+        assert "has.dots/and slashes of odd" in await called(tools["has_dots_and_slashes"], tmp_path)
+        assert len(line.standing.left_out) == 2
+
+
+async def test_a_change_of_the_tools_is_heard(tmp_path):
+    """The server says so, and its tools are asked for again."""
+    async with line_to(tmp_path, "changes") as line:
+        tools = await ready(line)
+        assert "tool_1" in tools
+        await called(tools["change"], tmp_path)
+        await until(lambda: any(tool.spec.name == "tool_2" for tool in line.tools))
+
+
+async def test_progress_is_shown_and_a_cancelled_call_is_cancelled_there(tmp_path):
+    """Each step is a line of progress; the server hears that nobody waits any more."""
+    async with line_to(tmp_path, "plain") as line:
+        tools = await ready(line)
+        notes: list[str] = []
+        context = replace(tool_context(tmp_path), report=notes.append)
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(tools["slow"], context, {})
+                await until(lambda: len(notes) > 2)
+                scope.cancel()
+        assert notes[:2] == ["0 of 100", "1 of 100"]
+        await anyio.sleep(0.1)
+        assert "cancelled []" not in await called(tools["echo"], tmp_path)
+
+
+async def test_a_servers_failure_is_a_tool_error_with_its_words(tmp_path):
+    """The model can act on it."""
+    async with line_to(tmp_path, "plain") as line:
+        with pytest.raises(trunkline.ToolError, match="mcp:brave says of fail: it is broken"):
+            await called((await ready(line))["fail"], tmp_path)
+
+
+async def test_nobody_answers_in_a_persons_place(tmp_path):
+    """A question to a person is declined where nobody can be asked."""
+    async with line_to(tmp_path, "plain") as line:
+        assert '{"action": "decline"}' in await called((await ready(line))["ask"], tmp_path)
+
+
+async def test_a_person_answers_and_the_defaults_fill_in_the_rest(tmp_path):
+    """What a person left to its default comes with the default (SEP-1034)."""
+
+    async def person(server: str, question: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        return {}
+
+    async with line_to(tmp_path, "plain", person=person) as line:
+        assert '{"colour": "blue"}' in await called((await ready(line))["ask"], tmp_path)
+
+
+async def test_a_server_gets_no_environment_but_what_its_entry_names(tmp_path, monkeypatch):
+    """Not a variable of ours; secrets are taken from the environment by name."""
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")
+    monkeypatch.setenv("BRAVE", "b-1")
+    env = {"KEY": {"env": "BRAVE"}, "BOTH": "x-${BRAVE}", "LEVEL": 3}
+    async with line_to(tmp_path, "plain", env=env) as line:
+        said = await called((await ready(line))["environ"], tmp_path)
+        given = json.loads(said.split("\n", 1)[1].rsplit("\n", 1)[0])
+        assert (given["KEY"], given["BOTH"], given["LEVEL"]) == ("b-1", "x-b-1", "3")
+        assert "sk-ours" not in said
+
+
+async def test_a_secret_that_is_not_set_keeps_the_server_down(tmp_path):
+    """The reason names the variable."""
+    async with line_to(tmp_path, "plain", env={"KEY": {"env": "NO_SUCH_VARIABLE"}}) as line:
+        await until(lambda: line.standing.state == "failed")
+        assert "NO_SUCH_VARIABLE" in line.standing.why
+
+
+async def test_a_server_runs_in_the_sandbox_with_what_its_entry_allows(tmp_path):
+    """The folder that it may write, what it may read, and no network unless its entry says so."""
+    sandbox = Bare()
+    readable = tmp_path / "shown"
+    async with line_to(tmp_path, "plain", sandbox=sandbox, readable=[str(readable)]) as line:
+        await ready(line)
+    (began,) = sandbox.began
+    assert began["workspace"] == tmp_path / "mcp" / "data" / "brave"
+    assert began["read_only"] == {str(readable): readable}
+    assert not began["limits"].network and began["label"] == "mcp:brave"
+
+
+async def test_without_a_sandbox_no_server_runs(tmp_path):
+    """There is no silent downgrade: the reason says what is missing."""
+
+    class Nowhere(Bare):
+        async def start(self, argv: Sequence[str], **given: Any) -> trunkline.SandboxProcess:
+            raise trunkline.ToolError("Programs run only in a sandbox, and there is none.")
+
+    sandbox = Nowhere()
+    async with line_to(tmp_path, "plain", sandbox=sandbox) as line:
+        await until(lambda: line.standing.state == "failed")
+        assert "only in a sandbox" in line.standing.why and sandbox.began == []
+
+
+async def test_what_an_untrusted_server_says_of_itself_is_not_believed(tmp_path):
+    """A tool that claims only to read counts as one that sends; believed, it only reads."""
+    async with line_to(tmp_path, "liar") as line:
+        spec = (await ready(line))["peek"].spec
+        assert (spec.effect, spec.idempotent, spec.source) == ("send", False, "mcp:brave")
+    async with line_to(tmp_path, "liar", trust="trusted") as line:
+        spec = (await ready(line))["peek"].spec
+        assert (spec.effect, spec.idempotent) == ("read", True)
+
+
+async def test_descriptions_and_results_are_marked_as_data_and_end_no_mark(tmp_path):
+    """Neither can pass itself off as the end of what is data."""
+    async with line_to(tmp_path, "liar") as line:
+        tool = (await ready(line))["peek"]
+        assert tool.spec.description.startswith("[Of the MCP server brave]")
+        assert "</context>" not in tool.spec.description and "<context" not in tool.spec.description
+        said = await called(tool, tmp_path)
+        assert said.startswith('<context source="mcp:brave"') and said.count("</context") == 1

@@ -1,0 +1,194 @@
+"""A block lent to other agents: on pipes as a program begins it, and over HTTP with the home's token."""
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.server.lowlevel import Server
+
+import trunkline
+from trunkline.testing.platform import Platform, clean_environ, platform
+from trunkline_mcp.serving.block import ServedBlock
+from trunkline_mcp.serving.server import BlockServer
+from trunkline_mcp.serving.transports import app_of
+
+from .conformance.serving import TOKEN, at_address
+
+pytestmark = pytest.mark.anyio
+
+TRUNKLINE = str(Path(sys.executable).with_name("trunkline"))
+
+
+class Tools:
+    """Tools that say who called them, take their time, and want to change something."""
+
+    def __init__(self) -> None:
+        self.cancelled = anyio.Event()
+        self.written: list[str] = []
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="read")
+        def who(context: trunkline.ToolContext) -> str:
+            """Say who calls."""
+            return f"{context.actor} of {context.block}"
+
+        @trunkline.tool(effect="read")
+        async def sleep() -> str:
+            """Sleep until cancelled."""
+            try:
+                await anyio.sleep(60)
+            finally:
+                self.cancelled.set()
+            return "slept"
+
+        @trunkline.tool(effect="write")
+        def scribble(text: str) -> str:
+            """Write."""
+            self.written.append(text)
+            return "written"
+
+        return [who, sleep, scribble]
+
+
+@asynccontextmanager
+async def served(tools: Tools, **config: Any) -> AsyncIterator[str]:
+    settings = {name.replace("__", "."): value for name, value in config.items()}
+    workers = ("memory", "tools")
+    async with (
+        platform(workers=workers, plugins=[tools], config=settings) as running,
+        at_address(server_of(running)) as url,
+    ):
+        yield url
+
+
+def server_of(running: Platform) -> Server[Any]:
+    return BlockServer(ServedBlock(running.bus, "main", "agent:claude")).server()
+
+
+def text(result: Any) -> str:
+    return str(result.content[0].text)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+async def test_another_agent_uses_the_tools_and_reads_the_memory_under_its_own_name(mode):
+    """Both protocols: tools with hints of what they do, results, errors, files of memory."""
+    async with served(Tools()) as url, Client(url, mode=mode) as client:
+        assert client.protocol_version == {"auto": "2026-07-28", "legacy": "2025-11-25"}[mode]
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert tools["who"].annotations.read_only_hint and not tools["scribble"].annotations.read_only_hint
+        assert text(await client.call_tool("who", {})) == "agent:claude of main"
+        await client.call_tool("memory_write", {"path": "notes/a b.md", "content": "beans"})
+        (resource,) = (await client.list_resources()).resources
+        assert resource.uri == "memory://main/notes/a%20b.md"
+        assert (await client.read_resource(resource.uri)).contents[0].text == "beans"
+        wrong = await client.call_tool("scribble", {"nothing": "x"})
+        assert wrong.is_error and "scribble" in text(wrong)
+        with pytest.raises(MCPError):
+            await client.call_tool("no_such_tool", {})
+
+
+async def test_what_is_no_file_of_the_block_is_not_there():
+    """The same answer for what is missing and for what is none of the other agent's business."""
+    foreign = (
+        "memory://main/../../policies/x.json", "memory://other/notes.md", "file:///etc/passwd", "memory://main/",
+        "memory://main/%2e%2e/other/monitor.md", "memory://main/no.md", "memory://main//etc/passwd",
+    )  # fmt: skip
+    async with served(Tools()) as url, Client(url) as client:
+        for uri in foreign:
+            with pytest.raises(MCPError, match="There is no resource"):
+                await client.read_resource(uri)
+
+
+async def test_a_call_that_needs_approval_is_not_run_and_says_where_to_permit_it():
+    """The other agent cannot approve in a person's place."""
+    tools = Tools()
+    async with served(tools, permissions__approvals="some") as url, Client(url) as client:
+        result = await client.call_tool("scribble", {"text": "x"})
+        assert result.is_error and "trunkline permissions main" in text(result)
+        assert tools.written == []
+        assert text(await client.call_tool("who", {})) == "agent:claude of main"
+
+
+async def test_a_call_that_the_other_agent_cancels_is_cancelled_here():
+    """Nothing goes on running for nobody."""
+    tools = Tools()
+    async with served(tools) as url, Client(url, mode="legacy") as client:
+        with anyio.move_on_after(1.5):
+            await client.call_tool("sleep", {})
+        with anyio.fail_after(20):
+            await tools.cancelled.wait()
+
+
+async def test_over_http_nobody_gets_in_without_the_token():
+    """No token, a wrong one, one without its scheme, two of them, one in the address."""
+    refused = [{}, {"authorization": "Bearer wrong"}, {"authorization": TOKEN}, {"cookie": f"token={TOKEN}"}]
+    transport = httpx.ASGITransport(app=app_of(Server("x"), TOKEN))
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8421") as http:
+        for headers in refused:
+            assert (await http.post(f"/mcp?token={TOKEN}", headers=headers, json={})).status_code == 401
+        both = [("authorization", f"Bearer {TOKEN}"), ("authorization", "Bearer wrong")]
+        assert (await http.post("/mcp", headers=both, json={})).status_code == 401
+
+
+async def test_a_program_begins_it_as_a_server_of_its_own(tmp_path):
+    """``trunkline mcp serve`` on pipes: nothing but the protocol on standard output, no platform needed."""
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
+    words = ["mcp", "serve", "main", "--as", "claude"]
+    async with Client(StdioServerParameters(command=TRUNKLINE, args=words, env=environ)) as client:
+        assert client.server_info.title == "Trunkline: main"
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert {"memory_read", "read_file"} <= names
+        assert json.loads(text(await client.call_tool("memory_list", {}))) == []
+
+
+async def test_over_http_it_serves_with_the_homes_token_until_it_is_stopped(tmp_path):
+    """The address comes on standard error; the home's token opens it."""
+    (tmp_path / "token").write_text("t0ken\n")
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
+    async with await anyio.open_process(
+        [TRUNKLINE, "mcp", "serve", "main", "--http"], env=environ
+    ) as process:
+        try:
+            await speaks(await address(process))
+        finally:
+            process.terminate()
+            with anyio.move_on_after(10):
+                await process.wait()
+            if process.returncode is None:
+                process.kill()
+
+
+async def speaks(url: str) -> None:
+    about = {"capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    params = {"protocolVersion": "2025-11-25", **about}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    headers = {"authorization": "Bearer t0ken", "accept": "application/json, text/event-stream"}
+    async with httpx.AsyncClient() as http:
+        assert (await http.post(url, json=body)).status_code == 401
+        answer = await http.post(url, json=body, headers=headers)
+        assert answer.status_code == 200 and "Trunkline: main" in answer.text
+        foreign = await http.post(url, json=body, headers={**headers, "host": "evil.example"})
+        assert foreign.status_code in (403, 421)
+
+
+async def address(process: Any) -> str:
+    said = b""
+    with anyio.fail_after(60):
+        while b"Stop with" not in said:
+            said += await process.stderr.receive()
+    return str(said.split(b"Serving at ")[1].split(b". The token")[0].decode())
+
+
+async def test_over_http_it_does_not_serve_without_a_token(tmp_path):
+    """It says how one comes about."""
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
+    done = await anyio.run_process([TRUNKLINE, "mcp", "serve", "main", "--http"], env=environ, check=False)
+    assert done.returncode == 1 and b"trunkline up" in done.stderr

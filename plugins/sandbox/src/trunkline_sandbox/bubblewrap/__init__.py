@@ -1,0 +1,1 @@
+"""Programs in namespaces of their own, by bubblewrap."""

@@ -1,0 +1,44 @@
+"""What bubblewrap is told. Pure: makes words of a program that was asked for."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from trunkline.abc.programs import Program
+from trunkline.abc.sandbox import WORKSPACE
+from trunkline_sandbox.bubblewrap import system
+from trunkline_sandbox.bubblewrap.hide import EMPTY_PLACE
+from trunkline_sandbox.masks import EMPTY
+
+MIB = 1024 * 1024
+APART = (
+    "--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try",
+    "--uid", str(system.USER), "--gid", str(system.USER), "--hostname", "sandbox",
+    "--cap-drop", "ALL", "--new-session", "--die-with-parent", "--clearenv",
+)  # fmt: skip
+
+SHELL = ("/bin/sh", "-c", 'exec "$@"', "sh")
+"""Begins the program, so that one which is not there is told as everywhere: exit code 127 and a sentence."""
+
+
+def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) -> tuple[str, ...]:
+    """Everything but the handles that bubblewrap needs itself. ``made`` are files to be made: their places, and the
+    handles that their texts are read from; ``further`` is what of this machine may be read besides the system."""
+    network, half = program.limits.network, str(program.limits.memory * MIB // 2)
+    words = [*APART, *(() if network else ("--unshare-net",))]
+    for name, value in program.env.items():
+        words += "--setenv", name, value
+    words += "--proc", "/proc", "--dev", "/dev"
+    for option in system.covered(str(EMPTY)):
+        words += option
+    words += "--size", half, "--tmpfs", "/dev/shm"
+    words += "--size", half, "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"
+    for option in system.readable(network, further):
+        words += option
+    for place, handle in made.items():
+        words += "--ro-bind-data", str(handle), place
+    for place, path in program.read_only.items():
+        words += "--ro-bind", str(path), place
+    words += "--bind", str(program.workspace), WORKSPACE
+    words += "--ro-bind", str(EMPTY), EMPTY_PLACE
+    words += "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", program.place
+    return tuple(words)

@@ -1,0 +1,185 @@
+"""Control groups: one for each program, so that its limits hold for all that it begins together (cgroups(7)).
+
+Where this machine lets us make none, a program is held by limits of each process alone; see ``limits.py``.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from trunkline.abc.sandbox import SandboxLimits
+
+MIB = 1024 * 1024
+NAME = "trunkline-"
+PERIOD = 100_000
+"""Microseconds over which a share of the processors counts; the kernel's own."""
+
+OLD_SECONDS = 60.0
+
+GONE_SECONDS = 1.0
+"""How long the kernel may take to find a group empty whose processes have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where groups can be made: a folder for each controller; all are one in version 2."""
+
+    version: int
+    folders: tuple[tuple[str, Path], ...]
+
+
+def find() -> Place | None:
+    """Where groups can be made here that bound memory and processes; None: nowhere. Takes away empty ones of ours
+    that a worker left which was killed."""
+    for place in _possible():
+        if all(_can_make_in(folder) for _, folder in place.folders):
+            for _, folder in place.folders:
+                _sweep(folder)
+            return place
+    return None
+
+
+class Group:
+    """The group of one program."""
+
+    def __init__(self, place: Place, limits: SandboxLimits) -> None:
+        """Raises OSError when it cannot be made."""
+        name = f"{NAME}{token_hex(8)}"
+        self._folders = {controller: folder / name for controller, folder in place.folders}
+        self._version = place.version
+        try:
+            for folder in set(self._folders.values()):
+                folder.mkdir()
+            for controller, file, value, needed in _values(place.version, limits):
+                self._write(controller, file, value, needed)
+        except OSError:
+            self.remove()
+            raise
+
+    def add(self, process: int) -> None:
+        """Put a process in; what it begins from now on is in as well. Raises OSError."""
+        for folder in set(self._folders.values()):
+            (folder / "cgroup.procs").write_text(str(process))
+
+    def out_of_memory(self) -> bool:
+        """Whether the kernel ended a process because the group had no memory left."""
+        file = "memory.events" if self._version == 2 else "memory.oom_control"
+        with suppress(OSError):
+            lines = (self._folders["memory"] / file).read_text().splitlines()
+            return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
+        return False
+
+    def remove(self) -> None:
+        """Take the group away, once its processes have ended."""
+        until = time.monotonic() + GONE_SECONDS
+        for folder in set(self._folders.values()):
+            while not _removed(folder) and time.monotonic() < until:
+                time.sleep(0.002)
+
+    def _write(self, controller: str, file: str, value: str, needed: bool) -> None:
+        if controller not in self._folders:
+            return
+        try:
+            (self._folders[controller] / file).write_text(value)
+        except OSError:
+            if needed:
+                raise
+
+
+def _values(version: int, limits: SandboxLimits) -> Iterator[tuple[str, str, str, bool]]:
+    """Controller, file, value, and whether the group is none without it."""
+    memory, share = str(limits.memory * MIB), str(int(limits.cpus * PERIOD))
+    yield "pids", "pids.max", str(limits.processes + 1), True  # one is bubblewrap's own
+    if version == 2:
+        yield "memory", "memory.max", memory, True
+        yield "memory", "memory.swap.max", "0", False
+        yield "cpu", "cpu.max", f"{share} {PERIOD}", False
+    else:
+        yield "memory", "memory.limit_in_bytes", memory, True
+        yield "memory", "memory.memsw.limit_in_bytes", memory, False
+        yield "cpu", "cpu.cfs_quota_us", share, False
+
+
+def _possible() -> Iterator[Place]:
+    mounts = _mounts()
+    own = _own()
+    if "" in own and "" in mounts:
+        for folder in _upwards(mounts[""], own[""]):
+            offered = _words(folder / "cgroup.subtree_control")
+            if {"memory", "pids"} <= offered:
+                names = ("memory", "pids", *(("cpu",) if "cpu" in offered else ()))
+                yield Place(2, tuple((name, folder) for name in names))
+    if {"memory", "pids"} <= own.keys() & mounts.keys():
+        names = ("memory", "pids", *(("cpu",) if "cpu" in own.keys() & mounts.keys() else ()))
+        yield Place(1, tuple((name, next(_upwards(mounts[name], own[name]))) for name in names))
+
+
+def _own() -> dict[str, str]:
+    """The group that this process is in, by controller; version 2 has none ("")."""
+    with suppress(OSError):
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+        parts = [line.split(":", 2) for line in lines]
+        return {controller: path for _, names, path in parts for controller in names.split(",")}
+    return {}
+
+
+def _mounts() -> dict[str, Path]:
+    """Where each controller's groups are seen; version 2 under ""."""
+    found: dict[str, Path] = {}
+    with suppress(OSError):
+        for line in Path("/proc/self/mounts").read_text().splitlines():
+            _, place, kind, options, *_ = line.split()
+            if kind == "cgroup2":
+                found.setdefault("", Path(place))
+            elif kind == "cgroup":
+                found |= {name: Path(place) for name in options.split(",")}
+    return found
+
+
+def _upwards(mount: Path, own: str) -> Iterator[Path]:
+    """The folder of the own group and those above it, as far as they are seen here."""
+    folder = mount / own.lstrip("/")
+    while folder != mount:
+        if folder.is_dir():
+            yield folder
+        folder = folder.parent
+    yield mount
+
+
+def _words(file: Path) -> set[str]:
+    with suppress(OSError):
+        return set(file.read_text().split())
+    return set()
+
+
+def _can_make_in(folder: Path) -> bool:
+    probe = folder / f"{NAME}probe-{token_hex(4)}"
+    try:
+        probe.mkdir()
+        (folder / "cgroup.procs").open("a").close()
+    except OSError:
+        return False
+    finally:
+        _removed(probe)
+    return True
+
+
+def _sweep(folder: Path) -> None:
+    """Only old ones: a new one may be empty because its program is about to be put in."""
+    for left in folder.glob(f"{NAME}*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_ctime > OLD_SECONDS:
+                _removed(left)
+
+
+def _removed(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True

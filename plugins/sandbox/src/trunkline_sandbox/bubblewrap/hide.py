@@ -1,0 +1,102 @@
+"""A program of its own: ``python -I -S hide.py PROCESS CORE``. Goes into the namespaces of a sandbox that is made and
+has not begun, and lays an empty file over every protected file of its workspace.
+
+It goes from handle to handle and follows no link, so that programs which run in the same workspace and swap folders for
+links lead no mount astray. Every folder on the way to a protected file becomes a mount too, which nobody in the sandbox
+can rename: so none of these programs moves a protected file away from under the eyes of who looks for it.
+"""
+
+import ctypes
+import fcntl
+import os
+import stat
+import sys
+import time
+
+NS_GET_USERNS = 0xB701
+NEW_USER, NEW_MOUNTS = 0x10000000, 0x00020000
+SETNS = {"x86_64": 308, "aarch64": 268}
+OPEN_TREE, MOVE_MOUNT = 428, 429  # the same on every architecture
+OPEN_TREE_CLONE, RECURSIVE, EMPTY_PATH, CLOSE_ON_EXEC = 1, 0x8000, 0x1000, 0o2000000
+FROM_EMPTY_PATH, TO_EMPTY_PATH = 0x04, 0x40
+
+TRIES, PAUSE = 5_000, 0.002
+
+EMPTY_PLACE = "/etc/.protected"
+"""Where the empty file is in a sandbox."""
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main() -> None:
+    """Leaves with 0 when every protected file is hidden."""
+    process, core = sys.argv[1:]
+    sys.path.append(core)
+    from trunkline.paths import is_protected
+
+    wait_until_made(process)
+    enter(process)
+    empty = os.open(EMPTY_PLACE, os.O_PATH | os.O_NOFOLLOW)
+    workspace = os.open("/workspace", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    hide(workspace, "", empty, is_protected)
+
+
+def wait_until_made(process: str) -> None:
+    """bubblewrap does not say when everything is made. It is when its scaffolding is no longer mounted."""
+    for _ in range(TRIES):
+        with open(f"/proc/{process}/mountinfo") as file:  # noqa: PTH123
+            places = {line.split()[4] for line in file}
+        if EMPTY_PLACE in places and not any(place.startswith(("/newroot", "/oldroot")) for place in places):
+            return
+        time.sleep(PAUSE)
+    sys.exit("bubblewrap does not get ready")
+
+
+def enter(process: str) -> None:
+    """Into the namespaces of the process: of users first, which gives the right to the other."""
+    mounts = os.open(f"/proc/{process}/ns/mnt", os.O_RDONLY)
+    users = fcntl.ioctl(mounts, NS_GET_USERNS)
+    for handle, kind in ((users, NEW_USER), (mounts, NEW_MOUNTS)):
+        call(SETNS[os.uname().machine], handle, kind)
+
+
+def hide(folder: int, name: str, empty: int, is_protected) -> bool:  # type: ignore[no-untyped-def]
+    """Hide what is protected below a folder; whether anything is."""
+    found = False
+    for entry in os.listdir(folder):
+        try:
+            handle = os.open(entry, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
+        except FileNotFoundError:
+            continue
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            inner = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=handle)
+            if hide(inner, entry, empty, is_protected):
+                lay(inner, inner, RECURSIVE)
+                found = True
+            os.close(inner)
+        elif not stat.S_ISLNK(mode) and is_protected((name, entry)):
+            lay(empty, handle)
+            found = True
+        os.close(handle)
+    return found
+
+
+def lay(source: int, target: int, how: int = 0) -> None:
+    """Bind one place over another, both by their handles."""
+    tree = call(OPEN_TREE, source, b"", OPEN_TREE_CLONE | CLOSE_ON_EXEC | EMPTY_PATH | how)
+    call(MOVE_MOUNT, tree, b"", target, b"", FROM_EMPTY_PATH | TO_EMPTY_PATH)
+    os.close(tree)
+
+
+def call(number: int, *words: object) -> int:
+    """A system call. Raises OSError."""
+    done = int(libc.syscall(number, *words))
+    if done < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, os.strerror(code))
+    return done
+
+
+if __name__ == "__main__":
+    main()

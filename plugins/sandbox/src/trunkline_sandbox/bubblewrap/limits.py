@@ -1,0 +1,70 @@
+"""Holds a program to its limits before it begins: by a control group where there can be one, and by limits of each
+process besides."""
+
+import os
+import resource
+from contextlib import suppress
+
+from trunkline.abc.sandbox import SandboxLimits
+from trunkline.errors import ToolError
+from trunkline_sandbox.bubblewrap.groups import Group, Place
+
+MIB = 1024 * 1024
+FILES = 1024
+ROOT_ALONE = (
+    "The kernel does not bound how many processes root begins (RLIMIT_NPROC), and no control group can be made here. "
+    "Run Trunkline as an ordinary user, or let it write to /sys/fs/cgroup."
+)
+
+LARGEST_FILE = 1024 * MIB
+"""No file that a program writes grows beyond this."""
+
+
+def hold(process: int, limits: SandboxLimits, place: Place | None) -> Group | None:
+    """Hold the process, and all that it will begin, to these limits.
+
+    Raises:
+        OSError: that cannot be done.
+        ToolError: root's processes could not be bounded in number.
+    """
+    if place is None and os.geteuid() == 0:
+        raise ToolError(ROOT_ALONE)
+    group = Group(place, limits) if place is not None else None
+    try:
+        if group is not None:
+            group.add(process)
+        _bound(process, limits, alone=group is None)
+    except OSError:
+        if group is not None:
+            group.remove()
+        raise
+    return group
+
+
+def _bound(process: int, limits: SandboxLimits, *, alone: bool) -> None:
+    """Limits of each process; those of memory and number stand in for a group where there is none."""
+    wanted = {
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_NOFILE: FILES,
+        resource.RLIMIT_FSIZE: LARGEST_FILE,
+        resource.RLIMIT_MEMLOCK: 8 * MIB,
+        resource.RLIMIT_MSGQUEUE: 0,
+        resource.RLIMIT_NPROC: limits.processes + 1,
+    }
+    if alone:
+        wanted[resource.RLIMIT_DATA] = limits.memory * MIB
+        _keep_to(process, limits.cpus)
+    for kind, most in wanted.items():
+        allowed = resource.prlimit(process, kind)[1]
+        bound = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+        resource.prlimit(process, kind, (bound, bound))
+
+
+def _keep_to(process: int, cpus: float) -> None:
+    """As many processors as its share, rounded up; which, its number decides, so that programs spread."""
+    all_of_them = sorted(os.sched_getaffinity(0))
+    count = min(len(all_of_them), max(1, int(-(-cpus // 1))))
+    first = process % len(all_of_them)
+    chosen = {all_of_them[(first + at) % len(all_of_them)] for at in range(count)}
+    with suppress(OSError):
+        os.sched_setaffinity(process, chosen)

@@ -1,0 +1,56 @@
+"""Whether bubblewrap can be used here, found out by using it; and what to do when it cannot."""
+
+import platform
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from trunkline.abc.sandbox import Sandbox, SandboxLimits
+from trunkline.errors import ToolError
+from trunkline.seccomp import ARCHITECTURES
+
+MISSING = "Install bubblewrap (Debian and Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)."
+NOT_LINUX = "bubblewrap is for Linux. Use Docker here."
+UNKNOWN_MACHINE = f"There is no filter of system calls for {platform.machine()}. Use Docker here."
+
+_CURES = (
+    (
+        ("uid map", "user namespace", "new namespace", "Operation not permitted"),
+        "Let ordinary users make user namespaces: as root, sysctl -w user.max_user_namespaces=15000; where there are "
+        "such settings also kernel.unprivileged_userns_clone=1 (Debian) and "
+        "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu). In a container: run it with --security-opt "
+        "seccomp=unconfined --security-opt systempaths=unconfined, or use the Docker backend.",
+    ),
+    (
+        ("proc",),
+        "This container hides parts of /proc, so no new one can be mounted: run it with --security-opt "
+        "systempaths=unconfined, or use the Docker backend.",
+    ),
+)
+
+
+async def unavailable(sandbox: Sandbox) -> str | None:
+    """Run ``true`` in it. What to do when that fails, in a sentence."""
+    if sys.platform != "linux":
+        return NOT_LINUX
+    if shutil.which("bwrap") is None:
+        return MISSING
+    if platform.machine() not in ARCHITECTURES:
+        return UNKNOWN_MACHINE
+    with tempfile.TemporaryDirectory(prefix="trunkline-probe-") as folder:
+        try:
+            done = await sandbox.run(
+                ("true",), workspace=Path(folder), env={}, limits=SandboxLimits(timeout=10.0)
+            )
+        except (ToolError, OSError) as error:
+            return cure(str(error))
+    return None if done.exit_code == 0 else cure(done.stderr.decode(errors="replace"))
+
+
+def cure(said: str) -> str:
+    """What was said, and what helps."""
+    for signs, hint in _CURES:
+        if any(sign in said for sign in signs):
+            return f"{said.strip()} {hint}"
+    return f"bubblewrap does not work here: {said.strip()}"

@@ -1,0 +1,82 @@
+"""A program that bubblewrap runs: bubblewrap itself outside, and inside the first process of a namespace of its own.
+
+When that first process ends, the kernel ends all others of the namespace: nothing survives it, however it tried.
+"""
+
+import os
+import signal
+from contextlib import suppress
+
+import anyio
+import anyio.to_thread
+from anyio.abc import Process
+
+from trunkline.abc.sandbox import SandboxProcess
+from trunkline.errors import ToolError
+from trunkline_sandbox.bubblewrap.groups import Group
+from trunkline_sandbox.bubblewrap.status import Status
+
+GONE_SECONDS = 5.0
+
+
+class Wrapped(SandboxProcess):
+    """What ``Bubblewrap.start`` gives. ``first`` is the number of the namespace's first process."""
+
+    def __init__(self, raw: Process, first: int, status: Status, group: Group | None) -> None:
+        assert raw.stdin is not None and raw.stdout is not None and raw.stderr is not None
+        self.stdin, self.stdout, self.stderr = raw.stdin, raw.stdout, raw.stderr
+        self._raw = raw
+        self.first = first
+        self._first = os.pidfd_open(first)
+        self._status = status
+        self._group = group
+        self._code: int | None = None
+        self._over = False
+        self._ending = anyio.Lock()
+
+    async def wait(self) -> int | None:
+        """See ``SandboxProcess``."""
+        await self._raw.wait()
+        with anyio.CancelScope(shield=True):
+            await self._finish()
+        if self._code is None and not self.killed:
+            raise ToolError("The sandbox could not be made for this program.")
+        return None if self.killed else self._code
+
+    async def kill(self, why: str = "killed") -> None:
+        """See ``SandboxProcess``."""
+        if self._over:
+            return
+        if self._raw.returncode is None:
+            self.killed = self.killed or why
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            with suppress(ProcessLookupError):
+                self._raw.kill()
+        with anyio.CancelScope(shield=True):
+            await self._raw.wait()
+            await self._finish()
+
+    async def _finish(self) -> None:
+        """Once, after the end: make sure that nothing is left, and learn how it ended."""
+        async with self._ending:
+            if self._over:
+                return
+            with suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._first, signal.SIGKILL)
+            with anyio.move_on_after(GONE_SECONDS):
+                await anyio.wait_readable(self._first)
+            self._code = self._status.exit_code()
+            self._explain()
+            os.close(self._first)
+            self._status.close()
+            if self._group is not None:
+                await anyio.to_thread.run_sync(self._group.remove)
+            self._over = True
+
+    def _explain(self) -> None:
+        """Who ended it, when it did not end by itself."""
+        if self._group is not None and self._code != 0 and self._group.out_of_memory():
+            self.killed = self.killed or "memory"
+        elif (self._raw.returncode or 0) < 0:
+            self.killed = self.killed or "killed"

@@ -1,0 +1,1 @@
+"""Programs in containers, by a Docker engine."""

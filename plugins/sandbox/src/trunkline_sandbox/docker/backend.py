@@ -1,0 +1,149 @@
+"""The backend Docker: begins programs in containers of the engine of this machine."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import msgspec
+
+from trunkline.abc.programs import asked
+from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
+from trunkline.errors import ToolError
+from trunkline.latch import Latch
+from trunkline_sandbox.docker.body import Place, orders
+from trunkline_sandbox.docker.engine import Engine, EngineError
+from trunkline_sandbox.docker.pool import Pool
+from trunkline_sandbox.docker.process import Contained
+from trunkline_sandbox.marks import HOME_LABEL, OWNER_LABEL, home_mark, is_gone
+from trunkline_sandbox.masks import masked
+from trunkline_sandbox.settings import SandboxSettings
+
+PULL_SECONDS = 600.0
+
+
+class Docker(Sandbox):
+    """See ``trunkline.Sandbox``."""
+
+    name = "docker"
+
+    def __init__(self, settings: SandboxSettings, home: Path, host: str | None = None) -> None:
+        self._settings = settings
+        self._home = home
+        self._latch = Latch(home)
+        self._engine = Engine(host)
+        self._pool = Pool(self._engine, home, settings.warm)
+
+    async def unavailable(self) -> str | None:
+        """See ``Sandbox``. Asks the engine, and whether it has the image."""
+        image = self._settings.image
+        try:
+            await self._engine.ping()
+        except EngineError as error:
+            return (
+                f"No Docker engine: {error}. Install one and start it (Debian and Ubuntu: apt install docker.io), "
+                f"and let this user reach its socket; whoever can is as good as root on this machine."
+            )
+        try:
+            await self._engine.call("GET", f"/images/{image}/json")
+        except EngineError as error:
+            if error.status != 404:
+                return f"The Docker engine fails: {error}."
+            return await self._without_image(image)
+        return None
+
+    async def _without_image(self, image: str) -> str | None:
+        if not self._settings.pull:
+            return (
+                f"The image {image} is not on this machine: docker pull {image}, name another one as image in "
+                f"[plugins.sandbox], or let it be brought with pull = true."
+            )
+        name, _, tag = image.partition(":")
+        try:
+            with anyio.fail_after(PULL_SECONDS):
+                query = {"fromImage": name, "tag": tag or "latest"}
+                told = await self._engine.content("POST", "/images/create", query=query)
+        except (EngineError, TimeoutError) as error:
+            return f"The image {image} cannot be brought: {error}."
+        last = told.splitlines()[-1:]  # a line of progress each; only the last one can be an error
+        return (
+            f"The image {image} cannot be brought: {last[0].decode()}."
+            if last and b'"error"' in last[0]
+            else None
+        )
+
+    async def start(
+        self,
+        argv: Sequence[str],
+        *,
+        workspace: Path,
+        env: Mapping[str, str],
+        folder: str = "",
+        read_only: Mapping[str, Path] | None = None,
+        limits: SandboxLimits = USUAL,
+        label: str = "",
+    ) -> SandboxProcess:
+        """See ``Sandbox``."""
+        program = asked(
+            argv, workspace=workspace, env=env, folder=folder, read_only=read_only, limits=limits, label=label
+        )
+        self._latch.refuse()
+        masks = await anyio.to_thread.run_sync(masked, program.workspace)
+        try:
+            ready = await self._pool.take(Place.of(program, self._settings.image, masks), label)
+        except EngineError as error:
+            raise ToolError(f"The container could not be made for this program: {error}") from error
+        process = Contained(self._engine, ready.container, ready.wire, self._pool.away)
+        try:
+            await ready.wire.stdin.send(orders(program))
+        except BaseException:
+            await process.__aexit__()
+            raise
+        return process
+
+    async def end_all(self) -> int:
+        """See ``Sandbox``. Also removes what was made ready."""
+        await self._pool.empty()
+        found = await self._containers()
+        await self._end(found)
+        return sum(one["State"] == "running" for one in found)
+
+    async def serve(self) -> None:
+        """See ``Sandbox``: keeps containers ready, after removing those of workers that have died."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._sweep)
+            await self._pool.serve()
+
+    async def _sweep(self) -> None:
+        with suppress(EngineError):  # there is none yet, or no longer
+            left = [one for one in await self._containers() if is_gone(one["Labels"].get(OWNER_LABEL, ""))]
+            await self._end(left)
+
+    async def _containers(self) -> list[dict[str, Any]]:
+        wanted = {"label": [f"{HOME_LABEL}={home_mark(self._home)}"]}
+        query = {"all": "1", "filters": msgspec.json.encode(wanted).decode()}
+        try:
+            found: list[dict[str, Any]] = await self._engine.call("GET", "/containers/json", query=query)
+        except EngineError as error:
+            if error.status == 0:  # no engine, so no containers
+                return []
+            raise
+        return found
+
+    async def _end(self, containers: Sequence[Mapping[str, Any]]) -> None:
+        async with anyio.create_task_group() as tasks:
+            for one in containers:
+                tasks.start_soon(self._ended, str(one["Id"]))
+
+    async def _ended(self, container: str) -> None:
+        for method, path in (
+            ("POST", f"/containers/{container}/kill"),
+            ("DELETE", f"/containers/{container}"),
+        ):
+            try:
+                await self._engine.call(method, path, query={"force": "1"} if method == "DELETE" else None)
+            except EngineError as error:
+                if error.status not in (404, 409):  # gone, or not running
+                    raise

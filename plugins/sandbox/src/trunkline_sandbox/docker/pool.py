@@ -1,0 +1,113 @@
+"""Containers that were made before they are needed: each serves one program, of the place it was made for."""
+
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from trunkline_sandbox.docker.body import Inspected, Place, body
+from trunkline_sandbox.docker.engine import Engine, EngineError
+from trunkline_sandbox.docker.streams import Wire
+from trunkline_sandbox.marks import labels
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A container whose first process waits for its orders."""
+
+    container: str
+    wire: Wire
+
+
+class Pool:
+    """Makes containers. While ``serve`` runs it keeps up to ``most`` ready, the lately used places first."""
+
+    def __init__(self, engine: Engine, home: Path, most: int) -> None:
+        self._engine = engine
+        self._home = home
+        self._most = most
+        self._ready: OrderedDict[str, Ready] = OrderedDict()
+        self._chores: TaskGroup | None = None
+
+    async def take(self, place: Place, label: str) -> Ready:
+        """A container for one program; the next of its kind is made meanwhile. Raises EngineError."""
+        ready = self._ready.pop(place.key, None)
+        if ready is not None and not await self._lives(ready.container):  # somebody has ended it
+            await self._dropped(ready)
+            ready = None
+        if self._chores is not None and self._most:
+            self._chores.start_soon(self._warm, place)
+        return ready or await self._made(place, label)
+
+    async def away(self, container: str) -> None:
+        """Remove a container, whatever runs in it: beside everything else while ``serve`` runs, else now."""
+        if self._chores is not None:
+            self._chores.start_soon(self._removed, container)
+        else:
+            await self._removed(container)
+
+    async def serve(self) -> None:
+        """Do what nobody should wait for, until cancelled; nothing is left then."""
+        try:
+            async with anyio.create_task_group() as self._chores:
+                await anyio.sleep_forever()
+        finally:
+            self._chores = None
+            with anyio.CancelScope(shield=True):
+                await self.empty()
+
+    async def empty(self) -> None:
+        """Remove all that are ready."""
+        while self._ready:
+            _, ready = self._ready.popitem()
+            await self._dropped(ready)
+
+    async def _warm(self, place: Place) -> None:
+        if place.key in self._ready:
+            return
+        with suppress(EngineError):  # then the next program makes its own, and is told
+            ready = await self._made(place, "ready")
+            before = self._ready.pop(place.key, None)
+            self._ready[place.key] = ready
+            if before is not None:
+                await self._dropped(before)
+        while len(self._ready) > self._most:
+            _, oldest = self._ready.popitem(last=False)
+            await self._dropped(oldest)
+
+    async def _made(self, place: Place, label: str) -> Ready:
+        wanted = body(place, labels(self._home, label))
+        with anyio.CancelScope(shield=True):  # one whose name is not known could not be removed
+            made = await self._engine.call("POST", "/containers/create", body=wanted)
+        container = str(made["Id"])
+        try:
+            wire = Wire(*await self._engine.attached(container))
+            try:
+                await self._engine.call("POST", f"/containers/{container}/start")
+            except BaseException:
+                await wire.aclose()
+                raise
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self._removed(container)
+            raise
+        return Ready(container, wire)
+
+    async def _lives(self, container: str) -> bool:
+        try:
+            found = await self._engine.call("GET", f"/containers/{container}/json")
+        except EngineError:
+            return False
+        return msgspec.convert(found, Inspected).state.running
+
+    async def _dropped(self, ready: Ready) -> None:
+        await ready.wire.aclose()
+        await self._removed(ready.container)
+
+    async def _removed(self, container: str) -> None:
+        with suppress(EngineError):
+            await self._engine.call("DELETE", f"/containers/{container}", query={"force": "1", "v": "1"})

@@ -1,0 +1,46 @@
+"""How the programs of a home are known among all processes and containers of a machine, also by who did not begin them:
+for panic, which has to find those of a worker that has died."""
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+VARIABLE = "TRUNKLINE_SANDBOX"
+HOME_LABEL, OWNER_LABEL, LABEL = "trunkline.home", "trunkline.owner", "trunkline.label"
+
+
+def home_mark(home: Path) -> str:
+    """A short name of the home folder."""
+    return hashlib.sha256(str(home.resolve()).encode()).hexdigest()[:16]
+
+
+def mark(home: Path, label: str) -> tuple[str, ...]:
+    """Options of bubblewrap that can be seen from outside, and change nothing: it clears the environment after them."""
+    return "--setenv", VARIABLE, f"{home_mark(home)} {label}".strip()
+
+
+def labels(home: Path, label: str) -> dict[str, str]:
+    """The labels of a container: whose home, which process made it, and what for."""
+    return {HOME_LABEL: home_mark(home), OWNER_LABEL: _owner(os.getpid()), LABEL: label}
+
+
+def is_gone(owner: str) -> bool:
+    """Whether the process that made a container has ended; False for one that cannot be seen from here."""
+    here, _, rest = owner.partition(" ")
+    process = rest.partition(" ")[0]
+    return here == _here() and process.isdigit() and _owner(int(process)) != owner
+
+
+def _owner(process: int) -> str:
+    """The process and when it began, which no later one of the same number did; and the namespace that it counts in."""
+    began = ""
+    with suppress(OSError):
+        began = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    return f"{_here()} {process} {began}"
+
+
+def _here() -> str:
+    with suppress(OSError):
+        return str(Path("/proc/self/ns/pid").readlink())
+    return "unknown"

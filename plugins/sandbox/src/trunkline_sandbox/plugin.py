@@ -1,0 +1,30 @@
+"""The plugin: declares its section and its backends, and nothing else."""
+
+from collections.abc import Iterable
+
+import trunkline
+from trunkline_sandbox.settings import SandboxSettings
+
+
+@trunkline.hookimpl
+def trunkline_config() -> Iterable[trunkline.ConfigSection]:
+    return [trunkline.ConfigSection("plugins", "sandbox", SandboxSettings)]
+
+
+@trunkline.hookimpl
+def trunkline_sandboxes(settings: trunkline.PluginSettings) -> Iterable[trunkline.Sandbox]:
+    """The backends that the configuration allows, in the order of preference."""
+    from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+    from trunkline_sandbox.docker.backend import Docker
+
+    wanted = settings.section(SandboxSettings)
+    made = {"bubblewrap": Bubblewrap(wanted, settings.home), "docker": Docker(wanted, settings.home)}
+    return [backend for name, backend in made.items() if wanted.backend in ("auto", name)]
+
+
+@trunkline.hookimpl
+def trunkline_health_checks() -> Iterable[trunkline.HealthCheck]:
+    """How well the limits of programs hold on this machine."""
+    from trunkline_sandbox.health import limits
+
+    return [trunkline.HealthCheck("sandbox.limits", limits)]

@@ -1,0 +1,190 @@
+"""The backend bubblewrap: the contract of sandboxes, and what is its own."""
+
+import os
+import shutil
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.abc.sandbox import SandboxLimits
+from trunkline.errors import ToolError
+from trunkline.latch import Latch
+from trunkline.testing.sandbox_suite import BEATING, SandboxSuite
+from trunkline_sandbox.bubblewrap import leftovers
+from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+from trunkline_sandbox.bubblewrap.probing import cure
+from trunkline_sandbox.settings import SandboxSettings
+
+
+class TestContract(SandboxSuite):
+    """What every sandbox does."""
+
+    python = "/usr/bin/python3" if Path("/usr/bin/python3").exists() else None
+
+    def sandbox(self, home: Path) -> Bubblewrap:
+        if shutil.which("bwrap") is None:
+            pytest.skip("bubblewrap is not installed (apt install bubblewrap)")
+        return Bubblewrap(SandboxSettings(), home)
+
+
+needs_it = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+CRASHES = """
+import anyio, pathlib, sys
+from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+from trunkline_sandbox.settings import SandboxSettings
+
+async def main():
+    sandbox = Bubblewrap(SandboxSettings(), pathlib.Path(sys.argv[1]) / "home")
+    await sandbox.run(("sh", "-c", sys.argv[2]), workspace=pathlib.Path(sys.argv[1]), env={})
+
+anyio.run(main)
+"""
+
+
+@needs_it
+@pytest.mark.anyio
+@pytest.mark.kill
+async def test_a_killed_worker_leaves_nothing_running(tmp_path: Path) -> None:
+    """Its programs die with it, and what they began."""
+    worker = await anyio.open_process(
+        [sys.executable, "-c", CRASHES, str(tmp_path), f"{BEATING} sleep 60"], stdout=None, stderr=None
+    )
+    suite = TestContract()
+    try:
+        await suite.beating(tmp_path)
+    finally:
+        with suppress(ProcessLookupError):
+            worker.kill()
+        await worker.aclose()
+    await suite.still(tmp_path)
+
+
+@needs_it
+@pytest.mark.anyio
+async def test_the_network_is_there_when_it_is_allowed(tmp_path: Path) -> None:
+    """A listener of this machine is reached then, and otherwise not."""
+    script = "import socket; socket.create_connection(('127.0.0.1', int({})), 5).close(); print('reached')"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        argv = ("python3", "-c", script.format(server.getsockname()[1]))
+        said = []
+        for network in (True, False):
+            limits = SandboxLimits(network=network)
+            ran = await Bubblewrap(SandboxSettings(), tmp_path / "home").run(
+                argv, workspace=tmp_path, env={}, limits=limits
+            )
+            said.append(ran.stdout)
+    assert said == [b"reached\n", b""]
+
+
+@needs_it
+@pytest.mark.anyio
+async def test_without_control_groups_each_process_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory of each process, and the share of the processors, where this machine lets us make no groups. Root is
+    refused then: the kernel does not bound how many processes it begins."""
+    monkeypatch.setattr("trunkline_sandbox.bubblewrap.groups.find", lambda: None)
+    sandbox = Bubblewrap(SandboxSettings(), tmp_path / "home")
+    if os.geteuid() == 0:
+        assert "as an ordinary user" in (await sandbox.unavailable() or "")
+        return
+    ran = await sandbox.run(
+        (
+            "python3",
+            "-c",
+            "import os; print(len(os.sched_getaffinity(0))); x = bytearray(10**9); print('all of it')",
+        ),
+        workspace=tmp_path,
+        env={},
+    )
+    assert ran.stdout == b"1\n"
+    assert b"MemoryError" in ran.stderr
+
+
+@needs_it
+@pytest.mark.anyio
+async def test_nothing_is_begun_while_panic_holds(tmp_path: Path) -> None:
+    """Also by who knows of no worker; after the release it is."""
+    sandbox = Bubblewrap(SandboxSettings(), tmp_path)
+    Latch(tmp_path).pull("a test")
+    with pytest.raises(ToolError, match="trunkline panic --release"):
+        await sandbox.run(("true",), workspace=tmp_path, env={})
+    Latch(tmp_path).release()
+    assert (await sandbox.run(("true",), workspace=tmp_path, env={})).exit_code == 0
+
+
+@pytest.mark.anyio
+async def test_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without bubblewrap, and where the machine keeps users from making namespaces."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    sandbox = Bubblewrap(SandboxSettings(), tmp_path)
+    assert "apt install bubblewrap" in (await sandbox.unavailable() or "")
+    with pytest.raises(ToolError, match="apt install bubblewrap"):
+        await sandbox.run(("true",), workspace=tmp_path, env={})
+    said = "bwrap: setting up uid map: Permission denied"
+    assert "sysctl" in cure(said)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "names"),
+    [("auto", ["bubblewrap", "docker"]), ("bubblewrap", ["bubblewrap"]), ("docker", ["docker"])],
+)
+def test_a_backend_that_is_named_is_not_replaced(wanted: str, names: list[str], tmp_path: Path) -> None:
+    """Only ``auto`` falls back on the other one."""
+    from trunkline_sandbox.plugin import trunkline_sandboxes
+
+    class Given:
+        home = tmp_path
+
+        def section(self, kind: type) -> SandboxSettings:
+            return SandboxSettings(backend=wanted)  # type: ignore[arg-type]
+
+    found: list[trunkline.Sandbox] = list(trunkline_sandboxes(Given()))  # type: ignore[arg-type]
+    assert [one.name for one in found] == names
+
+
+@needs_it
+@pytest.mark.anyio
+async def test_a_running_program_cannot_bring_a_mask_astray(tmp_path: Path) -> None:
+    """Programs that swap folders for links while others begin make no file outside, and see no secret."""
+    secret = tmp_path / "workspace" / "inner" / "id_rsa"
+    secret.parent.mkdir(parents=True)
+    secret.write_text("a-secret")
+    sandbox = Bubblewrap(SandboxSettings(), tmp_path / "home")
+    swap = "mv inner kept; ln -s ../../oldroot/tmp inner; rm inner; mv kept inner; "
+    swap += "mkdir own; : > own/x.env; rm -r own; ln -s ../../oldroot/tmp own; rm own"
+    swap = f"i=0; while [ $i -lt 120 ]; do {swap}; i=$((i+1)); done"
+    before = set(os.listdir("/tmp"))  # noqa: PTH208
+    said: list[bytes] = []
+
+    async def look() -> None:
+        for _ in range(10):
+            with suppress(ToolError):
+                ran = await sandbox.run(
+                    ("sh", "-c", "cat inner/id_rsa kept/id_rsa"), workspace=tmp_path / "workspace", env={}
+                )
+                said.append(ran.stdout)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(look)
+        await sandbox.run(("sh", "-c", swap), workspace=tmp_path / "workspace", env={})
+    assert b"a-secret" not in b"".join(said)
+    assert not {"id_rsa", "x.env"} & (set(os.listdir("/tmp")) - before)  # noqa: PTH208
+
+
+@needs_it
+@pytest.mark.anyio
+async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
+    """At whatever moment of it."""
+    sandbox = Bubblewrap(SandboxSettings(), tmp_path / "home")
+    for wait in range(30):
+        with anyio.move_on_after(wait / 1000):
+            await sandbox.run(("true",), workspace=tmp_path, env={})
+    with anyio.fail_after(5):
+        while dict(leftovers._held(tmp_path / "home")):  # noqa: ASYNC110  the kernel takes its time
+            await anyio.sleep(0.05)

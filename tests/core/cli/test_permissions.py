@@ -1,0 +1,183 @@
+"""``trunkline permissions`` and ``trunkline audit``: the owner's commands, against a platform that runs."""
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+from trunkline.messages.tools import CallTool, ToolOutcome
+from trunkline.subjects import CALL_TOOL
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import new_id
+
+pytestmark = pytest.mark.anyio
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Cli = Callable[..., Any]
+
+
+@pytest.fixture
+async def running(home: Path) -> AsyncIterator[Platform]:
+    async with platform(home, workers=("memory", "tools", "gateway")) as found:
+        yield found
+
+
+@pytest.fixture
+def cli(trunkline: Run) -> Cli:
+    """Runs the program beside the platform; its standard output, or its standard error when it fails."""
+
+    async def run(*arguments: str, status: int = 0) -> str:
+        done = await anyio.to_thread.run_sync(lambda: trunkline(*arguments))
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout if status == 0 else done.stderr
+
+    return run
+
+
+async def call(running: Platform, name: str, block: str = "main", **arguments: Any) -> ToolOutcome:
+    request = CallTool(
+        call=new_id("call"), name=name, arguments=arguments, block=block, conversation="conv_1", turn="turn_1",
+        actor="owner",
+    )  # fmt: skip
+    with anyio.fail_after(30):
+        async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=10) as replies:
+            async for reply in replies:
+                if isinstance(reply, ToolOutcome):
+                    return reply
+    raise AssertionError("no outcome")
+
+
+def answers(shown: str) -> dict[str, str]:
+    return {line["what"]: line["answer"] for line in json.loads(shown)["lines"]}
+
+
+async def test_permissions_are_shown_and_changed(running: Platform, cli: Cli) -> None:
+    """In words and as JSON, with the rule that says so; a change counts at once, and comments in the file stay."""
+    shown = await cli("permissions", "main")
+    assert "run programs" in shown and "nothing permits it" in shown and "trunkline.toml" not in shown
+    assert answers(await cli("permissions", "main", "--json"))["use tools that change something"] == "asks"
+    file = running.home.memory / "blocks/main/block.toml"
+    before = file.read_text()
+    changed = answers(
+        await cli(
+            "permissions", "main", "--allow-shell", "--scope", "workspace", "--approvals", "none", "--json"
+        )
+    )
+    assert (changed["run programs"], changed["open files of other blocks' folders"]) == ("yes", "yes")
+    assert changed["open files of the whole system"] == "no"
+    assert before.strip() in file.read_text() and 'scope = "workspace"' in file.read_text()
+    await call(running, "write_file", "other", path="x", content="theirs")
+    there = running.home.workspace("other") / "x"
+    assert (await call(running, "read_file", path=str(there))).output == "theirs"
+    denied = answers(await cli("permissions", "main", "--deny-shell", "--deny-network", "--plan", "--json"))
+    assert (denied["run programs"], denied["reach other hosts with tools"]) == ("no", "no")
+    assert denied["use tools that change something"] == "no"
+    assert "--no-plan" in (await call(running, "write_file", path="x", content="y")).output
+    log = [json.loads(line) for line in (await cli("audit", "--event", "permissions", "--json")).splitlines()]
+    assert [entry["why"] for entry in log] == [
+        "scope = workspace, allow_shell = true, approvals = none.",
+        "allow_shell = false, allow_network = false, plan = true.",
+    ]
+
+
+async def test_a_block_that_is_not_there_has_no_permissions(running: Platform, cli: Cli) -> None:
+    """An error with a hint; wrong values are wrong usage."""
+    assert "blocks list" in await cli("permissions", "nobody", status=1)
+    assert "blocks list" in await cli("permissions", "nobody", "--allow-shell", status=1)
+    assert "max-timeout" in await cli("permissions", "main", "--max-timeout", "0", status=2)
+    assert "is no time" in await cli("audit", "--since", "yesterday", status=1)
+
+
+async def test_cc_t13_god_mode_is_given_at_a_terminal_only(
+    running: Platform, cli: Cli, environ: dict[str, str], tmp_path: Path
+) -> None:
+    """CC-T13: refused without a terminal or with another text; typed, it holds for its time and is in the audit log."""
+    assert "at a terminal only" in await cli("permissions", "main", "--god", "5", status=1)
+    status, screen = await anyio.to_thread.run_sync(
+        at_terminal, environ, "yes", "permissions", "main", "--god", "5"
+    )
+    assert status == 1 and "nothing was changed" in screen
+    assert answers(await cli("permissions", "main", "--json"))["run programs"] == "no"
+    secret = tmp_path / "far"
+    secret.write_text("far away")
+    assert (await call(running, "read_file", path=str(secret))).status == "error"
+    typed = "god main"
+    status, screen = await anyio.to_thread.run_sync(
+        at_terminal, environ, typed, "permissions", "main", "--god", "5"
+    )
+    assert status == 0, screen
+    assert set(answers(await cli("permissions", "main", "--json")).values()) == {"yes"}
+    assert (await call(running, "read_file", path=str(secret))).output == "far away"
+    assert (await call(running, "read_file", path=str(running.home.token_file))).status == "error"
+    assert (await call(running, "read_file", "other", path=str(secret))).status == "error"
+    assert "God Mode for 5 minutes." in await cli("audit", "--event", "permissions")
+    await cli("permissions", "main", "--god", "0")
+    assert (await call(running, "read_file", path=str(secret))).status == "error"
+
+
+def at_terminal(environ: dict[str, str], typed: str, *arguments: str) -> tuple[int, str]:
+    """Run the program at a terminal of its own and type a line when it asks."""
+    keys, screen = pty.openpty()
+    program = [sys.executable, "-m", "trunkline.cli.main", *arguments]
+    process = subprocess.Popen(
+        program, env=environ, stdin=screen, stdout=screen, stderr=screen, close_fds=True
+    )
+    os.close(screen)
+    shown, sent, deadline = "", False, time.monotonic() + 50
+    while time.monotonic() < deadline:
+        if select.select([keys], [], [], 0.2)[0]:
+            try:
+                shown += os.read(keys, 4096).decode(errors="replace")
+            except OSError:
+                break
+        elif process.poll() is not None:
+            break
+        if not sent and "Type " in shown:
+            os.write(keys, f"{typed}\n".encode())
+            sent = True
+    os.close(keys)
+    return process.wait(timeout=10), shown
+
+
+# The audit log ------------------------------------------------------------------------------------------------
+
+
+async def test_every_decision_and_call_is_in_the_audit_log(running: Platform, cli: Cli) -> None:
+    """Who wanted what, what was decided by which rule, and how it ended; filtered, as JSON, and in memory's files."""
+    await call(running, "write_file", path="a.md", content="x" * 5000)
+    await call(running, "read_file", path="a.md")
+    await call(running, "read_file", path="/etc/passwd")
+    log = [json.loads(line) for line in (await cli("audit", "--block", "main", "--json")).splitlines()]
+    told = [
+        (entry["event"], entry["tool"], entry.get("decision", ""), entry.get("status", "")) for entry in log
+    ]
+    assert told == [
+        ("decision", "write_file", "allowed", ""),
+        ("call", "write_file", "", "ok"),
+        ("call", "read_file", "", "ok"),
+        ("decision", "read_file", "denied", ""),
+        ("call", "read_file", "", "error"),
+    ]
+    assert log[1]["arguments"]["path"] == "a.md" and len(log[1]["arguments"]["content"]) < 300
+    assert "preset:write" in log[0]["by"] and log[1]["actor"] == "owner" and "output" not in log[2]
+    assert len((await cli("audit", "--decision", "denied", "--json")).splitlines()) == 1
+    assert "outside of the workspaces" in await cli("audit", "--decision", "denied")
+    archive = running.home.path.parent / "memory.tar"
+    await cli("memory", "export", str(archive))
+    (day,) = (running.home.memory / "audit").glob("*.jsonl")
+    assert [json.loads(line) for line in day.read_text().splitlines()] == log
+    with tarfile.open(archive) as tar:
+        assert any(name.endswith(f"audit/{day.name}") for name in tar.getnames())
+    again = [json.loads(line) for line in (await cli("audit", "--block", "main", "--json")).splitlines()]
+    assert again == log

@@ -1,0 +1,198 @@
+"""Absolute paths: how far they lead, with links resolved, and what is closed whatever it is called."""
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from trunkline.paths import PathRefused, Reach, beneath, real_path
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Path:
+    """``ws/main`` is the block, ``ws/other`` another's, ``far`` lies outside, ``far/home`` is closed; links between."""
+    for folder in ("ws/main", "ws/other", "far/home/keys", "far/sub"):
+        (tmp_path / folder).mkdir(parents=True)
+    for file in ("ws/main/mine", "ws/other/theirs", "far/open", "far/home/keys/token", "far/.env"):
+        (tmp_path / file).write_text(file)
+    (tmp_path / "ws/other/out").symlink_to(tmp_path / "far")
+    (tmp_path / "ws/other/leak").symlink_to(tmp_path / "far/open")
+    (tmp_path / "ws/back").symlink_to(tmp_path / "ws/other")
+    (tmp_path / "far/alias").symlink_to(tmp_path / "far/home")
+    (tmp_path / "far/secret").symlink_to(tmp_path / "far/.env")
+    return tmp_path
+
+
+def workspaces(world: Path) -> Reach:
+    return Reach((world / "ws",), (world / "far/home",))
+
+
+def anywhere(world: Path) -> Reach:
+    return Reach((world / "ws", Path("/")), (world / "far/home",))
+
+
+def test_a_relative_path_stays_in_the_block_however_far_absolute_ones_lead(world: Path) -> None:
+    """The block's folder is the only place of a relative path."""
+    with beneath(world / "ws/main", anywhere(world)) as folder:
+        assert folder.read_bytes("mine") == b"ws/main/mine"
+        with pytest.raises(PathRefused):
+            folder.read_bytes("../other/theirs")
+
+
+def test_absolute_paths_lead_to_the_roots_and_no_further(world: Path) -> None:
+    """Links and ``..`` are resolved first, and what comes of it must lie below a root."""
+    with beneath(world / "ws/main", workspaces(world)) as folder:
+        assert folder.read_bytes(f"{world}/ws/other/theirs") == b"ws/other/theirs"
+        assert folder.read_bytes(f"{world}/ws/main/../other/theirs") == b"ws/other/theirs"
+        assert folder.read_bytes(f"{world}/ws/back/theirs") == b"ws/other/theirs"
+        for path in ("far/open", "ws/other/out/open", "ws/other/leak", "ws/../far/open", "ws/back/out/open"):
+            with pytest.raises(PathRefused, match="outside of what this block may reach"):
+                folder.read_bytes(f"{world}/{path}")
+            with pytest.raises(PathRefused):
+                folder.write_atomic(f"{world}/{path}", b"evil")
+        with pytest.raises(PathRefused):
+            folder.rename(f"{world}/ws/other/theirs", f"{world}/far/stolen")
+    assert (world / "far/open").read_text() == "far/open"
+
+
+def test_every_operation_takes_absolute_paths(world: Path) -> None:
+    """Reading, writing, moving, deleting, listing; entries carry the paths under which they are found again."""
+    with beneath(world / "ws/main", workspaces(world)) as folder:
+        place = f"{world}/ws/other"
+        folder.mkdir(f"{place}/new/deep")
+        folder.write_atomic(f"{place}/new/a", b"a")
+        folder.append(f"{place}/new/a", b"b")
+        folder.rename(f"{place}/new/a", "here")
+        assert folder.read_bytes("here") == b"ab"
+        assert [entry.path for entry in folder.walk(f"{place}/new")] == [
+            f"{os.path.realpath(place)}/new/deep"
+        ]
+        folder.rmdir(f"{place}/new/deep")
+        assert folder.stat(f"{place}/theirs").kind == "file"
+        assert not folder.exists(f"{place}/new/deep")
+        folder.unlink(f"{place}/theirs")
+        with pytest.raises(PathRefused, match="symbolic link"):
+            folder.unlink(f"{place}/leak")
+
+
+@pytest.mark.parametrize(
+    "path", ["far/home/keys/token", "far/alias/keys/token", "far/sub/../home/keys/token", "far/home"]
+)
+def test_what_is_closed_is_closed_under_every_name(world: Path, path: str) -> None:
+    """Known by its identity: through links, and after it was moved."""
+    with beneath(world / "ws/main", anywhere(world)) as folder:
+        for operation in (
+            folder.read_bytes,
+            folder.unlink,
+            folder.listdir,
+            lambda one: folder.rename(one, "mine2"),
+        ):
+            with pytest.raises((PathRefused, OSError)):
+                operation(f"{world}/{path}")
+        with pytest.raises(PathRefused):
+            folder.rename(f"{world}/far", f"{world}/moved")
+    reach = Reach((Path("/"),), (world / "absent",))
+    with beneath(world / "ws/main", reach) as folder, pytest.raises(PathRefused, match="no agent may touch"):
+        folder.mkdir(f"{world}/absent/x")
+    (world / "far/home").rename(world / "far/elsewhere")
+    reach = Reach((Path("/"),), (world / "far/elsewhere",))
+    with beneath(world / "ws/main", reach) as folder, pytest.raises(PathRefused, match="no agent may touch"):
+        folder.read_bytes(f"{world}/far/elsewhere/keys/token")
+    assert (world / "far/elsewhere/keys/token").read_text() == "far/home/keys/token"
+
+
+@pytest.mark.parametrize(
+    "path", ["far/.env", "far/secret", "far/x/id_rsa", "far/.ssh/config", "far/auth.json", "far/.git/config"]
+)
+def test_protected_names_are_protected_everywhere(world: Path, path: str) -> None:
+    """MB-T7: in every scope, also through a link whose own name is innocent."""
+    with beneath(world / "ws/main", anywhere(world)) as folder:
+        for operation in (folder.read_bytes, lambda one: folder.write_atomic(one, b"evil"), folder.stat):
+            with pytest.raises(PathRefused):
+                operation(f"{world}/{path}")
+
+
+def test_a_home_is_the_persons_own(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``~/`` is resolved like any absolute path, and nobody else's home is."""
+    monkeypatch.setenv("HOME", str(world / "far"))
+    with beneath(world / "ws/main", anywhere(world)) as folder:
+        assert folder.read_bytes("~/open") == b"far/open"
+        with pytest.raises(PathRefused, match="another person"):
+            folder.read_bytes("~root/x")
+    with beneath(world / "ws/main", workspaces(world)) as folder, pytest.raises(PathRefused):
+        folder.read_bytes("~/open")
+
+
+PIECES = st.sampled_from(
+    [
+        "..",
+        ".",
+        "ws",
+        "main",
+        "other",
+        "far",
+        "home",
+        "keys",
+        "token",
+        "open",
+        "out",
+        "leak",
+        "back",
+        "alias",
+        ".env",
+        "",
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(start=st.sampled_from(["", "ws/", "ws/main/"]), pieces=st.lists(PIECES, max_size=8))
+def test_no_absolute_path_leads_out_of_its_root(world: Path, start: str, pieces: list[str]) -> None:
+    """Whatever the path, what is read with the reach of workspaces really lies in them."""
+    path = f"{world}/{start}{'/'.join(pieces)}"
+    with beneath(world / "ws/main", workspaces(world)) as folder:
+        with suppress(PathRefused, OSError):
+            assert folder.read_bytes(path).decode().startswith("ws/")
+        with suppress(PathRefused, OSError):
+            folder.append(path + "/evil", b"evil")
+        with suppress(PathRefused, OSError):
+            folder.mkdir(path + "/made")
+    assert sorted(os.listdir(world / "far")) == [".env", "alias", "home", "open", "secret", "sub"]  # noqa: PTH208
+
+
+def test_a_link_that_is_swapped_in_leads_nowhere(world: Path) -> None:
+    """Somebody swaps a folder and a link to the outside as fast as possible: no read ever lands outside."""
+    swapped, stop = world / "ws/other/swap", threading.Event()
+    (world / "ws/other/real").mkdir()
+    (world / "ws/other/real/open").write_text("ws/real")
+
+    def swap() -> None:
+        while not stop.is_set():
+            for target in (world / "ws/other/real", world / "far"):
+                new = world / "ws/other/.new"
+                new.symlink_to(target)
+                new.replace(swapped)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    read = set()
+    try:
+        with beneath(world / "ws/main", workspaces(world)) as folder:
+            for _ in range(1000):
+                with suppress(PathRefused, OSError):
+                    read.add(folder.read_bytes(f"{swapped}/open"))
+    finally:
+        stop.set()
+        thread.join()
+    assert read <= {b"ws/real"}
+
+
+@pytest.mark.parametrize("path", ["/a\0b", "/\ud800", "/" + "x" * 5000, "/" + "y" * 300, "~other"])
+def test_what_is_no_path_is_refused(path: str) -> None:
+    """As a ToolError, whatever is asked."""
+    with pytest.raises(PathRefused):
+        real_path(path)

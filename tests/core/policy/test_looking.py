@@ -1,0 +1,87 @@
+"""MB-T9, MN-T5: which programs only read, by their argument vector."""
+
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from trunkline.policy.looking import PLAIN, only_reads
+
+READS = [
+    "ls -la", "ls", "cat f", "grep -rn x .", "grep -A 3 x f", "git status", "git log --oneline -5",
+    "git diff", "git show HEAD", "git --no-pager diff --stat", "find . -name '*.py'",
+    "find . -maxdepth 2 -type f -mtime -1", "sed -n 1,10p f", "sed -n '$p' f", "head -n 5 f", "head -5 f",
+    "wc -l f", "sort -n f", "cat -- -rf", "echo hello",
+]  # fmt: skip
+
+DOES_NOT = [
+    "", "rm f", "rm -rf /", "touch f", "mkdir d", "pip install x", "tee f", "cp a b", "mv a b", "xargs rm",
+    "sh -c ls", "bash", "ls; rm -rf x", "python -c 1", 'awk \'BEGIN{system("x")}\'', "env rm f", "env",
+    "sort -o f f", "sort --output=f f", "sort --outp=f f", "sort --compress-program=x f", "sort -no f",
+    "sed -i s/a/b/ f", "sed -n 'w f'", "sed -n 1,10p -i f", "sed s/a/b/e f", "sed -n '1e touch x' f",
+    "find . -delete", "find . -exec rm {} ;", "find . -execdir rm {} ;", "find . -ok rm {} ;",
+    "find . -fprint f", "find . -fls f", "git commit -m x", "git push", "git checkout -b x", "git tag v",
+    "git stash", "git diff --output=f", "git diff --outp=f", "git log --output f",
+    "git -c core.pager=x log", "git -C /x status", "git branch x", "git diff --ext-diff",
+    "git show --textconv", "git", "./ls", "/bin/rm", "/tmp/ls", "uniq a b", "tail -f f",
+    "grep --devices=x f", "which -a --x", "diff --to-file=x f", "date -s x", "file -C", "tree -o f",
+    "ls\x00",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", READS)
+def test_what_only_reads(line: str) -> None:
+    """These need no approval, and planning permits them."""
+    assert only_reads(shlex.split(line))
+
+
+@pytest.mark.parametrize("line", DOES_NOT)
+def test_what_does_not(line: str) -> None:
+    """Whatever writes, runs another program, or is not known."""
+    assert not only_reads(shlex.split(line))
+
+
+WORDS = st.sampled_from(
+    [
+        *(
+            "a",
+            "b",
+            "d",
+            "f",
+            "-",
+            "--",
+            ".",
+            "*",
+            ";",
+            "{}",
+            "1,2p",
+            "-1",
+            "-k1",
+            "-type",
+            "-name",
+            "-print",
+            "--lines=2",
+        ),
+        *("-n", "-r", "-l", "-o", "-u", "-i", "-c", "-delete", "-exec", "-fprint", "--output=b", "--outp"),
+    ]
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(program=st.sampled_from([*PLAIN, "find", "sed"]), words=st.lists(WORDS, max_size=5))
+def test_what_is_said_to_read_changes_nothing(tmp_path: Path, program: str, words: list[str]) -> None:
+    """Run for real in a folder: whatever counts as reading leaves every file as it was."""
+    if not only_reads([program, *words]) or shutil.which(program) is None:
+        return
+    (tmp_path / "d").mkdir(exist_ok=True)
+    for name in ("a", "b", "d/c"):
+        (tmp_path / name).write_text("one\ntwo\n")
+    subprocess.run([program, *words], cwd=tmp_path, input=b"", capture_output=True, timeout=10, check=False)
+    found = {
+        str(path.relative_to(tmp_path)): path.is_dir() or path.read_text() for path in tmp_path.rglob("*")
+    }
+    assert found == {"a": "one\ntwo\n", "b": "one\ntwo\n", "d": True, "d/c": "one\ntwo\n"}

@@ -1,0 +1,231 @@
+"""The gatekeeper: when it asks, and that what a person is shown cannot fool them."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trunkline
+from trunkline import ApprovalDetail, Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
+from trunkline.messages.policies import PermissionTable, Policy
+from trunkline.policy import STANDARD, shape_of
+from trunkline.previews import LONGEST, arguments_preview, command_preview, diff_preview, message_preview
+from trunkline.secrets.finding import Secrets
+from trunkline.testing.contexts import tool_context
+from trunkline.text import printable
+from trunkline.tools.dispatch import Dispatch, Guard, call_hash
+from trunkline.tools.gatekeeper import Gatekeeper
+from trunkline.tools.permissions import Permissions
+from trunkline.tools.quotas import Quotas
+
+pytestmark = pytest.mark.anyio
+
+
+@trunkline.tool(effect="write", free=("content",))
+def note(context: ToolContext, path: str, content: str = "") -> str:
+    """Note something."""
+    return "noted"
+
+
+@note.shows
+def _shown(context: ToolContext, path: str, content: str) -> ApprovalDetail:
+    if path == "broken":
+        raise OSError("secret detail")
+    return diff_preview(path, "old\n", content)
+
+
+@trunkline.tool(effect="read")
+def peek(path: str) -> str:
+    """Peek."""
+    return "seen"
+
+
+class NoBus:
+    """No policy in here has a number a day, so nothing is counted."""
+
+    def kv(self, spec: object) -> None:
+        return None
+
+
+UNCOUNTED = Quotas(NoBus())  # type: ignore[arg-type]
+
+TOOLS = {tool.spec.name: tool for tool in (note, peek)}
+
+
+async def outcome_of(
+    tool: trunkline.FunctionTool,
+    arguments: dict[str, Any],
+    *,
+    table: PermissionTable = STANDARD,
+    rules: tuple[Policy, ...] = (),
+    approved: str | None = None,
+    unknown: bool = False,
+) -> ToolOutcome:
+    """What the gatekeeper lets a call come to."""
+
+    async def table_of(block: str) -> PermissionTable:
+        if unknown:
+            raise ToolError("It cannot be known now.")
+        return table
+
+    async def rules_now() -> tuple[Policy, ...]:
+        return rules
+
+    async def tool_of(name: str) -> trunkline.Tool:
+        return TOOLS[name]
+
+    async def perform(invocation: ToolInvocation) -> ToolOutcome:
+        return ToolOutcome(call="", status="ok", output="ran")
+
+    keeper = Gatekeeper(Permissions(table_of, rules_now, UNCOUNTED), tool_of, Secrets(("password",)))
+    invocation = ToolInvocation(
+        spec=tool.spec,
+        arguments=arguments,
+        context=tool_context(Path()),
+        call_hash=call_hash(tool.spec.name, arguments),
+        approved=approved,
+    )
+    return await Dispatch([Guard("trunkline", keeper)])(invocation, perform)
+
+
+def detail(outcome: ToolOutcome) -> ApprovalDetail:
+    assert outcome.status == "approval" and not isinstance(outcome.detail, msgspec.UnsetType)
+    return outcome.detail
+
+
+async def test_a_write_is_asked_about_with_its_diff_and_a_read_is_not() -> None:
+    """The default for new installs; the question says what kind of thing would be done, and of which tool."""
+    assert (await outcome_of(peek, {"path": "a"})).output == "ran"
+    asked = await outcome_of(note, {"path": "a.md", "content": "new\n"})
+    assert "change something: note" in asked.question
+    shown = detail(asked)
+    assert (shown.kind, shown.text.splitlines()[-2:]) == ("diff", ["-old", "+new"])
+    assert shown.covers == 'note with path="a.md"; any content' and shown.effect == "write"
+
+
+async def test_all_and_none() -> None:
+    """The spectrum of the block's table."""
+    every = msgspec.structs.replace(STANDARD, approvals="all")
+    nothing = msgspec.structs.replace(STANDARD, approvals="none")
+    assert (await outcome_of(peek, {"path": "a"}, table=every)).status == "approval"
+    assert (await outcome_of(note, {"path": "a"}, table=nothing)).output == "ran"
+
+
+async def test_a_yes_is_for_exactly_this_call() -> None:
+    """The hash of another call is no approval of this one."""
+    hash = call_hash("note", {"path": "a"})
+    assert (await outcome_of(note, {"path": "a"}, approved=hash)).output == "ran"
+    assert (await outcome_of(note, {"path": "b"}, approved=hash)).status == "approval"
+
+
+async def test_a_policy_of_this_shape_silences_it_and_a_denial_refuses() -> None:
+    """What the owner allowed for longer is not asked about; what he denies is refused without a question."""
+    conditions = {"shape": shape_of(note.spec, {"path": "a", "content": "x"})}
+    wish = {
+        "subject": "*",
+        "resource": "tool:note",
+        "action": "write",
+        "effect": "allow",
+        "conditions": conditions,
+    }
+    granted = msgspec.convert(wish, Policy)
+    assert (await outcome_of(note, {"path": "a", "content": "y"}, rules=(granted,))).output == "ran"
+    assert (await outcome_of(note, {"path": "b", "content": "y"}, rules=(granted,))).status == "approval"
+    denied = msgspec.convert({**wish, "effect": "deny", "conditions": {}}, Policy)
+    assert (await outcome_of(note, {"path": "a"}, rules=(granted, denied))).status == "error"
+
+
+async def test_what_cannot_be_known_is_refused() -> None:
+    """Guards fail closed."""
+    assert (await outcome_of(peek, {"path": "a"}, unknown=True)).status == "error"
+
+
+async def test_a_tool_that_cannot_show_what_it_would_do_has_its_arguments_shown() -> None:
+    """Its failure goes to the log, and the person decides by the arguments."""
+    shown = detail(await outcome_of(note, {"path": "broken", "content": "one\ntwo"}))
+    assert shown.text == "path: broken\ncontent:\n  one\n  two"
+
+
+async def test_secrets_are_not_shown() -> None:
+    """A preview goes to every channel."""
+    shown = detail(await outcome_of(note, {"path": "a", "content": "password: hunter2hunter2\n"}))
+    assert "hunter2" not in shown.text and "password" in shown.text
+    shown = detail(await outcome_of(note, {"path": "password=hunter2hunter2"}))
+    assert "hunter2" not in shown.covers
+
+
+async def test_what_a_plugin_s_gate_asks_is_shown_too() -> None:
+    """A gate that brings a question alone gets the preview from the gatekeeper."""
+
+    class Careful:
+        stage = "gate"
+
+        async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+            return ToolOutcome(call="", status="approval", question="On a Sunday?")
+
+    async def table_of(block: str) -> PermissionTable:
+        return STANDARD
+
+    async def nothing() -> tuple[Policy, ...]:
+        return ()
+
+    async def tool_of(name: str) -> trunkline.Tool:
+        return TOOLS[name]
+
+    keeper = Gatekeeper(Permissions(table_of, nothing, UNCOUNTED), tool_of, Secrets(()))
+    guards = [Guard("trunkline", keeper), Guard("sundays", Careful())]  # type: ignore[arg-type]
+
+    async def perform(invocation: ToolInvocation) -> ToolOutcome:
+        raise AssertionError
+
+    given_call = ToolInvocation(
+        spec=peek.spec,
+        arguments={"path": "a"},
+        context=tool_context(Path()),
+        call_hash=call_hash("peek", {"path": "a"}),
+    )
+    asked = await Dispatch(guards)(given_call, perform)
+    assert (asked.question, detail(asked).text, detail(asked).shape) == ("On a Sunday?", "path: a", "")
+
+
+TEXT = st.text(max_size=400) | st.text(alphabet="\x1b[\u202e\u0000\r\nabc", max_size=400)
+
+
+@given(TEXT, TEXT)
+def test_no_text_moves_a_cursor_or_hides_in_a_preview(one: str, two: str) -> None:
+    """Whatever a model writes is shown as pictures of itself, and comes back the same when shown again."""
+    for made in (
+        diff_preview("a.md", one, two),
+        arguments_preview({"a": one, "b": [two]}),
+        command_preview([one, two]),
+        message_preview(one, two),
+    ):
+        assert printable(made.text) == made.text
+        assert "\x1b" not in made.text and "\u202e" not in made.text
+
+
+@given(st.integers(LONGEST, LONGEST * 4))
+def test_a_long_preview_shows_both_ends_and_counts_the_rest(length: int) -> None:
+    """What is dangerous may stand at the end."""
+    made = arguments_preview({"text": "begin" + "x" * length + "the end"})
+    assert made.text.startswith("text: begin") and made.text.endswith("the end")
+    assert len(made.text) < LONGEST + 100
+    assert made.left_out == len("text: begin") + length + len("the end") - LONGEST
+
+
+def test_a_command_is_shown_as_a_shell_would_need_it() -> None:
+    """So an argument with a space is one argument to the eye."""
+    assert (
+        command_preview(["rm", "-rf", "my notes; x"], "~/garden").text
+        == "rm -rf 'my notes; x'\n(in ~/garden)"
+    )
+
+
+def test_huge_files_are_not_compared_line_by_line() -> None:
+    """A diff of them would keep everybody waiting."""
+    many = "x\n" * 15_000
+    made = diff_preview("big.txt", many, many + "y\n")
+    assert made.text.startswith("big.txt: 15000 lines would become 15001 lines:") and made.left_out

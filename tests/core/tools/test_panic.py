@@ -1,0 +1,151 @@
+"""Panic where programs run: all are ended, nothing is begun, until it is released (CC-F17, CC-T12, C31)."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline.latch import Latch
+from trunkline.testing.platform import clean_environ
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+]
+
+BEAT = "while :; do echo x >> beat-$0; sleep 0.1; done"
+
+ALONE = """
+import anyio, pathlib, sys
+from trunkline.plugins import Plugins
+from trunkline.config import load_config
+
+async def main():
+    (owned,) = Plugins.load(load_config()).sandboxes()[:1]
+    argv = ("sh", "-c", sys.argv[2], "alone")
+    await owned.item.run(argv, workspace=pathlib.Path(sys.argv[1]), env={})
+
+anyio.run(main)
+"""
+"""A process that runs a program, and is no worker that anybody could tell anything."""
+
+
+def cli(home: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """The program, on this home."""
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(home)}
+    command = [sys.executable, "-m", "trunkline.cli.main", *arguments]
+    return subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+
+
+def beats(workspace: Path) -> dict[str, int]:
+    """How long each file is that a program writes to as long as it lives."""
+    return {file.name: file.stat().st_size for file in workspace.glob("beat-*")}
+
+
+def alone(command: list[str], environ: dict[str, str]) -> "subprocess.Popen[bytes]":
+    """Begin a process that goes on by itself."""
+    return subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL)
+
+
+async def are_still(workspace: Path) -> None:
+    """No program writes any more, for a second."""
+    with anyio.fail_after(20):
+        before: dict[str, int] = {}
+        while before != (now := beats(workspace)):
+            before = now
+            await anyio.sleep(1.0)
+
+
+async def test_cc_t12_panic_ends_every_program_and_lets_none_begin(tools: Any, tmp_path: Path) -> None:
+    """Five programs of calls are gone, whoever asked hears why, and until the release nothing runs."""
+    source = tmp_path / "sources" / "beat"
+    source.mkdir(parents=True)
+    manifest = {"name": "beat", "description": "Beats.", "parameters": {"type": "object"}}
+    command = ["sh", "-c", f"n=$(cat /proc/sys/kernel/random/uuid); exec sh -c '{BEAT}' $n"]
+    (source / "tool.json").write_text(json.dumps({**manifest, "command": command}))
+    config = {"permissions.allow_shell": True, "runtime.tool_sources": [str(source.parent)]}
+    async with tools(config=config) as caller:
+        outcomes = []
+
+        async def call() -> None:
+            outcomes.append(await caller.call("beat"))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(call)
+            await caller.until(lambda: len(beats(caller.workspace)) == 5)
+            done = await anyio.to_thread.run_sync(cli, caller.home, "panic", "--json")
+            assert (done.returncode, json.loads(done.stdout)["failed"]) == (0, []), done.stderr
+            with anyio.fail_after(10):
+                await caller.until(lambda: len(outcomes) == 5)
+        assert all("panic" in outcome.output for outcome in outcomes)
+        await are_still(caller.workspace)
+        for name in ("beat", "read_file"):
+            refused = await caller.call(name, {} if name == "beat" else {"path": "x"})
+            assert (refused.status, "trunkline panic --release" in refused.output) == ("error", True)
+        assert len(beats(caller.workspace)) == 5
+    assert Latch(tmp_path / "home").holds
+    async with tools(config=config) as caller:
+        assert "panic" in (await caller.call("beat")).output
+        released = await anyio.to_thread.run_sync(cli, caller.home, "panic", "--release")
+        assert "Everything goes on" in released.stdout
+        assert (await caller.call("list_directory", {})).status == "ok"
+
+
+async def test_panic_ends_what_no_worker_knows_of(tmp_path: Path) -> None:
+    """Without a bus and without a worker: the programs of another process of this home, and none of another home."""
+    homes = [tmp_path / name for name in ("home", "other")]
+    workspaces = [tmp_path / f"workspace-{home.name}" for home in homes]
+    begun = []
+    try:
+        for home, workspace in zip(homes, workspaces, strict=True):
+            workspace.mkdir()
+            environ = {**clean_environ(), "TRUNKLINE_HOME": str(home)}
+            command = [sys.executable, "-c", ALONE, str(workspace), BEAT]
+            begun.append(alone(command, environ))
+        with anyio.fail_after(30):
+            while not all(map(beats, workspaces)):  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        done = await anyio.to_thread.run_sync(cli, homes[0], "panic", "--json")
+        assert json.loads(done.stdout) == {"programs": 1, "failed": [], "bus": False}
+        await are_still(workspaces[0])
+        alive = beats(workspaces[1])
+        with anyio.fail_after(10):
+            while beats(workspaces[1]) == alive:  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        again = await anyio.to_thread.run_sync(cli, homes[0], "panic")
+        assert "Programs ended: 0" in again.stdout
+    finally:
+        for process in begun:
+            process.kill()
+            process.wait()
+    await are_still(workspaces[1])
+
+
+def test_a_latch_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    """The programs are ended, the command fails, and says what is left to do."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "panic.json").mkdir()
+    done = cli(home, "panic", "--release")
+    assert done.returncode == 1
+    assert "cannot be removed" in done.stderr
+    assert Latch(home).holds
+    assert os.path.isdir(home / "panic.json")  # noqa: PTH112
+
+
+def test_a_wrong_setting_keeps_nobody_from_stopping_everything(tmp_path: Path) -> None:
+    """The latch is pulled, so workers that run stop; the command fails and names the setting."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "trunkline.toml").write_text("[gateway]\nprot = 1\n")
+    done = cli(home, "panic")
+    assert done.returncode == 1
+    assert "prot" in done.stderr
+    assert Latch(home).holds

@@ -1,0 +1,229 @@
+"""What a block's table of permissions and the owner's policies do to calls, in a tools worker on a real server."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+import trunkline
+from trunkline.messages.policies import Policy
+from trunkline.tools.quotas import Quotas
+
+pytestmark = pytest.mark.anyio
+
+
+NO_SANDBOX = {"plugins.disabled": ["sandbox"]}
+"""What passes the policies is refused by the next guard then, so that no program runs here."""
+
+
+class Bench:
+    """Tools of every effect, which note that they ran."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="exec", argv="command")
+        def run_it(command: list[str]) -> str:
+            """Runs it."""
+            self.ran.append("run")
+            return "done"
+
+        return [run_it, *(self._tool(effect) for effect in ("read", "write", "send", "exec"))]
+
+    def _tool(self, effect: Any) -> trunkline.Tool:
+        @trunkline.tool(effect=effect, name=f"do_{effect}")
+        def act(text: str = "") -> str:
+            """Does it."""
+            self.ran.append(effect)
+            return "done"
+
+        return act
+
+
+async def test_a_denial_refuses_and_says_why(tools: Any) -> None:
+    """Nothing runs; the model is told what was refused, by which policy, and what would be allowed."""
+    bench = Bench()
+    async with tools(bench) as caller:
+        caller.files["policies/no-letters.json"] = (
+            '{"subject": "type:agent", "resource": "tool:do_send", "action": "send", "effect": "deny"}'
+        )
+        refused = await caller.call("do_send", {"text": "x"})
+        assert refused.status == "error"
+        assert "do_send (send) was refused to the block main: a policy denies it." in refused.output
+        assert "no-letters" in refused.output
+        assert "Nothing was run." in refused.output
+        assert (await caller.call("do_write", {"text": "x"})).status == "ok"
+        assert bench.ran == ["write"]
+
+
+async def test_programs_are_refused_until_the_block_may_run_them(tools: Any) -> None:
+    """MB-T8: the text names the command that grants it; a denial takes it back even from a policy that permits it."""
+    bench = Bench()
+    async with tools(bench, config=NO_SANDBOX) as caller:
+        refused = await caller.call("do_exec", block="shell")
+        assert "trunkline permissions shell --allow-shell" in refused.output
+        await caller.remember("blocks/shell/block.toml", "[permissions]\nallow_shell = true\n")
+        assert "only in a sandbox" in (await caller.call("do_exec", block="shell")).output
+        await caller.remember("blocks/shell/block.toml", "[permissions]\nallow_shell = false\n")
+        await caller.remember(
+            "policies/run.json",
+            '{"subject": "*", "resource": "tool:do_exec", "action": "exec", "effect": "allow"}',
+        )
+        assert "a policy denies it" in (await caller.call("do_exec", block="shell")).output
+        assert "only in a sandbox" in (await caller.call("do_exec")).output
+
+
+@pytest.mark.parametrize(
+    "broken",
+    ["", "{", "[]", '{"subject": "*"}', '{"subject": "*", "resource": "*", "action": "*", "effect": "maybe"}',
+     '{"subject": "*", "resource": "*", "action": "*", "effect": "deny", "conditions": {"unless": 1}}'],
+)  # fmt: skip
+async def test_a_policy_that_cannot_be_read_refuses_everything(tools: Any, broken: str) -> None:
+    """It might be a denial. The text names the file to mend."""
+    bench = Bench()
+    async with tools(bench) as caller:
+        caller.files["policies/odd.json"] = broken
+        refused = await caller.call("do_read")
+        assert "policies/odd.json cannot be read as a policy" in refused.output
+        assert not bench.ran
+
+
+# A number a day -----------------------------------------------------------------------------------------------
+
+
+def few(number: int, **more: Any) -> str:
+    conditions = {"max_per_day": number, **more}
+    policy = {
+        "subject": "*",
+        "resource": "tool:do_send",
+        "action": "send",
+        "effect": "allow",
+        "conditions": conditions,
+    }
+    return json.dumps(policy)
+
+
+async def test_a_number_a_day_survives_restarts_and_holds_for_calls_at_the_same_time(tools: Any) -> None:
+    """Ten calls at once, three permitted: three run. A restart of everything changes nothing."""
+    bench = Bench()
+    async with tools(bench) as caller:
+        caller.files["policies/few.json"] = few(3)
+        outcomes: list[str] = []
+
+        async def one() -> None:
+            outcomes.append((await caller.call("do_send")).status)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(10):
+                tasks.start_soon(one)
+        assert (outcomes.count("ok"), bench.ran) == (3, ["send"] * 3)
+    async with tools(bench) as caller:
+        caller.files["policies/few.json"] = few(3)
+        refused = await caller.call("do_send")
+        assert "3 times a day" in refused.output
+        assert "few" in refused.output
+        await caller.remember("policies/few.json", few(4))
+        assert (await caller.call("do_send")).status == "ok"
+        assert (await caller.call("do_send")).status == "error"
+        assert bench.ran == ["send"] * 4
+
+
+async def test_several_workers_share_one_count(tools: Any) -> None:
+    """Two connections that take at the same time never take more than there is."""
+    policy = msgspec.structs.replace(msgspec.json.decode(few(25), type=Policy), id="shared")
+    now = datetime.now(UTC)
+    async with tools() as caller:
+        quotas, taken = (Quotas(caller.bus), Quotas(caller.bus)), []
+
+        async def take(quota: Quotas) -> None:
+            for _ in range(20):
+                try:
+                    await quota.take(policy, now)
+                    taken.append(1)
+                except trunkline.ToolError:
+                    pass
+
+        async with anyio.create_task_group() as tasks:
+            for quota in quotas:
+                tasks.start_soon(take, quota)
+        assert len(taken) == 25
+        assert await quotas[0].used([policy], now) == {"shared": 25}
+
+
+async def test_a_refused_call_is_not_counted(tools: Any) -> None:
+    """What a later stage refuses has used nothing up."""
+    bench = Bench()
+    async with tools(bench) as caller:
+        caller.files["policies/few.json"] = few(1)
+        assert (await caller.call("do_send", {"text": {"no": "text"}})).status == "error"
+        assert (await caller.call("do_send", approved="another call")).status == "error"
+        assert (await caller.call("do_send")).status == "ok"
+
+
+async def test_a_policy_counts_in_its_hours(tools: Any) -> None:
+    """Outside of its window a permission permits nothing that nobody else permits."""
+    bench = Bench()
+    hour = (datetime.now(UTC).hour + 12) % 24
+    window = {"time_window": f"{hour:02}:00-{hour:02}:59"}
+    policy = {
+        "subject": "*",
+        "resource": "tool:do_exec",
+        "action": "exec",
+        "effect": "allow",
+        "conditions": window,
+    }
+    async with tools(bench, config=NO_SANDBOX) as caller:
+        caller.files["policies/nightly.json"] = json.dumps(policy)
+        assert "it may run no programs" in (await caller.call("do_exec")).output
+        await caller.remember("policies/nightly.json", json.dumps({**policy, "conditions": {}}))
+        assert "only in a sandbox" in (await caller.call("do_exec")).output
+
+
+async def test_policies_reach_programs_too(tools: Any, tmp_path: Path) -> None:
+    """A ``tool.json`` program that calls itself a read is refused like any tool, before any sandbox is asked."""
+    folder = tmp_path / "sources" / "count"
+    folder.mkdir(parents=True)
+    manifest = {"name": "count", "description": "Counts.", "command": ["wc"], "effect": "read"}
+    (folder / "tool.json").write_text(
+        json.dumps({**manifest, "parameters": {"type": "object", "properties": {}}})
+    )
+    deny = {"subject": "block:main", "resource": "tool:cli:*", "action": "*", "effect": "deny"}
+    async with tools(config={"runtime.tool_sources": [str(folder.parent)], **NO_SANDBOX}) as caller:
+        caller.files["policies/no-programs.json"] = json.dumps(deny)
+        assert "no-programs" in (await caller.call("count")).output
+        assert "only in a sandbox" in (await caller.call("count", block="other")).output
+
+
+async def test_mn_t5_planning_leaves_plan_files_and_looking(tools: Any) -> None:
+    """MN-T5: while planning, Markdown below ``plans/`` may be written, and programs run that only read."""
+    bench = Bench()
+    async with tools(bench, config={"permissions.approvals": "some", **NO_SANDBOX}) as caller:
+        caller.files["blocks/main/block.toml"] = "[permissions]\nplan = true\nallow_shell = true\n"
+
+        async def write(path: str) -> str:
+            return str((await caller.call("write_file", {"path": path, "content": "x"})).status)
+
+        assert [await write(path) for path in ("plans/a.md", "plans/deep/b.md", "./plans/c.md")] == ["ok"] * 3
+        for path in (
+            "plans/a.txt",
+            "a.md",
+            "plans",
+            "plans/../a.md",
+            "other/plans/a.md",
+            "plans/.env",
+            "plans/x.md/y",
+        ):
+            assert await write(path) == "error", path
+        refused = await caller.call("delete_file", {"path": "plans/a.md"})
+        assert "trunkline permissions main --no-plan" in refused.output
+        assert (await caller.call("do_send")).status == "error"
+        assert "--no-plan" in (await caller.call("run_it", {"command": ["rm", "x"]})).output
+        assert "--no-plan" in (await caller.call("run_it", {"command": ["sort", "-o", "a", "b"]})).output
+        assert "only in a sandbox" in (await caller.call("run_it", {"command": ["ls", "-l"]})).output
+        assert bench.ran == []

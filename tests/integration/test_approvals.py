@@ -1,0 +1,391 @@
+"""Approvals end to end: asked, shown everywhere, decided once and in time or not at all, through restarts."""
+
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+
+import trunkline
+from trunkline.abc.gateway import Identity
+from trunkline.errors import ErrorCode
+from trunkline.messages.approvals import DEADLINE, Approval
+from trunkline.messages.conversation import Message
+from trunkline.messages.gateway import MessageAccepted, SendMessage
+from trunkline.messages.turn import ApprovalAsked, ApprovalRequested, ToolEnded, TurnRequested
+from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.subjects import AUDIT, INBOX, JOURNAL
+from trunkline.testing.platform import Platform, Talker, clean_environ, platform
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline_bus import RemoteFault, new_id
+
+pytestmark = pytest.mark.anyio
+
+LOOK = '''
+"""A tool that counts how often it ran."""
+from pathlib import Path
+import trunkline
+
+@trunkline.tool(effect="read")
+def look(file: str) -> str:
+    """Look, and count it."""
+    with Path(file).open("a") as out:
+        out.write("look\\n")
+    return "seen"
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [look]
+'''
+
+
+def asking(provider: str, **settings: Any) -> dict[str, Any]:
+    """Settings of a platform that asks."""
+    return {
+        "runtime.provider_adapter": "openai",
+        "adapters.openai.base_url": provider,
+        "adapters.openai.model": "scripted",
+        "permissions.approvals": "some",
+        **settings,
+    }
+
+
+class Guests:
+    """Lets a guest in, who is not the owner."""
+
+    name = "guests"
+
+    async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
+        return Identity(id="guest", type="collaborator") if headers.get("x-guest") == "yes" else None
+
+    @trunkline.hookimpl
+    def trunkline_authenticators(self) -> list[Any]:
+        return [self]
+
+
+@asynccontextmanager
+async def house(provider: str, home: Path, **settings: Any) -> AsyncIterator[Platform]:
+    async with platform(home, config=asking(provider, **settings), plugins=[Guests()]) as running:
+        yield running
+
+
+def write(path: str, content: str = "x") -> str:
+    """A program whose model writes a file."""
+    return f"call:write_file {json.dumps({'path': path, 'content': content})} ;; say:done"
+
+
+async def waiting(talker: Talker, count: int = 1, seconds: float = 20.0) -> tuple[Approval, ...]:
+    """The approvals, once so many wait."""
+    with anyio.fail_after(seconds):
+        while len(found := await talker.gateway.waiting()) != count:  # noqa: ASYNC110  asked over the bus
+            await anyio.sleep(0.05)
+    return found
+
+
+async def asked_by(talker: Talker, text: str, **given: Any) -> tuple[MessageAccepted, Approval]:
+    """Say it, and wait for its question."""
+    accepted = await talker.send(text, **given)
+    with anyio.fail_after(20):
+        while True:
+            for approval in await talker.gateway.waiting():
+                if approval.turn == accepted.turn:
+                    return accepted, approval
+            await anyio.sleep(0.05)
+
+
+def results(events: tuple[object, ...]) -> list[str]:
+    return [event.output for event in events if isinstance(event, ToolEnded)]
+
+
+async def decide(gateway: GatewayClient, asked: Approval, allow: bool, scope: Any = "once") -> None:
+    await gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow, scope=scope)
+
+
+async def noted(running: Platform) -> list[tuple[str | None, tuple[str, ...]]]:
+    """The decisions in the audit log, with who or what made them, once a person's is there."""
+    with anyio.fail_after(10):
+        while True:
+            entries = [stored.data async for stored in running.bus.history(AUDIT)]
+            if any(entry.event == "approval" for entry in entries):
+                return [(entry.decision, entry.by) for entry in entries if entry.decision]
+            await anyio.sleep(0.02)
+
+
+async def test_MB_T10_a_no_reaches_the_model_and_the_turn_goes_on(provider: str, tmp_path: Path) -> None:
+    """Denied: a tool error is the result, the model answers, and nothing was written. Deciding again is a conflict that
+    names who was first, the same again is harmless, and where nothing waits there is nothing to decide."""
+    async with house(provider, tmp_path) as running:
+        accepted, asked = await asked_by(running, write("a.md"))
+        assert "+x" in asked.detail.text and "a.md" in asked.detail.covers
+        owner = GatewayClient(running.bus, "terminal")
+        await decide(owner, asked, False)
+        answer = await running.answer(accepted)
+        assert "denied by channel:terminal" in results(answer.events)[0] and answer.ended.code is None
+        assert not (running.home.workspace("main") / "a.md").exists()
+        await decide(owner, asked, False)
+        with pytest.raises(RemoteFault, match="denied by channel:terminal already") as late:
+            await decide(running.gateway, asked, True)
+        assert late.value.code == ErrorCode.CONFLICT
+        with pytest.raises(RemoteFault) as nothing:
+            await running.gateway.decide(asked.turn, "call_other", asked.call_hash, allow=True)
+        assert nothing.value.code == ErrorCode.NOT_FOUND
+        assert await running.gateway.waiting() == ()
+        assert await noted(running) == [("asked", ("preset:write",)), ("denied", ("channel:terminal",))]
+
+
+async def test_MB_T10_nobody_in_time_is_a_no_that_all_are_told(provider: str, tmp_path: Path) -> None:
+    """The deadline: first a reminder, then a denial by nobody, which every channel hears and the model is told."""
+    async with house(provider, tmp_path, **{"approvals.deadline": 2.0, "approvals.remind": 0.4}) as running:
+        heard: dict[str, list[Approval]] = {"telegram": [], "web": []}
+
+        async def listen(channel: str) -> None:
+            async with aclosing(GatewayClient(running.bus, channel).approvals()) as approvals:
+                async for approval in approvals:
+                    heard[channel].append(approval)
+
+        async with anyio.create_task_group() as tasks:
+            for channel in heard:
+                tasks.start_soon(listen, channel)
+            answer = await running.say(write("a.md"))
+            with anyio.fail_after(10):
+                while not all(len(told) == 3 for told in heard.values()):  # noqa: ASYNC110
+                    await anyio.sleep(0.02)
+            tasks.cancel_scope.cancel()
+        assert "Nobody decided" in results(answer.events)[0]
+        assert not (running.home.workspace("main") / "a.md").exists()
+        for asked, reminded, ended in heard.values():
+            assert (asked.reminded_at, asked.settled) == (None, None)
+            assert reminded.reminded_at is not None and reminded.settled is None
+            assert ended.settled is not None and (ended.settled.allow, ended.settled.by) == (False, DEADLINE)
+            assert asked.expires_at <= ended.settled.at
+        with pytest.raises(RemoteFault, match="in time"):
+            await decide(running.gateway, asked, True)
+        assert await noted(running) == [("asked", ("preset:write",)), ("expired", (DEADLINE,))]
+
+
+async def test_MB_T11_every_channel_sees_it_and_the_first_decision_wins(
+    provider: str, tmp_path: Path
+) -> None:
+    """Asked in telegram, seen by a terminal that is there already and a web app that comes later; all answer at once,
+    one of them counts, the others are told which."""
+    async with house(provider, tmp_path) as running:
+        telegram, terminal, web = (
+            GatewayClient(running.bus, name) for name in ("telegram", "terminal", "web")
+        )
+        async with aclosing(terminal.approvals()) as seen:
+            accepted = await telegram.send(SendMessage(content=write("a.md")))
+            with anyio.fail_after(20):
+                asked = await anext(seen)
+        assert (asked.turn, asked.channel) == (accepted.turn, "telegram")
+        assert (await web.waiting())[0] == asked
+        lost: list[str] = []
+        won: list[str] = []
+
+        async def answer(name: str, gateway: GatewayClient, allow: bool) -> None:
+            try:
+                await decide(gateway, asked, allow)
+                won.append(name)
+            except RemoteFault as fault:
+                lost.append(fault.message)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(answer, "telegram", telegram, True)
+            tasks.start_soon(answer, "terminal", terminal, False)
+            tasks.start_soon(answer, "web", web, True)
+        assert len(won) == 1 and len(lost) == 2
+        assert all(f"by channel:{won[0]} already" in sentence for sentence in lost)
+        await running.answer(accepted)
+        assert (running.home.workspace("main") / "a.md").exists() is (won[0] != "terminal")
+
+
+async def test_MN_T16_nobody_there_is_never_a_yes(provider: str, tmp_path: Path) -> None:
+    """A turn of a schedule waits, for longer than a person's, and so does one from a pipe, which leaves with a status
+    of its own; nothing is written in either."""
+    async with house(provider, tmp_path) as running:
+        text = Message(id=new_id("msg"), role="user", content=write("night.md"))
+        request = TurnRequested(
+            turn=new_id("turn"), block="main", conversation=new_id("conv"), message=text, actor="pulse",
+            channel="pulse", trigger="schedule",
+        )  # fmt: skip
+        await running.bus.append(INBOX, request, conversation=request.conversation)
+        (asked,) = await waiting(running)
+        assert (asked.expires_at - asked.asked_at).total_seconds() == 86_400
+        argv = [sys.executable, "-m", "trunkline.cli.main", "say", write("pipe.md")]
+        environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
+        done = await anyio.run_process(argv, input=b"y\n\n", env=environ, check=False)
+        assert done.returncode == 3, done.stderr
+        (_, piped) = await waiting(running, 2)
+        assert piped.id in done.stderr.decode()
+        await anyio.sleep(0.3)
+        assert not list(running.home.workspace("main").glob("*.md"))
+
+
+async def test_a_wider_yes_covers_calls_of_the_same_shape_alone(provider: str, tmp_path: Path) -> None:
+    """For this conversation, or always: another content of that file is not asked about, another file is, and so is the
+    same file in another conversation, as long as it was for that one. What was given can be seen and taken back."""
+    async with house(provider, tmp_path) as running:
+        accepted, asked = await asked_by(running, write("a.md", "one"))
+        await decide(running.gateway, asked, True, "conversation")
+        await running.answer(accepted)
+        talk = accepted.conversation
+        again = await running.say(write("a.md", "two"), conversation=talk)
+        assert not [event for event in again.events if isinstance(event, ApprovalRequested)]
+        accepted, asked = await asked_by(running, write("b.md"), conversation=talk)
+        await decide(running.gateway, asked, False)
+        await running.answer(accepted)
+        accepted, asked = await asked_by(running, write("a.md", "three"))
+        await decide(running.gateway, asked, True, "always")
+        await running.answer(accepted)
+        assert (await running.say(write("a.md", "four"))).ended.code is None
+        granted = (await running.gateway.grants()).grants
+        assert [grant.conditions.conversation for grant in granted] == [talk, None]
+        assert all("a.md" in grant.note and grant.created_by == "channel:test" for grant in granted)
+        await running.gateway.forget_grant(granted[1].id)
+        accepted, asked = await asked_by(running, write("a.md", "five"))
+        assert (running.home.workspace("main") / "a.md").read_text() == "four"
+        with pytest.raises(RemoteFault) as unknown:
+            await running.gateway.forget_grant("approved-nothing")
+        assert unknown.value.code == ErrorCode.NOT_FOUND
+
+
+async def test_over_http(provider: str, tmp_path: Path) -> None:
+    """The list, one with its arguments, and the decision, whose loser is told who decided in a header, as the body says
+    a code and a fixed sentence like every error."""
+    async with house(provider, tmp_path) as running:
+        _, asked = await asked_by(running, write("a.md"))
+        headers = {"authorization": f"Bearer {running.token}"}
+        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as http:
+            (line,) = (await http.get("/api/approvals")).json()["approvals"]
+            assert (line["id"], line["tool"], line["block"]) == (asked.id, "write_file", "main")
+            assert line["detail"]["kind"] == "diff" and line["expires_at"] > line["asked_at"]
+            assert (await http.get("/api/approvals?block=other")).json() == {"approvals": []}
+            shown = (await http.get(f"/api/approvals/{asked.id[:5]}")).json()
+            assert shown["arguments"] == {"path": "a.md", "content": "x"}
+            assert (await http.get("/api/approvals/zzzzz")).status_code == 404
+            path = f"/api/turns/{asked.turn}/calls/{asked.call}/decision"
+            yes = {"allow": True, "hash": asked.call_hash, "scope": "always"}
+            assert (await http.post(path, json={**yes, "scope": "for ever"})).status_code == 400
+            assert (await http.post(path, json=yes)).status_code == 202
+            async with httpx.AsyncClient(base_url=running.url, headers={"x-guest": "yes"}) as guest:
+                assert (await guest.post(path, json=yes)).status_code == 403, "only the owner decides"
+            late = await http.post(path, json={"allow": False, "hash": asked.call_hash})
+            assert (late.status_code, late.headers["x-decided"]) == (409, "allowed")
+            assert late.headers["x-decided-by"] == "owner" and set(late.json()) == {"code", "message"}
+            (grant,) = (await http.get("/api/approvals/granted")).json()["grants"]
+            assert (await http.delete(f"/api/approvals/granted/{grant['id']}")).status_code == 204
+
+
+async def test_the_openai_door_says_in_words_what_waits(provider: str, tmp_path: Path) -> None:
+    """Such clients know no approvals: an answer in one piece ends with the question and how to decide, a stream shows
+    it and goes on when somebody has decided."""
+    async with house(provider, tmp_path) as running:
+        headers = {"authorization": f"Bearer {running.token}"}
+        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as http:
+
+            def body(path: str, stream: bool) -> dict[str, Any]:
+                said = [{"role": "user", "content": f"say:I write. ;; {write(path)}"}]
+                return {"model": "main", "messages": said, "stream": stream}
+
+            whole = (await http.post("/v1/chat/completions", json=body("a.md", False))).json()
+            (asked,) = await running.gateway.waiting()
+            content = whole["choices"][0]["message"]["content"]
+            assert content.startswith("I write.") and "+x" in content
+            assert f"trunkline approvals approve {asked.id}" in content
+            await decide(running.gateway, asked, False)
+            await waiting(running, 0)
+            text = ""
+            async with http.stream("POST", "/v1/chat/completions", json=body("b.md", True)) as response:
+                async for line in response.aiter_lines():
+                    if not line.startswith("data: {"):
+                        continue
+                    chunk = json.loads(line.removeprefix("data: "))
+                    text += chunk["choices"][0]["delta"].get("content") or ""
+                    for approval in await running.gateway.waiting():
+                        if approval.id in text:
+                            await decide(running.gateway, approval, True)
+            assert "Waiting for approval" in text and text.endswith("done")
+            assert (running.home.workspace("main") / "b.md").exists()
+
+
+async def test_by_command(provider: str, tmp_path: Path) -> None:
+    """List, show, approve with a scope, and forget; what is gone is an error with a status."""
+    async with house(provider, tmp_path) as running:
+        accepted, asked = await asked_by(running, write("a.md"))
+        environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path), "COLUMNS": "200"}
+
+        async def run(*arguments: str) -> tuple[int, str]:
+            argv = [sys.executable, "-m", "trunkline.cli.main", "approvals", *arguments]
+            done = await anyio.run_process(argv, env=environ, check=False)
+            return done.returncode, (done.stdout + done.stderr).decode()
+
+        status, said = await run("list")
+        assert status == 0 and asked.id in said and "write_file" in said
+        status, said = await run("show", asked.id[:6])
+        assert status == 0 and "+x" in said and f"approve {asked.id}" in said
+        status, said = await run("approve", asked.id, "--scope", "always")
+        assert (status, said) == (0, "Allowed: write_file in block main, and calls like it.\n")
+        await running.answer(accepted)
+        status, said = await run("deny", asked.id)
+        assert status == 1 and "allowed by channel:cli already" in said
+        status, said = await run("granted", "--json")
+        (grant,) = json.loads(said)["grants"]
+        assert (await run("forget", grant["id"]))[0] == 0
+        assert (await running.gateway.grants()).grants == ()
+
+
+@pytest.mark.kill
+async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(provider: str, tmp_path: Path) -> None:
+    """A hundred parked turns; every worker and the server die by SIGKILL and come back: the same hundred wait, each can
+    be decided, what ran before the question does not run again, a second decision is refused, and each turn ends as
+    it was decided. The deadline of one that was to end meanwhile is kept as well."""
+    looked = tmp_path / "looked"
+    async with processes(provider, tmp_path, {"approvals.channels": {"brief": 6.0}}) as running:
+        brief = GatewayClient(running.bus, "brief")
+        look = f"call:look {json.dumps({'file': str(looked)})} ;; "
+        turns = [await running.send(look + write(f"{n}.md")) for n in range(99)]
+        await waiting(running, 99, 60)
+        ending = await brief.send(SendMessage(content=write("ending.md")))
+        before = await waiting(running, 100, 60)
+        for name in (*running.processes, "nats"):
+            running.kill(name)
+        await anyio.sleep(6.0)
+        await running.start_all(("gateway", "monitor", "tools", "memory"))
+        after = await waiting(running, 99, 30)
+        assert after == tuple(asked for asked in before if asked.turn != ending.turn)
+        gave_up = await running.answer(ending)
+        assert "Nobody decided" in results(gave_up.events)[0]
+        for number, asked in enumerate(after):
+            await decide(running.gateway, asked, number % 2 == 0)
+        for accepted in turns:
+            assert (await running.answer(accepted)).ended.code is None
+        with pytest.raises(RemoteFault, match="already"):
+            await decide(running.gateway, after[0], False)
+        allowed = {asked.turn for asked in after[::2]}
+        files = {file.name for file in running.home.workspace("main").glob("*.md")}
+        assert files == {f"{n}.md" for n, accepted in enumerate(turns) if accepted.turn in allowed}
+        assert looked.read_text().count("look") == 99
+        assert await running.gateway.waiting() == ()
+        questions = [
+            entry
+            async for stored in running.bus.history(JOURNAL)
+            for entry in stored.data.entries
+            if isinstance(entry, ApprovalAsked)
+        ]
+        assert len(questions) == 100, "nobody was asked twice"
+
+
+@asynccontextmanager
+async def processes(provider: str, home: Path, settings: dict[str, Any]) -> AsyncIterator[ProcessPlatform]:
+    kinds = ("gateway", "monitor", "tools", "memory")
+    config = asking(provider, **settings)
+    async with process_platform(home, config=config, plugins={"look": LOOK}, workers=kinds) as running:
+        try:
+            yield running
+        except BaseException:
+            print(running.logs()[-20_000:])  # noqa: T201 - pytest shows it with the failure
+            raise
