@@ -101,10 +101,11 @@ def test_what_the_feed_lost_is_shown_once_all_the_same(story: Story, data: st.Da
     reader.screen = WithoutText()
     for count, item in enumerate(story.items, 1):
         reader.merge.offer(item)
-        reader.take(limit=1)
+        breaks_off = data.draw(st.booleans())
+        reader.take(limit=1 if breaks_off else None)
         if reader.merge.ended:
             break
-        if data.draw(st.booleans()):
+        if breaks_off:
             lost = data.draw(st.sets(st.integers(0, count - 1)))
             reader.come_back(one for at, one in enumerate(story.items[:count]) if at not in lost)
     reader.merge.offer_stored(story.items)
