@@ -45,8 +45,9 @@ def approval_words(question: str, detail: ApprovalDetail | msgspec.UnsetType) ->
     return f"{question}\n{detail.text}{more}"
 
 
-def approval_news(approval: Approval) -> str:
-    """What to tell of an approval as it stands now."""
+def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[conversation|always]") -> str:
+    """What to tell of an approval as it stands now. Where ``approve`` and ``deny`` alone are not how it is answered,
+    ``before`` is what is written before them, and ``wider_by`` how a wider scope is said."""
     where = f"block {approval.block}, from {approval.channel or 'here'}"
     if approval.settled is not None:
         return f"{_outcome(approval)} ({approval.id}, {where}): {approval.question}"
@@ -56,11 +57,11 @@ def approval_news(approval: Approval) -> str:
         if approval.detail.shape
         else ""
     )
-    how = f"approve {approval.id}" + (" [conversation|always]" if wider else "")
+    how = f"{before}approve {approval.id}" + (f" {wider_by}" if wider else "")
     return (
         f"{begin} ({where}), until {approval.expires_at:%Y-%m-%d %H:%M} UTC.\n"
         f"{approval_words(approval.question, approval.detail)}{wider}\n"
-        f"To answer: {how}, or deny {approval.id}"
+        f"To answer: {how}, or {before}deny {approval.id}"
     )
 
 

@@ -62,7 +62,10 @@ def show_approval(id: str, as_json: bool) -> None:
     if as_json:
         json_out({"approval": found.approval, "arguments": found.arguments})
         return
-    click.echo(printable(approval_news(found.approval)))
+    news = approval_news(
+        found.approval, before="trunkline approvals ", wider_by="[--scope conversation|always]"
+    )
+    click.echo(printable(news))
     click.echo(f"\nturn {found.approval.turn}, conversation {found.approval.conversation}")
 
 

@@ -72,7 +72,8 @@ def _line(entry: "AuditEntry", as_json: bool) -> None:
         click.echo(msgspec.json.encode(entry).decode())
         return
     what = entry.decision or entry.status or entry.event
-    subject = f"{entry.tool} ({entry.effect or '?'})" if entry.tool else entry.event
+    effect = f" ({entry.effect})" if entry.effect else ""
+    subject = f"{entry.tool}{effect}" if entry.tool else entry.event
     by = f" by {', '.join(entry.by)}" if entry.by else ""
     took = f" {entry.seconds:.3f} s" if entry.seconds is not None else ""
     given = " ".join(f"{name}={value!r}" for name, value in (entry.arguments or {}).items())

@@ -158,7 +158,7 @@ async def _steer(session: "Session", rest: str) -> None:
 
 async def _approvals(session: "Session", rest: str) -> None:
     waiting = await session.outage.through(session.gateway.waiting)
-    news = [approval_news(approval) for approval in waiting]
+    news = [approval_news(approval, before="/") for approval in waiting]
     session.screen.note("\n\n".join(news) or "Nothing waits for a decision.", "plain")
 
 

@@ -99,7 +99,10 @@ class Interactive:
     def _farewell(self) -> None:
         place = self._session.place
         self._screen.settle()
-        if self._session.turns.count:
+        running = self._session.turns.running
+        if running is not None and running.asks:
+            self._screen.note("The question waits on; trunkline approvals list has it too.")
+        elif self._session.turns.count:
             self._screen.note("The turn goes on; its answer will be in the conversation.")
         if place.conversation:
             self._screen.note(f"To go on: trunkline chat --conversation {place.conversation}")

@@ -202,7 +202,7 @@ class Session:
                 shown = self.turns.knows(approval.turn)
                 if not shown or (approval.reminded_at is not None and approval.settled is None):
                     self.screen.note(
-                        approval_news(approval), "warning" if approval.settled is None else "dim"
+                        approval_news(approval, before="/"), "warning" if approval.settled is None else "dim"
                     )
 
     async def decide(self, verdict: Verdict) -> None:

@@ -77,6 +77,11 @@ class TurnView:
         self._questions = anyio.Lock()
         self._outcome = Outcome(failed=True)
 
+    @property
+    def asks(self) -> bool:
+        """Whether a call of the turn waits for the person's decision."""
+        return bool(self._asking)
+
     async def show(self) -> Outcome:
         """Show the turn until it ends, through every outage."""
         async with anyio.create_task_group() as tasks:
@@ -238,10 +243,11 @@ def _asked(event: ApprovalRequested) -> str:
     words_of_it = approval_words(event.question, event.detail)
     if words_of_it == event.question:
         words_of_it = f"{event.question}\n  {words.call_label(event.call, 400)}"
-    detail = event.detail
-    if isinstance(detail, msgspec.UnsetType) or not detail.shape:
-        return words_of_it
-    return f"{words_of_it}\nIn this conversation, or always, a yes holds for: {detail.covers}"
+    if not isinstance(event.detail, msgspec.UnsetType) and event.detail.shape:
+        words_of_it += f"\nIn this conversation, or always, a yes holds for: {event.detail.covers}"
+    if not isinstance(event.expires_at, msgspec.UnsetType):
+        words_of_it += f"\nNo answer until {event.expires_at:%Y-%m-%d %H:%M} UTC is a no."
+    return words_of_it
 
 
 def _is_wide(event: ApprovalRequested) -> bool:
