@@ -20,6 +20,7 @@ from trunkline.messages.gateway import MessageAccepted, SendMessage
 from trunkline.messages.turn import ApprovalAsked, ApprovalRequested, ToolEnded, TurnRequested
 from trunkline.runtime.gateway_client import GatewayClient
 from trunkline.subjects import AUDIT, INBOX, JOURNAL
+from trunkline.testing.commands import run_trunkline
 from trunkline.testing.platform import Platform, Talker, clean_environ, platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import RemoteFault, new_id
@@ -326,7 +327,7 @@ async def test_by_command(provider: str, tmp_path: Path) -> None:
         status, said = await run("list")
         assert status == 0 and asked.id in said and "write_file" in said
         status, said = await run("show", asked.id[:6])
-        assert status == 0 and "+x" in said and f"approve {asked.id}" in said
+        assert status == 0 and "+x" in said and f"trunkline approvals approve {asked.id} [--scope" in said
         status, said = await run("approve", asked.id, "--scope", "always")
         assert (status, said) == (0, "Allowed: write_file in block main, and calls like it.\n")
         await running.answer(accepted)
@@ -336,6 +337,19 @@ async def test_by_command(provider: str, tmp_path: Path) -> None:
         (grant,) = json.loads(said)["grants"]
         assert (await run("forget", grant["id"]))[0] == 0
         assert (await running.gateway.grants()).grants == ()
+
+
+def test_a_yes_where_no_platform_runs_says_how_the_turn_goes_on(tmp_path: Path) -> None:
+    """``say`` tells until when it waits; a yes is kept, says that the turn still stands, and that command makes it go
+    on."""
+    home = tmp_path / "home"
+    said = run_trunkline(home, "say", '/tool write_file path=a.md content="x"')
+    id = said.stderr.split("trunkline approvals approve ")[1].split()[0]
+    assert said.returncode == 3 and ", until 20" in said.stderr
+    yes = run_trunkline(home, "approvals", "approve", id)
+    assert yes.returncode == 0 and "No platform runs here" in yes.stderr
+    on = yes.stderr.partition("trunkline ")[2].split()
+    assert "Created a.md" in run_trunkline(home, *on).stdout
 
 
 @pytest.mark.kill

@@ -233,7 +233,7 @@ async def test_MB_T11_what_waits_in_another_channel_is_told_and_decided_by_id() 
         await until(lambda: len(talk.screen.all("warning")) == 2)
         assert first.id in talk.screen.all("warning")[0] and "Send the mail?" in talk.screen.all("warning")[0]
         await talk.say("/approvals")
-        assert second.id in talk.screen.all("note")[-1]
+        assert f"To answer: /approve {second.id}" in talk.screen.all("note")[-1]
         await talk.say(f"/approve {first.id[:6]} always")
         assert (talk.gateway.decided, talk.gateway.scopes) == ([(first.turn, first.call, True)], ["always"])
         talk.gateway.settle(second, allow=False, by="channel:telegram")

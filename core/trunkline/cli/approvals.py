@@ -135,7 +135,17 @@ def _decide(id: str, *, allow: bool, scope: "ApprovalScope", follow: bool, as_js
         await gateway.decide(one.turn, one.call, one.call_hash, allow=allow, scope=scope)
         if not (follow and as_json):
             _say(one, allow=allow, scope=scope, as_json=as_json)
-        return await _followed(gateway, one, as_json=as_json) if follow else 0
+        if follow:
+            return await _followed(gateway, one, as_json=as_json)
+        if not as_json and _is_alone():
+            word = "approve" if allow else "deny"
+            reach = f" --scope {scope}" if scope != "once" else ""
+            click.echo(
+                "No platform runs here: the turn goes on when one is started, "
+                f"or with: trunkline approvals {word} {one.id}{reach} --follow",
+                err=True,
+            )
+        return 0
 
     return with_gateway(decided, KINDS) if follow else with_gateway(decided)
 
@@ -153,6 +163,17 @@ def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool)
         "always": ", and calls like it",
     }
     click.echo(printable(f"{'Allowed' if allow else 'Denied'}: {one.tool} in block {one.block}{far[scope]}."))
+
+
+def _is_alone() -> bool:
+    """Whether no platform runs on this home but what this command started for itself."""
+    import os
+
+    from trunkline.config import load_config
+    from trunkline.runtime.home import Home
+    from trunkline.runtime.runfile import running_pid
+
+    return running_pid(Home.of(load_config())) == os.getpid()
 
 
 async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool) -> int:

@@ -128,8 +128,14 @@ def _how(event: ApprovalRequested) -> str:
     """How to decide. Here nobody is asked."""
     if isinstance(event.id, msgspec.UnsetType):
         return "Somebody has to decide about this in an interactive channel."
-    until = "" if isinstance(event.expires_at, msgspec.UnsetType) else f", until {event.expires_at:%Y-%m-%d %H:%M} UTC"
-    return f"Nobody is asked here. To decide{until}: trunkline approvals approve {event.id} (or deny {event.id})"
+    until = (
+        ""
+        if isinstance(event.expires_at, msgspec.UnsetType)
+        else f", until {event.expires_at:%Y-%m-%d %H:%M} UTC"
+    )
+    return (
+        f"Nobody is asked here. To decide{until}: trunkline approvals approve {event.id} (or deny {event.id})"
+    )
 
 
 class JsonSaying(Saying):

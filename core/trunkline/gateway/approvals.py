@@ -83,7 +83,9 @@ class Approvals:
         found = [approval for approval in known if id and approval.id.startswith(id)]
         found = [approval for approval in found if approval.id == id] or found
         if not found:
-            raise refusal(ErrorCode.NOT_FOUND, "No approval has such an id; trunkline approvals list shows what waits.")
+            raise refusal(
+                ErrorCode.NOT_FOUND, "No approval has such an id; trunkline approvals list shows what waits."
+            )
         if len(found) > 1:
             raise refusal(ErrorCode.CONFLICT, f"{len(found)} approvals begin with {id}; write more of it.")
         return found[0]
