@@ -108,6 +108,12 @@ async def test_a_failure_of_the_provider_says_what_to_do() -> None:
     assert "doctor --online" in screen.all("note")[0]
 
 
+async def test_a_tool_does_not_run_on_when_its_turn_was_cancelled() -> None:
+    """Cancelled while a question waited, the turn ends with no end of the call; no clock of it goes on."""
+    screen, _, _ = await shown([ToolStarted(step=0, call=CALL), TurnEnded(reason="cancelled")])
+    assert len(screen.all("started")) == 1 and screen.all("failed") == screen.all("started")
+
+
 @pytest.mark.parametrize(("allow", "word"), [(True, "Allowed"), (False, "Denied")])
 async def test_a_decision_is_handed_in(allow: bool, word: str) -> None:
     """A person's yes or no goes to the gateway with the call."""

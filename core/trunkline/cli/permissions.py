@@ -68,7 +68,7 @@ def _confirm(block: str, minutes: int) -> None:
         )
     wanted = f"god {block}"
     click.echo(
-        f"For {minutes} minutes the agent of {block} may read, change, send and run anything, and nobody is asked."
+        f"For {minutes} min the agent of {block} may read, change, send and run anything, and nobody is asked."
     )
     click.echo("What is denied stays denied. It is noted in the audit log.")
     if click.prompt(f'Type "{wanted}" to let it', default="", show_default=False) != wanted:

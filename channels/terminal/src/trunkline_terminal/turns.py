@@ -228,6 +228,12 @@ class TurnView:
 
     def _ended(self, event: TurnEnded) -> None:
         self._screen.settle()
+        for call, (label, began) in self._tools.items():  # a turn that is cancelled says no end of these
+            took = monotonic() - began
+            self._screen.tool_ended(
+                call, label, failed=True, seconds=took, output="The turn ended before it."
+            )
+        self._tools.clear()
         failed = words.failed(event)
         if sentence := words.ending(event):
             self._screen.note(sentence, "error" if failed else "warning")
