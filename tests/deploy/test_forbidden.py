@@ -14,8 +14,8 @@ from .installation import USERS, Installation, installation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD")
-BUCKETS = ("KV_pulse", "KV_workers", "OBJ_exports", "OBJ_imports", "OBJ_claims")
+STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT")
+BUCKETS = ("KV_pulse", "KV_workers", "KV_quotas", "OBJ_exports", "OBJ_imports", "OBJ_claims")
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
     "LEADER.STEPDOWN",
@@ -24,6 +24,7 @@ CHANGES = ("create", "archive", "restore", "delete")
 GATEWAY = (
     "send", "conversation", "conversations", "cancel", "decide", "turn", "fork", "blocks.list", "blocks.show",
     *(f"blocks.{change}" for change in CHANGES),
+    *(f"approvals.{verb}" for verb in ("list", "show", "granted", "forget")),
 )  # fmt: skip
 MEMORY = (
     "read", "read-many", "write", "write-many", "edit", "delete", "move", "search", "list", "history", "export",
@@ -44,7 +45,8 @@ SAYINGS = (
     "trunkline.journal.turn.conv.turn",
     "trunkline.journal.effect.call", "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished",
     "trunkline.evt.memory.files.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
-    "trunkline.dead.bus.reason",
+    "trunkline.dead.bus.reason", "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
+    "trunkline.turn.due.one.end", "trunkline.evt.audit.main.noted", "trunkline.ctl.panic",
 )  # fmt: skip
 PARTS = tuple(f"part-{part}" for part in range(8))
 SERVICE = ("$SRV.PING", "$SRV.INFO", "$SRV.STATS", "$SRV.STATS.trunkline-gateway")
@@ -70,6 +72,9 @@ def api() -> Iterator[str]:
         yield f"$JS.API.CONSUMER.CREATE.INBOX.{part}.trunkline.turn.part.{part[5:]}.*".replace("*", "conv")
     for verb in ("MSG.NEXT", "INFO", "UNPIN", "DELETE", "PAUSE"):
         yield f"$JS.API.CONSUMER.{verb}.FACTS.learner"
+        yield f"$JS.API.CONSUMER.{verb}.TIMERS.deadlines"
+    yield "$JS.API.CONSUMER.CREATE.TIMERS.deadlines.trunkline.turn.due.one.end"
+    yield "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0"
     yield "$JS.API.CONSUMER.CREATE.FACTS.learner.trunkline.evt.turn.main.finished"
     yield "$JS.ACK.FACTS.learner.1.1.1.1700000000000000000.0"
     yield from ("$JS.API.INFO", "$JS.API.STREAM.NAMES", "$JS.API.STREAM.LIST", "$JS.API.STREAM.CREATE.EVIL")
@@ -80,6 +85,7 @@ def published() -> Iterator[str]:
     """Everything that somebody may want to write."""
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
+    yield "$KV.quotas.key"
     yield from ("$O.imports.C.key", "$O.imports.M.key")
     yield from (f"_INBOX_{user}.forged.1" for user in USERS)
     yield from ("_INBOX.forged.1", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING", "anything")
@@ -148,6 +154,7 @@ BLOCK_MEMORY = CHUNKS | memory(
     "read", "write", "edit", "delete", "search", "list", "history", "blame", "diff", "revert"
 )
 FEED_READER = reads("FEED", "JOURNAL", "INBOX")
+CHANNEL_READER = FEED_READER | reads("APPROVALS")
 CLAIMS = {*reads("OBJ_claims"), "$JS.API.STREAM.INFO.OBJ_claims"}
 BRINGS = {*reads("OBJ_imports"), "$O.imports.C.key", "$O.imports.M.key"}
 IMPORTS = {*reads("OBJ_imports"), "$JS.API.STREAM.PURGE.OBJ_imports", "$O.imports.M.key"}
@@ -155,6 +162,11 @@ LEARNS = {
     *(f"$JS.API.CONSUMER.{verb}.FACTS.learner" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
     "$JS.ACK.FACTS.learner.1.1.1.1700000000000000000.0",
 }
+DEADLINES = {
+    *(f"$JS.API.CONSUMER.{verb}.TIMERS.deadlines" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
+    "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0",
+}
+QUOTAS = {*reads("KV_quotas"), "$KV.quotas.key"}
 EXPORTS = {*reads("OBJ_exports"), "$JS.API.STREAM.PURGE.OBJ_exports", "$O.exports.M.key"}
 CONSUMING = {
     subject
@@ -167,11 +179,13 @@ CONSUMING = {
 SIZES = {
     *(f"$JS.API.STREAM.INFO.{stream}" for stream in (*STREAMS, *BUCKETS)),
     *(f"$JS.API.CONSUMER.INFO.INBOX.{part}" for part in PARTS), "$JS.API.CONSUMER.INFO.FACTS.learner",
+    "$JS.API.CONSUMER.INFO.TIMERS.deadlines",
 }  # fmt: skip
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
-        *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *FEED_READER, *CLAIMS,
+        *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
+        "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
         *reads("KV_workers", "KV_pulse"), *inboxes("channel-telegram", "operator", "monitor"), *SIZES,
     },
     "monitor": {
@@ -179,8 +193,8 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
         "trunkline.cmd.tools.call", *memory("read-many"), *BLOCK_MEMORY, "trunkline.journal.turn.conv.turn",
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
-        *memory("write-many"), *LEARNS,
-        *FEED_READER, *looks("FACTS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
+        *memory("write-many"), *LEARNS, "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
+        *CHANNEL_READER, *looks("FACTS", "TIMERS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
         "$JS.API.STREAM.INFO.INBOX",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
@@ -190,28 +204,32 @@ PUBLISH: dict[str, set[str]] = {
         *memory("export", "read-many", "write-many", "collect", "collected", "collected-search", "collected-clear"),
         *memory("import"), *BRINGS, "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
         "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
+        "trunkline.evt.audit.main.noted", *looks("AUDIT"), *QUOTAS,
         *CLAIMS, *inboxes("monitor", "operator", "memory"),  # to break a streaming answer off
     },
     "memory": {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
-        *IMPORTS,
+        *IMPORTS, *reads("AUDIT"),
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
-    "channel-telegram": {*doors("telegram"), *FEED_READER, *CLAIMS, *inboxes("operator")},
+    "channel-telegram": {*doors("telegram"), *CHANNEL_READER, *CLAIMS, *inboxes("operator")},
     "operator": {
         *doors("cli", changes=True),
         *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export", "import"),
         *memory("blame", "diff", "revert", "index-stats", "reindex", "purge"), *CHUNKS, *BRINGS,
         *memory("chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats"),
-        "trunkline.cmd.remote.laptop.list", *FEED_READER,
-        *reads("FACTS", "SPANS", "DEAD", "KV_workers", "KV_pulse"), "$JS.API.STREAM.MSG.DELETE.DEAD",
-        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory"),
+        "trunkline.cmd.remote.laptop.list", *CHANNEL_READER,
+        "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.ctl.tools.call.cancel",
+        "trunkline.ctl.panic", "trunkline.evt.audit.main.noted",
+        *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse"), "$JS.API.STREAM.MSG.DELETE.DEAD",
+        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory", "tools"),
     },
     "streams": {
         *(f"$JS.API.STREAM.{verb}.{one}" for verb in VERBS[:2] for one in (*STREAMS, *BUCKETS)),
         *SIZES,
         *(f"$JS.API.CONSUMER.CREATE.INBOX.{part}.trunkline.turn.part.{part[5:]}.conv" for part in PARTS),
         "$JS.API.CONSUMER.CREATE.FACTS.learner.trunkline.evt.turn.main.finished",
+        "$JS.API.CONSUMER.CREATE.TIMERS.deadlines.trunkline.turn.due.one.end",
         *reads("INBOX", "KV_workers"), "$JS.API.STREAM.MSG.DELETE.INBOX", "trunkline.turn.moved.conv",
     },
 }  # fmt: skip
@@ -222,15 +240,18 @@ SUBSCRIBE: dict[str, set[str]] = {
     "gateway": {
         *(one for one in COMMANDS if one.startswith(("trunkline.cmd.gateway.", "trunkline.cmd.conversation."))),
         "trunkline.cmd.gateway.*.send", "trunkline.feed.turn.conv.turn", "trunkline.evt.memory.files.changed", *SERVICE,
+        "trunkline.evt.approval.one",
     },
-    "monitor": {"trunkline.cmd.model.complete", "trunkline.evt.memory.files.changed", *SERVED},
+    "monitor": {
+        "trunkline.cmd.model.complete", "trunkline.evt.memory.files.changed", "trunkline.ctl.panic", *SERVED,
+    },
     "tools": {
         "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.journal.effect.call",
-        "trunkline.ctl.tools.call.cancel", "trunkline.evt.memory.files.changed", *SERVED,
+        "trunkline.ctl.tools.call.cancel", "trunkline.ctl.panic", "trunkline.evt.memory.files.changed", *SERVED,
     },
     "memory": {*memory(*MEMORY), *SERVED},
-    "channel-telegram": {"trunkline.feed.turn.conv.turn", *SERVED},
-    "operator": {"trunkline.feed.turn.conv.turn"},
+    "channel-telegram": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", *SERVED},
+    "operator": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one"},
     "streams": set(),
 }  # fmt: skip
 """What of ``subscribed()`` each user may hear."""
