@@ -196,6 +196,16 @@ def safe_name(member: tarfile.TarInfo) -> PurePosixPath:
     return path
 
 
+def is_safe(name: str) -> bool:
+    """Whether a file of this name may be unpacked anywhere."""
+    try:
+        name.encode()
+        safe_name(tarfile.TarInfo(name))
+    except (BadArchive, UnicodeEncodeError):
+        return False
+    return True
+
+
 def write_summed(source: IO[bytes], target: Path, mode: int) -> str:
     """Write what is left of a file to a new one; returns the sum of it. Raises OSError."""
     digest = hashlib.sha256()
@@ -208,7 +218,7 @@ def write_summed(source: IO[bytes], target: Path, mode: int) -> str:
 
 def unlike(sums: bytes, digests: Mapping[str, str]) -> list[str]:
     """The files that are not as ``sums`` says, or not there, or not in it."""
-    lines = sums.decode("utf-8", "replace").splitlines()
-    said = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    lines = sums.decode("utf-8", "replace").split("\n")
+    said = {name: digest for digest, _, name in (line.partition("  ") for line in lines if line)}
     wrong = [name for name, digest in digests.items() if said.get(name) != digest]
     return [*wrong, *sorted(said.keys() - digests.keys())]

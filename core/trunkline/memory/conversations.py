@@ -148,7 +148,7 @@ def parse(path: str, text: bytes) -> Conversation:
             else:
                 messages.append(_message.decode(line))
                 lines.append(number)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             _log.warning("%s line %d cannot be read and is passed over: %s", path, number, error)
     if header is None:
         began = messages[0].created_at if messages else datetime.fromtimestamp(0, UTC)

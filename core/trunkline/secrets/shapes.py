@@ -19,6 +19,9 @@ class Shape(msgspec.Struct, frozen=True):
 _ALONE = r"(?<![A-Za-z0-9_-])"
 """Where a key may begin: not in the middle of a longer word."""
 
+_PHRASE = r"[a-z]{1,20}(?:-[a-z]{1,20}){2,}(?![A-Za-z0-9_-])"
+"""Words with hyphens between them, as in the address of a page (``sk-a-walk-in-the-mountains``): no key is so."""
+
 SHAPES = (
     Shape(
         "private key",
@@ -28,7 +31,11 @@ SHAPES = (
         word=False,
     ),
     Shape("age identity", r"AGE-SECRET-KEY-1[0-9A-Z]{20,}", "age-encryption.org/v1"),
-    Shape("OpenAI, Anthropic and others", r"(?:sk|pk|rk)-[A-Za-z0-9_-]{20,}", "their keys as they are shown"),
+    Shape(
+        "OpenAI, Anthropic and others",
+        rf"(?:sk|pk|rk)-(?!{_PHRASE})[A-Za-z0-9_-]{{20,}}",
+        "their keys as they are shown",
+    ),
     Shape("Stripe", r"(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,}", "docs.stripe.com/keys"),
     Shape("Memory Block", r"mblk[-_][A-Za-z0-9_-]{16,}", "its keys as they are shown"),
     Shape("Groq", r"gsk_[A-Za-z0-9]{20,}", "its keys as they are shown"),
@@ -56,13 +63,18 @@ SHAPES = (
     Shape("npm", r"npm_[A-Za-z0-9]{36}\b", "docs.npmjs.com, About access tokens"),
     Shape("PyPI", r"pypi-AgEIcHlwaS5vcmc[A-Za-z0-9_-]{20,}", "pypi.org/help"),
     Shape("AWS", r"A(?:KI|SI)A[0-9A-Z]{16}\b", "docs.aws.amazon.com/IAM, IAM identifiers"),
-    Shape("bearer", r"(?<=\bBearer )[A-Za-z0-9._~+/-]{20,}=*", "RFC 6750, section 2.1", word=False),
-    Shape("basic", r"(?<=\bAuthorization: Basic )[A-Za-z0-9+/]{4,}=*", "RFC 7617, section 2", word=False),
+    Shape("bearer", r"(?<=\b[Bb]earer )[A-Za-z0-9._~+/-]{20,}=*", "RFC 6750, section 2.1", word=False),
+    Shape(
+        "basic",
+        r"(?:(?<=\bAuthorization: Basic )|(?<=\bauthorization: [Bb]asic )(?=[a-z+/]*[A-Z0-9=]))[A-Za-z0-9+/]{4,}=*",
+        "RFC 7617, section 2; HTTP/2 writes names small, as sentences do (RFC 9113, section 8.2)",
+        word=False,
+    ),
 )
 
 _LEAST = 14
 _LONG = rf"\b(?=[\w.:~+/-]{{{_LEAST}}})"
-_OPENINGS = ("-----BEGIN ", "Bearer ", "Basic ")
+_OPENINGS = ("-----BEGIN ", "earer ", "asic ")
 """What stands in a text that holds one of several words."""
 
 

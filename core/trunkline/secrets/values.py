@@ -5,9 +5,10 @@ import re
 _REFERENCES = (
     r"none|null|nil|true|false|undefined|str|string|int|integer|bytes|bool|boolean|float|any|object|text|number|"
     r"secret(?:str)?|final|optional|required|self\..*|cls\..*|os\.\w+.*|env\..*|process\.env.*|config\..*|settings\..*|"
-    r"secrets?\..*|\$.*|%.*%|\*+|x+|\.+|_+|-+|your\W?.*|my\W.*|change.?me|example.*|placeholder|todo|tbd|redacted|n/a"
+    r"secrets?\..*|\$.*|%.*%|\*+|x+|\.+|_+|-+|your\W?.*|my\W.*|change.?me|example.*|placeholder|todo|tbd|redacted|n/a|"
+    r"await|async|new|yield|lambda|function|typeof|!(?:vault|secret|ref|sub|env|env_var|reference|include)"
 )
-"""Types, references and placeholders."""
+"""Types, references and placeholders; words of programs and tags of YAML behind which the value is made or kept."""
 
 _GOING_ON = (
     "the a an is was are were be to of for in on at by as and or not no that this these it its with without which who "

@@ -26,10 +26,11 @@ _CODE = r"""[^\s"'`\\;&|<>(){}\[\]"""
 ASSIGNED = re.compile(
     rf"""[*_]{{0,2}}(?P<closed>\\*["'`])?{_BLANK}(?P<sign>=>|:=|=|:|：)[*_]{{0,2}}
     (?:{_BLANK}|(?(closed)\s{{0,200}}|(?!)))
-    (?:{_QUOTED}|(?!\w{{1,20}}://)(?P<bare>{_CODE},]++)(?P<called>[(\[])?)""",
+    (?:(?:[rRbBfFuU]{{1,2}}(?=["']))?(?:{_QUOTED})|(?!\w{{1,20}}://)(?P<bare>{_CODE},]++)(?P<called>[(\[])?)""",
     re.VERBOSE,
 )
-"""``password=x``, ``"password": "x"``, ``**Password:** x``. An address is left to what looks for passwords in it."""
+"""``password=x``, ``"password": "x"``, ``**Password:** x``, ``password = r"x"``. An address is left to what
+looks for passwords in it."""
 
 FLAG = re.compile(rf"[ \t](?:{_QUOTED}|(?P<bare>(?!-){_CODE}]++))")
 """``--password x``; in a manual more blanks stand between a flag and its text."""
@@ -51,7 +52,7 @@ SHOWN = re.compile(rf"[ \t]{{1,20}}(?:{_QUOTED})")
 LOGINS = re.compile(
     r"(?<=://)[^\s:/@?#]{0,128}:(?P<in_address>[^\s:/@?#<>{}$\[\]]{3,256})(?=@)"
     r"|\blogin[ \t]{1,20}\S{1,128}[ \t]{1,20}password[ \t]{1,20}(?P<in_netrc>\S{3,256})"  # curl.se, .netrc
-    r"""|\bcurl[ ][^\n]{0,200}?[ ](?:-u|--user|--proxy-user)[ =]{0,2}["']?[^\s:"']{1,128}:"""
+    r"""|\bcurl(?=[ ])[^\n]{0,200}?[ ](?:-u|--user|--proxy-user)[ =]{0,2}["']?[^\s:"']{1,128}:"""
     r"""(?P<for_curl>[^\s"'<>{}$]{3,256})"""
 )
 """A password behind the name of who logs in."""

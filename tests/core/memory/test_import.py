@@ -1,6 +1,7 @@
 """Import: two memories become one, and nothing of either is lost. Into the store, from archives that a store wrote."""
 
 import json
+import os
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -96,6 +97,27 @@ async def test_FS_1_a_fresh_memory_becomes_the_other_one(laptop: Place, server: 
     assert git("fsck", "--full", "--strict", "--no-dangling", at=server.root) == ""
     git("reset", "--quiet", at=server.root)
     assert git("status", "--porcelain", at=server.root) == ""
+
+
+@pytest.mark.parametrize(
+    "name", [b"bad\xff.md", b"new\nline.md", b"deep/" * 90 + b"a.md"], ids=("letters", "control", "deep")
+)
+async def test_a_name_that_not_every_system_has_keeps_nothing_back(
+    laptop: Place, server: Place, git: Git, name: bytes
+) -> None:
+    """A person may commit any name with git: the export is whole all the same, and can be brought in; what has such a
+    name is in its history."""
+    await laptop.write("notes/a\u2028b\x85.md", "mine")
+    file = os.path.join(os.fsencode(laptop.root), name)  # noqa: PTH118 (bytes that are no text)
+    os.makedirs(os.path.dirname(file), exist_ok=True)  # noqa: PTH103, PTH120
+    with open(file, "w") as out:  # noqa: ASYNC230, PTH123
+        out.write("odd")
+    git("add", "-A", at=laptop.root)
+    git("commit", "-qm", "odd", at=laptop.root)
+    await server.bring(await laptop.export())
+    assert await server.text("notes/a\u2028b\x85.md") == "mine"
+    assert "odd" in git("log", "--format=%s", "--all", at=server.root)
+    assert git("fsck", "--full", "--no-dangling", at=server.root) == ""
 
 
 async def test_importing_again_changes_nothing(laptop: Place, server: Place, git: Git) -> None:

@@ -96,6 +96,20 @@ async def test_json_is_found_and_shown_as_it_reads(store: GitMemoryStore, write:
     assert [hit.content for hit in await find(store, "-->")] == ["mark: -->"]
 
 
+async def test_json_that_is_nested_without_end_hides_nothing(store: GitMemoryStore, write: Write) -> None:
+    """What no parser takes apart is shown as it stands, and all else is found, also when the index is made anew."""
+    deep = "[" * 100_000
+    await write("deep.json", f'{{\n  "zebra": {deep}\n}}\n')
+    await write("a.md", "A zebra.")
+    said = Message(id="m1", role="tool", name="t", content=f'["zebra", {deep}')
+    await store.append_conversation(
+        AppendConversation(block="main", conversation="conv_a", messages=(said,), actor="owner")
+    )
+    for _ in range(2):
+        assert len(await paths(store, "zebra")) == 3
+        await store.reindex(lambda progress: None)
+
+
 async def test_what_a_tool_answered_is_shown_as_it_reads(store: GitMemoryStore) -> None:
     """A message that is JSON is shown without signs, in the value that was meant; text that only looks so stays."""
     answer = '{"hits":[{"path":"a.md","content":"Zebras \\"jazz\\"\\nquickly."}],"searched":"Words alone."}'

@@ -50,7 +50,14 @@ host=db dbname=app user=bob password=«swordfish» connect_timeout=10
 CREATE USER bob WITH PASSWORD '«swordfish»';
 machine example.org login bob password «swordfish»
 curl -s -u bob:«swordfish» https://example.org/
+curl -u bob:«swordfish» https://example.org/
+curl --user=bob:«swordfish» https://example.org/
 Authorization: Basic «Ym9iOnN3b3JkZmlzaA==»
+> authorization: basic «Ym9iOnN3b3JkZmlzaA==»
+authorization: bearer «mF9B5f41JqM1bZ8yT0aQ7kXw»
+password = r"«sword\\fish»"
+secret = b'«swordfish»'
+the key is «sk-or-v1-abcdefghijklmnopqrstuvwxyz» and «sk-abcdefghijklmnopqrstuvwxyz»
 the bot is «123456789:AAEhBOweik6ad6PsWZRcXKZ0XxXcOlN0abc»
 kept under «AGE-SECRET-KEY-1QQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QARC0S»
 """
@@ -127,6 +134,10 @@ Bearer of good news, basic understanding of authorization: Basic knowledge helps
 Forgot your password? Reset it: https://example.org/reset
 The password field is `secret`, and the token is `NAME`.
 task-force-on-the-rebuilding-of-the-harbour and disk-encryption-at-rest-everywhere
+https://example.org/sk-a-walk-in-the-high-mountains is a page, and so is /pk-the-rest-of-it-in-english
+const token = await fetchToken();
+token = new TokenSource()
+api_key: !vault |
 Das Passwort ist falsch. Das Passwort liegt im Safe.
 Le mot de passe est obligatoire.
 """
@@ -185,6 +196,9 @@ def test_a_text_is_looked_through_as_a_whole() -> None:
         "|password|\n|---|\n",
         "-",
         "curl -u a",
+        "curl -u ",
+        "sk-a-",
+        "password=r",
         "curl ",
         "login a password ",
         "1234567890:",

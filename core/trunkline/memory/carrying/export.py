@@ -12,6 +12,7 @@ import pygit2
 
 import trunkline
 from trunkline.archives.manifest import DERIVED, MANIFEST, MEMORY, README, Manifest
+from trunkline.archives.reading import is_safe
 from trunkline.archives.writing import ArchiveWriter, archive
 from trunkline.memory.conversations import names_of
 from trunkline.memory.packing import write_pack
@@ -22,7 +23,8 @@ NONE: Mapping[str, str] = MappingProxyType({})
 
 ABOUT = """This is a Trunkline memory, exported {when} at version {version}.
 
-memory/        all files as they were, plain text: open them with any editor
+memory/        all files as they were, plain text: open them with any editor (what was committed with git under a
+               name that not every system can have is in the history alone)
 memory/.git/   their whole history: who changed what, when, and in which conversation
 manifest.json  what this is and what made it
 SHA256SUMS     the sums of all files here
@@ -62,7 +64,9 @@ class _Export:
         self._folder = folder
         self._plugins = plugins
         self._commit = repository.commit(head)
-        self._paths = list(files_in(self._commit.tree))
+        self._paths = [
+            (path, entry) for path, entry in files_in(self._commit.tree) if is_safe(f"{MEMORY}/{path}")
+        ]
 
     def write(self, target: Path, derived: Path | None) -> int:
         when = commit_time(self._commit).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -122,14 +122,14 @@ def _understood(
 
 def _candidate(stems: Stems, question: Question, chunk: Chunk, alike: float) -> Candidate:
     tags = frozenset(stem for tag in chunk.tags for stem in stems.of_text(tag)[1].split())
-    made, period = chunk.metadata.created_at, question.period
+    made, period = micros(chunk.metadata.created_at), question.period
     return Candidate(
         stems.of_text(chunk.content)[1],
         tags,
         chunk.metadata.confidence,
-        age=micros(question.now) - micros(made),
+        age=micros(question.now) - made,
         alike=alike,
-        timely=period is not None and period.start <= made < period.end,
+        timely=period is not None and micros(period.start) <= made < micros(period.end),
     )
 
 

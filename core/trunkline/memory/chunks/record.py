@@ -99,18 +99,18 @@ def decode(path: str, data: bytes) -> ChunkFile | str:
     named = where(path)
     try:
         chunk = _decoder.decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return _mended(named, data)
     if named is None:
         return "missing_required_fields"
-    return "invalid_scope" if place_fault(named.place) or chunk.id != named.id else chunk
+    return "invalid_scope" if place_fault(named.place) or chunk.id != named.id else _zoned(chunk)
 
 
 def _mended(named: Where | None, data: bytes) -> ChunkFile | str:
     """A chunk that another program, or a person, wrote in another way."""
     try:
         raw = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "invalid_json"
     if not isinstance(raw, dict):
         return "invalid_record_type"
@@ -119,9 +119,19 @@ def _mended(named: Where | None, data: bytes) -> ChunkFile | str:
     if place_fault(named.place) or raw["id"] != named.id:
         return "invalid_scope"
     try:
-        return msgspec.convert(_completed(raw, named.id), ChunkFile, strict=False)
-    except msgspec.ValidationError:
+        return _zoned(msgspec.convert(_completed(raw, named.id), ChunkFile, strict=False))
+    except (msgspec.ValidationError, RecursionError):
         return "invalid_record_type"
+
+
+def _zoned(chunk: ChunkFile) -> ChunkFile:
+    """The chunk with times that can be compared: those without a zone are of UTC."""
+    known = chunk.metadata
+    times = {name: getattr(known, name) for name in ("created_at", "modified_at", "expires_at")}
+    bare = {name: at.replace(tzinfo=UTC) for name, at in times.items() if at and at.tzinfo is None}
+    if not bare:
+        return chunk
+    return msgspec.structs.replace(chunk, metadata=msgspec.structs.replace(known, **bare))
 
 
 def _completed(raw: dict[str, Any], chunk: str) -> dict[str, Any]:

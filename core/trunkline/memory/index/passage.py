@@ -1,11 +1,13 @@
 """What can be found: a piece of text, where it stands, and what is known about it. Pure data."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a file that count; of longer ones only the beginning is looked at."""
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class Link(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +71,14 @@ def as_text(data: bytes) -> str | None:
 
 
 def micros(when: datetime) -> int:
-    """Microseconds since 1970. A time without a zone counts as UTC."""
+    """Microseconds since 1970. A time without a zone counts as UTC; one that is in no year of UTC (1 to 9999) as the
+    nearest that is."""
+    return max(_FIRST, min(_passed(when), _LAST))
+
+
+def _passed(when: datetime) -> int:
     aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
-    passed = aware - datetime.fromtimestamp(0, UTC)
-    return (passed.days * 86_400 + passed.seconds) * 1_000_000 + passed.microseconds
+    return (aware - _EPOCH) // timedelta(microseconds=1)
+
+
+_FIRST, _LAST = _passed(datetime.min), _passed(datetime.max)

@@ -20,10 +20,9 @@ def said(content: str) -> list[str]:
     """The lines of a message; of one that is JSON, as tools answer, what it says."""
     if content[:1] in _OPENING:
         try:
-            found = json.loads(content)
-        except ValueError:
+            lines = json.dumps(json.loads(content), indent=1, ensure_ascii=False).split("\n")
+        except (ValueError, RecursionError):
             return content.split("\n")
-        lines = json.dumps(found, indent=1, ensure_ascii=False).split("\n")
         return list(filter(None, (_plain(line) for line in lines if not line.endswith(_OPENING)))) or [""]
     return content.split("\n")
 
@@ -43,6 +42,6 @@ def _text(value: str) -> str:
     """A value as it reads: of a text its words, on one line; anything else as it stands."""
     try:
         found = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return " ".join(found.split()) if isinstance(found, str) else value

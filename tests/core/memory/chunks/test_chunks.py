@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from datetime import timedelta
+from datetime import UTC, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.core.memory.chunks.conftest import Chunks, chunks_at
 from trunkline.abc.memory import Change
 from trunkline.memory.wishes import Absorb
 from trunkline.messages.chunks import CountChunks, PruneChunks, Remember, UpdateChunk
+from trunkline.messages.memory import SearchMemory
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio
@@ -339,6 +340,7 @@ async def test_rlm_t17_without_its_indexes_it_recalls_the_same(tmp_path: Path) -
     ("text", "code"),
     [
         ("{", "invalid_json"),
+        pytest.param("[" * 100_000, "invalid_json", id="nested"),
         ("[]", "invalid_record_type"),
         ('{"id": "x"}', "missing_required_fields"),
         ('{"id": "chunk-2026-05-04-ffffffff", "content": "x", "type": "note"}', "invalid_scope"),
@@ -362,6 +364,25 @@ async def test_a_corrupt_file_is_passed_over_and_told(
         (str(file.relative_to(tmp_path / "memory")), code)
     ]
     assert counts.total_chunks == 2
+
+
+@pytest.mark.parametrize(
+    "made", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-05-04T00:00:00"]
+)
+async def test_a_chunk_of_any_time_is_found(chunks: Chunks, tmp_path: Path, made: str) -> None:
+    """Times that no year of UTC holds, or of no zone, as another program may write them."""
+    name = "chunk-2026-05-04-0000000b"
+    file = tmp_path / f"memory/blocks/main/chunks/2026-05-04/{name}.json"
+    file.parent.mkdir(parents=True)
+    told = {"created_at": made, "expires_at": "9999-12-31T23:59:59-14:00"}
+    file.write_text(json.dumps({"id": name, "content": "Bees like thyme", "type": "fact", "metadata": told}))
+    await chunks.store._grouping.submit(Absorb(actor="owner"))
+    assert [hit.id for hit in await chunks.store.search(SearchMemory(query="thyme"))] == [name]
+    assert await chunks.ids() == [name]
+    found = await chunks.get(name)
+    assert found is not None and found.metadata.created_at < found.metadata.created_at.max.replace(tzinfo=UTC)
+    for question in ("thyme", "thyme in May 2026"):
+        assert list((await chunks.recall(question)).source_chunks) == [name]
 
 
 async def test_a_chunk_that_a_person_writes_by_hand_counts(chunks: Chunks, tmp_path: Path) -> None:
