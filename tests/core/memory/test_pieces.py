@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from trunkline.memory.conversations import Conversation, Header
 from trunkline.memory.index.conversation import turns
 from trunkline.memory.index.document import document_passages
+from trunkline.memory.index.kinds import passages
 from trunkline.memory.index.pieces import LETTERS, LINES, OVERLAP, pieces
 from trunkline.messages.conversation import Message
 
@@ -88,6 +89,14 @@ def test_a_document_is_found_by_its_page() -> None:
     data = b"---\nsource: a.pdf\n---\n\n<!-- page 1 -->\n\none\n\n<!-- page 7 -->\n\nseven\n"
     found = document_passages("documents/a.pdf.md", data)
     assert [(one.page, one.line) for one in found] == [(0, 1), (1, 6), (7, 10)]
+
+
+@pytest.mark.parametrize("line", ['"a": x{}y', '"a": "x{}y"', '{}"a"{}:{}"b",{}c', '"a{}'])
+def test_no_line_of_json_keeps_the_index_busy(line: str) -> None:
+    """However much white space is in it, a line is looked at in one pass."""
+    begun = time.process_time()
+    assert passages("a.json", line.replace("{}", " " * 100_000).encode())
+    assert time.process_time() - begun < 5.0
 
 
 @pytest.mark.parametrize("blank", [" " * 300_000, "( " * 100_000, "\n" * 300_000])

@@ -4,8 +4,8 @@ import json
 import re
 from collections.abc import Sequence
 
-_MEMBER = re.compile(r'\s*("(?:[^"\\]|\\.)*")\s*:\s*(.*?),?\s*')
-_ITEM = re.compile(r'\s*("(?:[^"\\]|\\.)*"),?\s*')
+_MEMBER = re.compile(r'("(?:[^"\\]|\\.)*+")\s*+:\s*+(.*+)')
+_ITEM = re.compile(r'("(?:[^"\\]|\\.)*+"),?')
 _SIGNS = re.compile(r"[\s\[\]{},]*")
 _EMPTY = ("", '""', "[]", "{}")
 _OPENING = ("{", "[")
@@ -28,12 +28,13 @@ def said(content: str) -> list[str]:
 
 
 def _plain(line: str) -> str:
-    if member := _MEMBER.fullmatch(line):
-        key, value = _text(member[1]), member[2]
+    inside = line.strip()
+    if member := _MEMBER.fullmatch(inside):
+        key, value = _text(member[1]), member[2].removesuffix(",")
         if value in _EMPTY:
             return ""
         return f"{key}:" if value in _OPENING else f"{key}: {_text(value)}"
-    if item := _ITEM.fullmatch(line):
+    if item := _ITEM.fullmatch(inside):
         return _text(item[1])
     return "" if _SIGNS.fullmatch(line) else line
 
