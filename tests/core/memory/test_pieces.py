@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunkline.memory.conversations import Conversation, Header
+from trunkline.memory.index import kinds
 from trunkline.memory.index.conversation import turns
 from trunkline.memory.index.document import document_passages
 from trunkline.memory.index.kinds import passages
@@ -108,3 +109,16 @@ def test_no_message_keeps_the_index_busy(blank: str) -> None:
     found = turns(Conversation(header, said, [2, 3], b""), 0, 3)
     assert [one.asks for one in found] == [True, True]
     assert time.process_time() - begun < 5.0
+
+
+def test_a_file_that_breaks_its_parser_is_read_as_text(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever goes wrong with one file, its words are found, it is told, and no other file is kept back."""
+
+    def breaks(path: str, data: bytes) -> None:
+        raise RuntimeError("no parser is without faults")
+
+    monkeypatch.setattr(kinds, "document_passages", breaks)
+    assert any("quetzal" in one.text for one in passages("documents/a.md", b"quetzal\n"))
+    assert "documents/a.md" in caplog.text

@@ -1,5 +1,7 @@
 """Which kind of file a path is, and so how it is taken apart."""
 
+import logging
+
 from trunkline.memory.conversations import names_of
 from trunkline.memory.index.chunk import chunk_passages, is_chunk
 from trunkline.memory.index.conversation import conversation_passages
@@ -8,9 +10,22 @@ from trunkline.memory.index.passage import Passage
 from trunkline.memory.index.plain import plain_passages
 from trunkline.seed import is_untouched
 
+_log = logging.getLogger(__name__)
+
 
 def passages(path: str, data: bytes) -> list[Passage]:
-    """The passages of a file; none when it is not text. Of very long files the beginning counts."""
+    """The passages of a file; none when it is not text. Of very long files the beginning counts.
+
+    One that cannot be taken apart as what it is counts as plain text: no file may keep the others from being found.
+    """
+    try:
+        return _as_its_kind(path, data)
+    except Exception:
+        _log.exception("%s cannot be taken apart as what it is, and is read as plain text", path)
+        return plain_passages(path, data)
+
+
+def _as_its_kind(path: str, data: bytes) -> list[Passage]:
     if path.startswith("audit/"):
         return []  # who did what is nothing that anybody remembered
     if is_chunk(path):
