@@ -25,11 +25,11 @@ async def test_monitors_share_the_work_as_they_come_and_go(tmp_path: Path) -> No
             "runtime.provider_adapter": "openai",
             "adapters.openai.base_url": provider,
             "adapters.openai.model": "scripted",
-            "monitor.concurrency": 36,
+            "monitor.concurrency": 24,
         }
         kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:
-            crowd = Crowd(running, 72, lambda _: "wait:1.5")
+            crowd = Crowd(running, 48, lambda _: "wait:1.5")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(crowd.talk)
                 peaceful = await come_and_go(running, crowd)

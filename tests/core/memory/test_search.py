@@ -305,3 +305,13 @@ async def test_signs_that_are_no_letters_keep_nothing_from_being_found(
         assert len(await paths(store, "roses")) == 2
         assert await paths(store, "pruning") == [f"chunks/2026-05-04/{name}.json"]
         await store.reindex(lambda progress: None)
+
+
+async def test_the_size_of_the_index_is_that_on_disk(
+    store: GitMemoryStore, write: Write, tmp_path: Path
+) -> None:
+    """It counts what SQLite has not yet written back into its file too."""
+    await write("a.md", "quetzal " * 200)
+    stats = await store.index_stats()
+    files = [tmp_path / "cache" / name for name in ("memory.db", "memory.db-wal")]
+    assert stats.size == sum(file.stat().st_size for file in files) > files[0].stat().st_size
