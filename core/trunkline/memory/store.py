@@ -266,9 +266,7 @@ class GitMemoryStore(MemoryStore, Source):
 
     def _stats(self, connection: apsw.Connection) -> IndexStats:
         filling = self._parts.filling
-        return index_stats(
-            connection, self._parts.index_file, None if filling is None else filling.stats(connection)
-        )
+        return index_stats(connection, None if filling is None else filling.stats(connection))
 
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]:
         """The changes of a file or folder."""

@@ -22,7 +22,7 @@ class VectorStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class IndexStats(Payload, frozen=True, kw_only=True, tag="memory.index-stats.v1"):
-    """What the index holds. ``size`` is that of its files in bytes; ``kinds`` are passages by kind.
+    """What the index holds. ``size`` is that of its file in bytes; ``kinds`` are passages by kind.
 
     ``version`` is the commit it stands at. ``vectors`` is None without an embedder: then words alone are searched.
     """
