@@ -33,11 +33,13 @@ if TYPE_CHECKING:
     from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
     from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxProcess, SandboxResult
     from trunkline.abc.tools import (
+        Meant,
         Proceed,
         SourceContext,
         SourcedTool,
         Stage,
         Tool,
+        ToolAlias,
         ToolContext,
         ToolInvocation,
         ToolMiddleware,
@@ -154,8 +156,8 @@ _PLACES: dict[str, str] = {
     "Reasoning Text ToolRan",
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
     "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxProcess SandboxResult",
-    "trunkline.abc.tools": "Proceed SourceContext SourcedTool Stage Tool ToolContext ToolInvocation "
-    "ToolMiddleware ToolSource",
+    "trunkline.abc.tools": "Meant Proceed SourceContext SourcedTool Stage Tool ToolAlias ToolContext "
+    "ToolInvocation ToolMiddleware ToolSource",
     "trunkline.archives.manifest": "Gap",
     "trunkline.channels.letters": "Letter LetterChannel",
     "trunkline.text": "printable",
@@ -253,6 +255,7 @@ __all__ = [
     "LinkedChunk",
     "ListConversations",
     "LogStore",
+    "Meant",
     "Memory",
     "MemoryChange",
     "MemoryEntry",
@@ -308,6 +311,7 @@ __all__ = [
     "TextDelta",
     "TextReset",
     "Tool",
+    "ToolAlias",
     "ToolCall",
     "ToolContext",
     "ToolEnded",

@@ -11,10 +11,10 @@ import anyio.to_thread
 import msgspec
 from msgspec.structs import replace
 
-from trunkline.abc.tools import Tool, ToolContext
+from trunkline.abc.tools import Meant, Tool, ToolAlias, ToolContext
 from trunkline.errors import PluginError, ToolError
 from trunkline.messages.approvals import ApprovalDetail
-from trunkline.messages.tools import Effect, ToolSpec
+from trunkline.messages.tools import Effect, ToolSchema, ToolSpec
 from trunkline.strand import Strand
 
 BlockPath = Annotated[
@@ -64,6 +64,16 @@ class FunctionTool(Tool):
         self._preview = function
         return function
 
+    def also(self, function: Callable[..., Meant]) -> Callable[..., Meant]:
+        """Have models call this tool, or another one, by the function's name as well: its signature is how they put
+        the call, and it returns the call that is meant. A decorator.
+
+        Raises:
+            PluginError: the function cannot be an alias; the sentence says why.
+        """
+        self.aliases = (*self.aliases, _alias(function))
+        return function
+
     async def preview(self, context: ToolContext, arguments: dict[str, Any]) -> ApprovalDetail | None:
         """What ``shows`` was given says."""
         if self._preview is None:
@@ -72,14 +82,31 @@ class FunctionTool(Tool):
         return shown
 
     def _given(self, context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
-        try:
-            values = msgspec.convert(arguments, self._arguments)
-        except msgspec.ValidationError as error:
-            raise ToolError(f"The arguments of {self.spec.name} are not right: {error}.") from error
-        given = {name: getattr(values, name) for name in self._arguments.__struct_fields__}
+        given = _values(self.spec.name, self._arguments, arguments)
         if self._context:
             given[self._context] = context
         return given
+
+
+def _values(name: str, kind: type[msgspec.Struct], arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name, with the defaults of those that were left out."""
+    try:
+        values = msgspec.convert(arguments, kind)
+    except msgspec.ValidationError as error:
+        raise ToolError(f"The arguments of {name} are not right: {error}.") from error
+    return {field: getattr(values, field) for field in kind.__struct_fields__}
+
+
+def _alias(function: Callable[..., Meant]) -> ToolAlias:
+    name = function.__name__
+    description, described = _documentation(function)
+    fields, _ = _parameters(function, name, described)
+    kind = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
+
+    def means(arguments: dict[str, Any]) -> Meant:
+        return function(**_values(name, kind, arguments))
+
+    return ToolAlias(ToolSchema(name=name, description=description, parameters=_schema(kind, name)), means)
 
 
 async def _called(function: Callable[..., Any], given: dict[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
 from trunkline.abc.sandbox import NoSandbox, Sandbox
 from trunkline.messages.approvals import ApprovalDetail
-from trunkline.messages.tools import ToolOutcome, ToolSpec
+from trunkline.messages.tools import ToolOutcome, ToolSchema, ToolSpec
 from trunkline.paths import NEAR, Folder, Reach, beneath
 
 Stage = Literal["schema", "policy", "path", "gate", "execute"]
@@ -56,10 +56,31 @@ class ToolContext:
         return beneath(self.workspace, self.reach)
 
 
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """The call that is meant: a tool's name, and its arguments as a model would send them."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAlias:
+    """Another name by which models call tools, as they learned it elsewhere. No model is shown it.
+
+    ``schema`` is how such a call is put, and ``means`` tells which call it is, from arguments that fit the schema. From
+    then on it *is* that call: for permissions, approvals, the ledger and the audit log. ``means`` raises ToolError.
+    """
+
+    schema: ToolSchema
+    means: Callable[[dict[str, Any]], Meant]
+
+
 class Tool(ABC):
-    """A tool of the catalogue."""
+    """A tool of the catalogue. ``aliases`` are other names for it, or for it and others of its plugin."""
 
     spec: ToolSpec
+    aliases: tuple[ToolAlias, ...] = ()
 
     @abstractmethod
     async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:

@@ -31,6 +31,10 @@ def trunkline_tools(settings: "PluginSettings") -> "Iterable[Tool]":
     def trunkline_tools():
         return [roll]
     ```
+
+    Models that know a tool by another name may call it by that: ``@roll.also`` above a function of that name, whose
+    signature is how they put the call, and which returns a ``trunkline.Meant``, the call that is meant. No model is
+    shown the name, and whatever holds for the tool holds for such a call.
     """
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trunkline.errors import ToolError
-from trunkline.messages.tools import ToolSpec
+from trunkline.messages.tools import ToolSchema, ToolSpec
 from trunkline.tools.schema import Misfit, described, fit, resolved
 
 RAW = ""
@@ -19,8 +19,11 @@ RAW = ""
 
 Arguments = dict[str, Any]
 
+Described = ToolSpec | ToolSchema
+"""What says how a call is put: a tool, or another name for one."""
 
-def prepared(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
+
+def prepared(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
     """The arguments as the tool's schema has them.
 
     Raises:
@@ -35,7 +38,7 @@ def prepared(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
     return {name: _fitted(spec, properties.get(name, {}), name, value) for name, value in given.items()}
 
 
-def _decoded(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
+def _decoded(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
     """Arguments that came as one text are JSON of an object, possibly quoted once more, or ``name=value`` pairs."""
     if set(arguments) != {RAW}:
         return dict(arguments)
@@ -53,7 +56,7 @@ def _decoded(spec: ToolSpec, arguments: Mapping[str, Any]) -> Arguments:
     return value
 
 
-def _json_or_pairs(spec: ToolSpec, text: str) -> Any:
+def _json_or_pairs(spec: Described, text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -93,7 +96,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _repaired(spec: ToolSpec, properties: Mapping[str, Any], given: Arguments) -> Arguments:
+def _repaired(spec: Described, properties: Mapping[str, Any], given: Arguments) -> Arguments:
     """``{'query="x"': ''}`` means ``{query: x}`` (MN-F11). Anything with more in it is left as it is."""
     if len(given) != 1:
         return given
@@ -138,7 +141,7 @@ def _without_nulls(schema: Mapping[str, Any], given: Arguments, root: Mapping[st
     return {name: value for name, value in given.items() if meant(name, value)}
 
 
-def _refuse_missing(spec: ToolSpec, schema: Mapping[str, Any], given: Arguments) -> None:
+def _refuse_missing(spec: Described, schema: Mapping[str, Any], given: Arguments) -> None:
     properties: Mapping[str, Any] = schema.get("properties", {})
     missing = [name for name in schema.get("required", ()) if name not in given]
     if missing:
@@ -147,13 +150,13 @@ def _refuse_missing(spec: ToolSpec, schema: Mapping[str, Any], given: Arguments)
         raise ToolError(f"{spec.name}: {wanted} is missing; {came} came. {_NOT_RUN}")
 
 
-def _asked(spec: ToolSpec, part: Mapping[str, Any]) -> str:
+def _asked(spec: Described, part: Mapping[str, Any]) -> str:
     text = part.get("description")
     kind = described(part, spec.parameters)
     return f"{kind}: {text}" if isinstance(text, str) and text else kind
 
 
-def _refuse_unknown(spec: ToolSpec, schema: Mapping[str, Any], given: Arguments) -> None:
+def _refuse_unknown(spec: Described, schema: Mapping[str, Any], given: Arguments) -> None:
     """A name that the schema does not list is a mistake, unless ``additionalProperties`` says that more may come."""
     properties: Mapping[str, Any] = schema.get("properties", {})
     if schema.get("additionalProperties", "properties" not in schema) is not False:
@@ -168,7 +171,7 @@ def _refuse_unknown(spec: ToolSpec, schema: Mapping[str, Any], given: Arguments)
         )
 
 
-def _fitted(spec: ToolSpec, part: Mapping[str, Any], name: str, value: Any) -> Any:
+def _fitted(spec: Described, part: Mapping[str, Any], name: str, value: Any) -> Any:
     try:
         return fit(part, value, name, root=spec.parameters)
     except Misfit as misfit:
@@ -177,7 +180,7 @@ def _fitted(spec: ToolSpec, part: Mapping[str, Any], name: str, value: Any) -> A
         ) from misfit
 
 
-def _parameters(spec: ToolSpec) -> str:
+def _parameters(spec: Described) -> str:
     names = resolved(spec.parameters, spec.parameters).get("properties", {})
     return ", ".join(f'"{name}"' for name in names) or "no parameters"
 

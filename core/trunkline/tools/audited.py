@@ -22,7 +22,7 @@ def audited(work: Work, audit: AuditLog) -> Work:
                 conversation=call.conversation,
                 turn=call.turn,
                 call=call.call,
-                tool=call.name,
+                tool=run.tool or call.name,
                 effect=outcome.effect,
                 status=outcome.status,
                 seconds=round(perf_counter() - began, 6),

@@ -6,6 +6,7 @@ A call outlives the request that brought it: who asks again under the same key j
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 from anyio.abc import TaskGroup
@@ -25,10 +26,13 @@ class Run:
 
     ``attempt`` is open while this worker runs the call, ``waiting`` while it looks after another that does. When it
     ended without an outcome it was handed back, and the caller asks another worker. ``resumed``: another worker began
-    it. ``away``: it runs on another host and goes on there without us.
+    it. ``away``: it runs on another host and goes on there without us. ``tool`` and ``arguments`` are the call that is
+    meant, once that is known: models call tools by other names too.
     """
 
     call: CallTool
+    tool: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
     note: str = ""
     stopped: str | None = None
     outcome: ToolOutcome | None = None

@@ -14,7 +14,6 @@ from trunkline.errors import ToolError, TrunklineError
 from trunkline.function_tool import DEFAULT_TIMEOUT
 from trunkline.messages.tools import ToolOutcome, ToolSpec
 from trunkline.tools import faults
-from trunkline.tools.arguments import RAW
 from trunkline.tools.calls import Run
 from trunkline.tools.catalogue import Catalogue, Listed
 from trunkline.tools.dispatch import AtWork, call_hash
@@ -95,7 +94,7 @@ class Carrier:
             if isinstance(state, Done):
                 return repeated(state.outcome)
             catalogue = await self._parts.shelf.catalogue()
-            listed = _found(catalogue, run.call.name)
+            listed = _meant(catalogue, run)
             attempt.seq, attempt.lost = state.seq, False
             if isinstance(state, Abandoned) and not (isinstance(listed, Listed) and listed.spec.repeatable):
                 attempt.record = True
@@ -118,7 +117,7 @@ class Carrier:
 
     async def _settled(self, run: Run) -> tuple[Fresh | Abandoned | Done, BusError | None]:
         """How the call stands in the ledger, and why that cannot be read; what may run again waits shortly for it."""
-        listed = _found(await self._parts.shelf.catalogue(), run.call.name)
+        listed = _meant(await self._parts.shelf.catalogue(), run)
         patient = not (isinstance(listed, Listed) and listed.spec.repeatable)
         try:
             return await self._parts.ledger.settled(run.call.call, patient=patient), None
@@ -156,12 +155,11 @@ class Carrier:
         call = run.call
         if BLOCK.fullmatch(call.block) is None:
             raise ToolError(f"{call.block!r} is not the name of a block. Nothing was run.")
-        arguments = {RAW: call.arguments} if isinstance(call.arguments, str) else call.arguments
         return ToolInvocation(
             spec=listed.spec,
-            arguments=arguments,
+            arguments=run.arguments,
             context=await self._parts.context_of(run, listed.spec),
-            call_hash=call_hash(listed.spec.name, arguments),
+            call_hash=call_hash(listed.spec.name, run.arguments),
             approved=call.approved,
         )
 
@@ -189,11 +187,13 @@ class Carrier:
 _NO_LEDGER = "{} was not run, because it cannot be recorded now that it runs."
 
 
-def _found(catalogue: Catalogue, name: str) -> Listed | ToolError:
+def _meant(catalogue: Catalogue, run: Run) -> Listed | ToolError:
     try:
-        return catalogue.find(name)
+        listed, run.arguments = catalogue.meant(run.call.name, run.call.arguments)
     except ToolError as error:
         return error
+    run.tool = listed.spec.name
+    return listed
 
 
 def _stopped(run: Run, attempt: _Attempt) -> ToolOutcome:

@@ -3,14 +3,16 @@
 import difflib
 import logging
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
-from trunkline.abc.tools import Tool
+from trunkline.abc.tools import Tool, ToolAlias
 from trunkline.errors import ToolError
 from trunkline.messages.tools import ToolCatalogue, ToolSpec
 from trunkline.plugins import Owned
-from trunkline.tools.checks import problems
+from trunkline.tools.arguments import RAW, prepared
+from trunkline.tools.checks import NAME, problems
 from trunkline.tools.dispatch import Dispatch
 from trunkline.tools.limits import Limits
 from trunkline_bus import key_of
@@ -33,6 +35,7 @@ class Catalogue:
         self.dispatch = dispatch
         self.refused: list[str] = []
         self._tools: dict[str, Listed] = {}
+        self._aliases: dict[str, ToolAlias] = {}
         self._shown: dict[Limits, ToolCatalogue] = {}
         for owned in tools:
             self._add(owned.owner, owned.item)
@@ -50,6 +53,20 @@ class Catalogue:
             raise ToolError(f"There is no tool called {name!r}.{hint} Nothing was run.")
         return found
 
+    def meant(self, name: str, arguments: dict[str, Any] | str) -> tuple[Listed, dict[str, Any]]:
+        """The tool that a call by this name means, and the arguments for it: its own, or what an alias makes of them.
+        A tool's own name goes before another's alias.
+
+        Raises:
+            ToolError: there is no such tool, or the arguments are not as the alias wants them.
+        """
+        given = {RAW: arguments} if isinstance(arguments, str) else arguments
+        alias = self._aliases.get(name)
+        if alias is None or name in self._tools:
+            return self.find(name), given
+        meant = alias.means(prepared(alias.schema, given))
+        return self.find(meant.name), meant.arguments
+
     def shown(self, limits: Limits, version: str | None) -> ToolCatalogue:
         """The tools of a block with these limits; without them when the asker has this version."""
         whole = self._shown.get(limits)
@@ -66,9 +83,19 @@ class Catalogue:
         wrong = self._refusal(owner, tool)
         if wrong is None:
             self._tools[tool.spec.name] = Listed(tool, _sourced(tool.spec, owner), owner)
+            for alias in tool.aliases:
+                self._add_alias(owner, alias)
         else:
             self.refused.append(f"{owner}: {wrong}")
             log.warning("a tool of %s is left out: %s", owner, wrong)
+
+    def _add_alias(self, owner: str, alias: ToolAlias) -> None:
+        name = alias.schema.name
+        if NAME.fullmatch(name) is None or name in self._aliases:
+            self.refused.append(f"{owner}: the alias {name!r} is taken, or no name; rename it")
+            log.warning("the alias %r of %s is taken, or no name, and is left out", name, owner)
+        else:
+            self._aliases[name] = alias
 
     def _refusal(self, owner: str, tool: Tool) -> str | None:
         found = problems(tool.spec)
