@@ -25,7 +25,8 @@ PIECE = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Limits of one run: seconds, MiB, CPUs, processes, bytes of output per stream; and whether it has a network.
+    """Limits of one run: seconds, MiB, CPUs, processes, bytes of output per stream; whether it has a network, and
+    whether it may write in the workspace (its ``/tmp`` it always may).
 
     ``timeout`` and ``output`` are kept by ``run``. A program of ``start`` lives until whoever began it ends it, and its
     output waits in a pipe until it is read.
@@ -37,6 +38,7 @@ class SandboxLimits:
     processes: int = 64
     output: int = 1_000_000
     network: bool = False
+    writable: bool = True
 
 
 USUAL = SandboxLimits()
@@ -120,8 +122,8 @@ class Sandbox(ABC):
 
         Args:
             argv: The program and its arguments; no shell reads them. A program that is not found exits with 127.
-            workspace: The one folder it may write, which it finds as ``/workspace``. Files with protected names in it
-                are empty for the program.
+            workspace: The one folder it may write, unless the limits say otherwise, which it finds as ``/workspace``.
+                Files with protected names in it are empty for the program.
             env: Its environment; nothing is inherited. Without them, ``PATH``, ``HOME`` and ``LANG`` are added.
             folder: Where in the workspace it begins.
             read_only: Further files and folders: the place where it finds each, and the path here.

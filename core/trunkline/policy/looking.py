@@ -2,14 +2,22 @@
 
 A program counts only with options that are known here by their whole names: what is not known might write
 (``sort -o``), run another program (``find -exec``), or be short for an option that does (``--outp``). Knowing too
-little costs a question to a person; the sandbox is the boundary in any case.
+little costs a question to a person. Knowing wrongly costs nothing that lasts: a look is run where nothing can be
+changed (``tools/sandboxes.py``).
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from trunkline.messages.tools import ToolSpec
 
 _ROWS = re.compile(r"(\d+|\$)(,(\d+|\$))?p")
 _NUMBER = re.compile(r"[-+]?\d+[a-zA-Z]?")
+
+_PIECE = re.compile(
+    r"""(?P<gap>[ \t]+)|(?P<bare>[A-Za-z0-9_./:=@%+,-]+)|'(?P<raw>[^'\r\n\0]*)'|"(?P<soft>[^"$`\\!\r\n\0]*)\""""
+)
 
 PLAIN: dict[str, tuple[str, frozenset[str]]] = {
     "ls": ("laAhRtrS1dFinsp", frozenset({"all", "almost-all", "human-readable", "recursive", "reverse"})),
@@ -76,7 +84,41 @@ GIT: dict[str, frozenset[str]] = {
         {"--stat", "--cached", "--staged", "--name-only", "--name-status", "--word-diff", "-w"}
     ),
     "show": frozenset({"--stat", "--name-only", "--name-status", "--oneline"}),
+    "rev-parse": frozenset({"--short", "--abbrev-ref", "--verify", "--show-toplevel"}),
+    "describe": frozenset({"--tags", "--always", "--dirty", "--long"}),
+    "blame": frozenset({"-w", "-L", "-s", "-e"}),
+    "ls-files": frozenset(
+        {"-s", "-m", "-o", "-d", "--stage", "--modified", "--others", "--exclude-standard"}
+    ),
+    "ls-tree": frozenset({"-r", "-d", "-l", "--name-only"}),
+    "cat-file": frozenset({"-p", "-t", "-s", "-e"}),
+    "shortlog": frozenset({"-s", "-n", "-e", "-sn", "-sne"}),
 }
+"""What of git reads, and its options (MN-F20)."""
+
+
+def is_look(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
+    """Whether a call of a tool does nothing but run a program that only reads. The parameter that ``spec.argv`` names
+    holds its argument vector, or a line for a shell in which no sign means anything to the shell."""
+    given = arguments.get(spec.argv) if spec.effect == "exec" and spec.argv else None
+    words = plain_words(given) if isinstance(given, str) else given
+    return isinstance(words, list) and all(isinstance(word, str) for word in words) and only_reads(words)
+
+
+def plain_words(line: str) -> list[str] | None:
+    """The words that every POSIX shell reads in a line, where that needs no knowledge of shells: plain words and quoted
+    ones with blanks between. None for any other, such as one with ``;``, ``$``, ``*``, ``~``, ``\\`` or two lines."""
+    words: list[str] = []
+    at, apart = 0, True
+    while at < len(line):
+        piece = _PIECE.match(line, at)
+        if piece is None:
+            return None
+        if piece["gap"] is None:
+            text = piece["bare"] or piece["raw"] or piece["soft"] or ""
+            words[len(words) - (not apart) :] = [text if apart else words[-1] + text]
+        at, apart = piece.end(), piece["gap"] is not None
+    return words
 
 
 def only_reads(argv: Sequence[str]) -> bool:

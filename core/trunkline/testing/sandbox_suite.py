@@ -301,6 +301,22 @@ class SandboxSuite(ABC):
         assert ran.stdout == b""
 
     @pytest.mark.anyio
+    async def test_a_workspace_that_may_only_be_read(self, workspace: Path) -> None:
+        """Nothing in it can be changed, also beside protected files, which stay hidden; ``/tmp`` can be written."""
+        (workspace / "inner").mkdir()
+        for name in ("kept", "inner/kept", "inner/id_rsa"):
+            (workspace / name).write_text("kept")
+        script = """
+            for file in new inner/new kept inner/kept inner/id_rsa; do echo x > $file; rm -f $file; done
+            mkdir d; mv inner moved; mount -o remount,rw /workspace; ln -s /etc l; touch .
+            echo x > /tmp/file && cat kept inner/kept inner/id_rsa /tmp/file
+        """
+        ran = await self.shell(workspace, script, limits=SandboxLimits(writable=False))
+        assert ran.stdout == b"keptkeptx\n"
+        found = {str(path.relative_to(workspace)): path.read_text() for path in _files(workspace)}
+        assert found == dict.fromkeys(("kept", "inner/kept", "inner/id_rsa"), "kept")
+
+    @pytest.mark.anyio
     async def test_it_sees_nobody_and_can_gain_nothing(self, workspace: Path) -> None:
         """Few processes, no rights, none to be had by setuid, and a filter of system calls."""
         ran = await self.shell(
@@ -420,3 +436,7 @@ class SandboxSuite(ABC):
                 for number in range(12):
                     tasks.start_soon(one, number)
         assert said == {number: b"%d\n" % number for number in range(12)}
+
+
+def _files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]

@@ -20,6 +20,7 @@ from trunkline.tools.dispatch import AtWork, call_hash
 from trunkline.tools.execute import execute
 from trunkline.tools.ledger import Abandoned, Done, Fresh, Ledger, Taken, repeated
 from trunkline.tools.resources import Resources
+from trunkline.tools.sandboxes import held
 from trunkline.tools.shelf import Shelf
 from trunkline_bus import BusError
 
@@ -181,7 +182,9 @@ class Carrier:
             attempt.started = attempt.record = True
             timeout = parts.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
             noted = parts.at_work(listed.owner, "tool")
-            return await execute(listed.tool, invocation, timeout=timeout, tasks=parts.tasks, noted=noted)
+            return await execute(
+                listed.tool, held(invocation), timeout=timeout, tasks=parts.tasks, noted=noted
+            )
 
 
 _NO_LEDGER = "{} was not run, because it cannot be recorded now that it runs."

@@ -15,7 +15,7 @@ from trunkline.messages.policies import PermissionTable, Policy, Scope
 from trunkline.messages.tools import CallTool, ToolSpec
 from trunkline.paths import check_path, is_far
 from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
-from trunkline.policy.looking import only_reads
+from trunkline.policy.looking import is_look
 from trunkline.policy.presets import LOOK, PLANNING
 from trunkline.tools.quotas import Quotas
 from trunkline.tools.resources import paths_of, texts_at
@@ -162,9 +162,7 @@ def _subjects(block: str, actor: str) -> frozenset[str]:
 def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     """What the call does, as far as that can be told by its arguments: the most that they leave possible."""
     if spec.effect == "exec":
-        argv = arguments.get(spec.argv) if spec.argv else None
-        words = argv if isinstance(argv, list) and all(isinstance(word, str) for word in argv) else []
-        return LOOK if only_reads(words) else "exec:run"
+        return LOOK if is_look(spec, arguments) else "exec:run"
     if spec.effect == "write":
         paths = list(texts_at(spec, arguments))
         return PLANNING if spec.plan and all(map(_is_plan, paths)) else "write:make"

@@ -13,6 +13,7 @@ import anyio
 from trunkline.abc.tools import ToolInvocation
 from trunkline.messages.tools import ToolSpec
 from trunkline.paths import check_path, is_far, real_path
+from trunkline.policy.looking import is_look
 
 
 @dataclass(slots=True)
@@ -49,13 +50,13 @@ class Resources:
 
 
 def resource_keys(invocation: ToolInvocation) -> Iterator[str]:
-    """The keys of what the call changes: whole paths. A read has none.
+    """The keys of what the call changes: whole paths. A read has none, nor has a program that only reads.
 
     Links are not followed below a workspace, so two texts mean the same file only if their plain forms are equal; in
     absolute paths they are resolved.
     Raises PathRefused for a path that no path stage would have let through.
     """
-    if invocation.spec.effect == "read":
+    if invocation.spec.effect == "read" or is_look(invocation.spec, invocation.arguments):
         return
     for path in paths_of(invocation):
         if is_far(path):

@@ -8,9 +8,11 @@ from typing import Any
 import anyio
 
 from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
+from trunkline.abc.tools import ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.latch import Latch
 from trunkline.plugins import Owned
+from trunkline.policy.looking import is_look
 
 log = logging.getLogger(__name__)
 
@@ -65,14 +67,17 @@ class Sandboxes:
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What programs of a call may at most: have a network, and run for so many seconds. ``hint`` says what permits a
-    network."""
+    network. ``look``: the call was let through because it only reads, so its programs can do nothing else."""
 
     network: bool = False
     seconds: float | None = None
     hint: str = ""
+    look: bool = False
 
     def within(self, limits: SandboxLimits) -> SandboxLimits:
         """The limits, no wider than this. Raises ToolError for a network that is not permitted."""
+        if self.look:
+            limits = replace(limits, writable=False, network=False)
         if limits.network and not self.network:
             raise ToolError(f"Programs have no network here. {self.hint}. Nothing was run.")
         if self.seconds is None or limits.timeout <= self.seconds:
@@ -90,6 +95,10 @@ class CallSandbox(Sandbox):
         self._sandboxes = sandboxes
         self._label = label
         self._bounds = bounds
+
+    def looking(self) -> "CallSandbox":
+        """The same, in which nothing can be changed and nobody be reached."""
+        return CallSandbox(self._sandboxes, self._label, replace(self._bounds, look=True))
 
     async def unavailable(self) -> str | None:
         """Why there is no backend; None when there is."""
@@ -113,6 +122,15 @@ class CallSandbox(Sandbox):
     async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
         """See ``Sandbox``."""
         return await super().run(argv, **{**given, "limits": self._bounds.within(given.get("limits", USUAL))})
+
+
+def held(invocation: ToolInvocation) -> ToolInvocation:
+    """The call as its tool is given it. What was let through as a look is held to looking: whatever the argument vector
+    makes the program do after all, such as what a repository's configuration tells git to run, changes nothing."""
+    sandbox = invocation.context.sandbox
+    if not (isinstance(sandbox, CallSandbox) and is_look(invocation.spec, invocation.arguments)):
+        return invocation
+    return replace(invocation, context=replace(invocation.context, sandbox=sandbox.looking()))
 
 
 async def _serve(owned: Owned[Sandbox]) -> None:

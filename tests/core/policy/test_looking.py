@@ -9,13 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from trunkline.policy.looking import PLAIN, only_reads
+from trunkline.messages.tools import ToolSpec
+from trunkline.policy.looking import PLAIN, is_look, only_reads, plain_words
 
 READS = [
     "ls -la", "ls", "cat f", "grep -rn x .", "grep -A 3 x f", "git status", "git log --oneline -5",
     "git diff", "git show HEAD", "git --no-pager diff --stat", "find . -name '*.py'",
     "find . -maxdepth 2 -type f -mtime -1", "sed -n 1,10p f", "sed -n '$p' f", "head -n 5 f", "head -5 f",
-    "wc -l f", "sort -n f", "cat -- -rf", "echo hello",
+    "git rev-parse HEAD", "git describe --tags", "git blame f", "git ls-files -m", "git ls-tree -r HEAD",
+    "git cat-file -p HEAD", "git shortlog -sn", "wc -l f", "sort -n f", "cat -- -rf", "echo hello",
 ]  # fmt: skip
 
 DOES_NOT = [
@@ -85,3 +87,51 @@ def test_what_is_said_to_read_changes_nothing(tmp_path: Path, program: str, word
         str(path.relative_to(tmp_path)): path.is_dir() or path.read_text() for path in tmp_path.rglob("*")
     }
     assert found == {"a": "one\ntwo\n", "b": "one\ntwo\n", "d": True, "d/c": "one\ntwo\n"}
+
+
+SHELL = ToolSpec(name="t", description="", parameters={}, effect="exec", argv="command")
+LINES = st.text(st.sampled_from("ab -/.=:,+@%'\"\\$`;&|<>(){}[]*?!~#^\n\r\t\0\x01üé"), max_size=12)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    line=st.one_of(LINES, st.lists(st.sampled_from(["'a b'", '"c;d"', "e", " ", "$x", "''"])).map("".join))
+)
+def test_MB_T9_a_plain_line_is_read_as_a_shell_reads_it(line: str) -> None:
+    """Whatever counts as plain words is those words to ``sh`` as well."""
+    words = plain_words(line)
+    if not words or "=" in words[0]:
+        return
+    for shell in ("sh", "bash"):
+        if shutil.which(shell) is None:
+            continue
+        script = f"set -- {line}\nprintf '<%s>' \"$@\""
+        said = subprocess.run([shell, "-c", script], capture_output=True, timeout=10, check=True, cwd="/")
+        assert said.stdout.decode() == "".join(f"<{word}>" for word in words)
+
+
+@pytest.mark.parametrize("line", [line for line in READS if "$" not in line and "*" not in line])
+def test_MN_T5_a_line_of_text_that_only_reads_is_a_look(line: str) -> None:
+    """A line for a shell counts by the words that it stands for."""
+    assert is_look(SHELL, {"command": line})
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *DOES_NOT, "ls; rm -rf x", "echo $(rm x)", "echo `rm x`", "ls && rm x", "ls & rm x", "cat a | tee b",
+        "echo x > f", "echo x >> f", "cat < f > g", "find . -delete", "git diff --output=f", "ls\nrm x", "ls\rrm x",
+        "A=b ls", "PATH=. ls", "cat ~/x", "ls *", "cat .e?v", "ls {a,b}", "e\\cho x", "ls \\\nrm", "! ls", "(ls)",
+        "ls #x", "\"ls\" $x", "'ls", "ls \u2028 rm", "ls\x0brm x", "cat $'a'", "ls ${x}", "ls !x",
+    ],
+)  # fmt: skip
+def test_MB_T9_any_other_text_is_not(line: str) -> None:
+    """What means anything to a shell, or runs what is not known to read, is asked about."""
+    assert not is_look(SHELL, {"command": line})
+
+
+@pytest.mark.parametrize("given", [None, 1, {}, [], [1], ["ls", 1], [["ls"]], "", "   "])
+def test_no_argument_vector_is_no_look(given: object) -> None:
+    """Whatever else came under that name."""
+    assert not is_look(SHELL, {"command": given})
+    assert not is_look(SHELL, {})

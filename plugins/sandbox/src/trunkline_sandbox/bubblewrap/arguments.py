@@ -38,7 +38,7 @@ def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) 
         words += "--ro-bind-data", str(handle), place
     for place, path in program.read_only.items():
         words += "--ro-bind", str(path), place
-    words += "--bind", str(program.workspace), WORKSPACE
+    words += "--bind" if program.limits.writable else "--ro-bind", str(program.workspace), WORKSPACE
     words += "--ro-bind", str(EMPTY), EMPTY_PLACE
     words += "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", program.place
     return tuple(words)

@@ -21,7 +21,8 @@ def end_all(home: Path) -> int:
     handles = dict(_held(home))
     within = {process for process in handles if _parent(process) in handles}
     try:
-        for process in (*within, *(handles.keys() - within)):
+        # The outer ones first: one that sees its program end would tell that as the program's own doing.
+        for process in (*(handles.keys() - within), *within):
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(handles[process], signal.SIGKILL)
         _wait([*handles.values()])

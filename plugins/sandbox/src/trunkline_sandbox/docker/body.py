@@ -38,7 +38,11 @@ class Place:
         """The place for a program. Time and output are no concern of the container's."""
         limits = program.limits
         held = SandboxLimits(
-            memory=limits.memory, cpus=limits.cpus, processes=limits.processes, network=limits.network
+            memory=limits.memory,
+            cpus=limits.cpus,
+            processes=limits.processes,
+            network=limits.network,
+            writable=limits.writable,
         )
         return cls(image, program.workspace, tuple(masks), tuple(program.read_only.items()), held)
 
@@ -93,7 +97,7 @@ def _host(place: Place) -> dict[str, Any]:
 
 
 def _mounts(place: Place) -> list[dict[str, Any]]:
-    binds = [(WORKSPACE, place.workspace, False)]
+    binds = [(WORKSPACE, place.workspace, not place.limits.writable)]
     binds += [(at, path, True) for at, path in place.read_only]
     binds += [(f"{WORKSPACE}/{name}", EMPTY, True) for name in place.masks]
     return [

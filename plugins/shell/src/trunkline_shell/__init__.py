@@ -1,0 +1,1 @@
+"""Commands, checks of projects, and background tasks: programs in the sandbox."""

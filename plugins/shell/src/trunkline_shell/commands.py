@@ -1,0 +1,129 @@
+"""``execute_command``: a program by its argument vector, or a script of the shell, in the sandbox."""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from trunkline import (
+    ApprovalDetail,
+    BlockPath,
+    PathRefused,
+    SandboxResult,
+    Tool,
+    ToolContext,
+    ToolError,
+    command_preview,
+    preview,
+    tool,
+)
+from trunkline_shell.report import told
+from trunkline_shell.settings import ShellSettings
+
+LONGEST_SECONDS = 120
+"""Of one command (MB-F17, MN-F14); what takes longer is a background task."""
+
+BEGINNING_SECONDS = 30.0
+"""What a call may take besides its program: to make the sandbox, and to see it gone."""
+
+Seconds = Annotated[int, Meta(ge=1, le=LONGEST_SECONDS)]
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """What runs programs for the tools here, as the settings have it."""
+
+    settings: ShellSettings
+
+    async def run(
+        self, context: ToolContext, argv: list[str], *, folder: str, seconds: float, network: bool = False
+    ) -> SandboxResult:
+        """Run a program in a folder of the workspace. Raises ToolError."""
+        require_folder(context, folder)
+        return await context.sandbox.run(
+            argv,
+            workspace=context.workspace,
+            env=self.settings.env,
+            folder=folder,
+            limits=self.settings.limits(seconds, network),
+        )
+
+
+def command_tool(settings: ShellSettings) -> Tool:
+    """``execute_command`` (MB-F17, MN-F14)."""
+    commands = Commands(settings)
+
+    @tool(effect="exec", argv="command", free=("timeout",), timeout=LONGEST_SECONDS + BEGINNING_SECONDS)
+    async def execute_command(
+        context: ToolContext,
+        command: list[str] | str,
+        timeout: Seconds = LONGEST_SECONDS,
+        folder: BlockPath = "",
+        network: bool = False,
+    ) -> str:
+        """Run a program in a sandbox, where /workspace is this workspace, and tell its exit code and output.
+        Programs that only read, such as ls or grep, need no approval.
+
+        Args:
+            command: The program and its arguments as a list, which no shell reads; or the text of a script for sh.
+            timeout: After how many seconds it is ended, with all that it began.
+            folder: The folder of the workspace that it begins in; empty for the workspace itself.
+            network: Whether it needs the network, which a person must have permitted.
+        """
+        ran = await commands.run(context, argv_of(command), folder=folder, seconds=timeout, network=network)
+        return told(ran, settings.memory)
+
+    @execute_command.shows
+    def _shown(
+        context: ToolContext, command: list[str] | str, timeout: int, folder: str, network: bool
+    ) -> ApprovalDetail:
+        return shown(command, folder, network)
+
+    return execute_command
+
+
+def argv_of(command: list[str] | str) -> list[str]:
+    """The argument vector: as given, or one that has ``sh`` read the script. Raises ToolError for an empty one."""
+    words = _listed(command) if isinstance(command, str) else command
+    if words is not None:
+        if not words or not words[0].strip():
+            raise ToolError("There is no program to run: name it, then its arguments.")
+        return words
+    if not str(command).strip():
+        raise ToolError("The script is empty. Say what to run.")
+    return ["sh", "-c", str(command)]
+
+
+def shown(command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
+    """What a person is asked about."""
+    where = ", ".join(word for word in (folder, "with the network" if network else "") if word)
+    if isinstance(command, str) and _listed(command) is None:
+        return preview("command", command + (f"\n(in {where})" if where else ""))
+    return command_preview(argv_of(command), where)
+
+
+def require_folder(context: ToolContext, folder: str) -> None:
+    """Raises ToolError unless it is a folder of the workspace."""
+    if folder.startswith(("/", "~")):
+        raise ToolError(f"{folder!r} is not below the workspace, which is all that a program can see.")
+    try:
+        with context.files() as files:
+            kind = files.stat(folder).kind
+    except PathRefused:
+        raise
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise ToolError(f"There is no folder {folder!r} in the workspace.") from error
+    if kind != "folder":
+        raise ToolError(f"{folder!r} is not a folder.")
+
+
+def _listed(text: str) -> list[str] | None:
+    """The argument vector that a model sent as JSON in text; None when the text is anything else."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) and all(isinstance(word, str) for word in found) else None

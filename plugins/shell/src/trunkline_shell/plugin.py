@@ -1,0 +1,19 @@
+"""The plugin: declares its section and its tools, and nothing else."""
+
+from collections.abc import Iterable
+
+import trunkline
+from trunkline_shell.settings import ShellSettings
+
+
+@trunkline.hookimpl
+def trunkline_config() -> Iterable[trunkline.ConfigSection]:
+    return [trunkline.ConfigSection("plugins", "shell", ShellSettings)]
+
+
+@trunkline.hookimpl
+def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
+    """The tools that run programs (MB-F17, MN-F14)."""
+    from trunkline_shell.commands import command_tool
+
+    return [command_tool(settings.section(ShellSettings))]

@@ -1,0 +1,46 @@
+"""The section ``[plugins.shell]``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+
+from trunkline import SandboxLimits
+
+Megabytes = Annotated[int, msgspec.Meta(ge=16)]
+Count = Annotated[int, msgspec.Meta(ge=1, le=10_000)]
+Share = Annotated[float, msgspec.Meta(gt=0, le=1024)]
+
+
+class ShellSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[plugins.shell]``: what programs may take, each with all that it begins: ``memory`` in MiB, ``cpus``,
+    ``processes`` (CC-F14). ``path`` names further folders with programs, such as ``/opt/tools/bin``; the sandbox must
+    show them too (``[plugins.sandbox] system``)."""
+
+    memory: Megabytes = 512
+    cpus: Share = 1.0
+    processes: Count = 64
+    path: tuple[Path, ...] = ()
+
+    def limits(self, timeout: float, network: bool = False) -> SandboxLimits:
+        """The limits of a program with so many seconds."""
+        return SandboxLimits(
+            timeout=timeout,
+            memory=self.memory,
+            cpus=self.cpus,
+            processes=self.processes,
+            network=network,
+        )
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The environment of a program: no colours, no questions, no locks that only make looking quicker."""
+        usual = ("/usr/local/bin", "/usr/bin", "/bin")
+        return {
+            "PATH": ":".join((*map(str, self.path), *usual)),
+            "TERM": "dumb",
+            "NO_COLOR": "1",
+            "CI": "1",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_OPTIONAL_LOCKS": "0",
+        }

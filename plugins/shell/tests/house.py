@@ -1,0 +1,57 @@
+"""A tools worker with the sandbox and a memory, as the tests here use it."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline.messages.tools import ToolOutcome
+from trunkline.testing.calling import call_tool
+from trunkline.testing.platform import Platform, platform
+
+needs_it = pytest.mark.skipif(
+    shutil.which("bwrap") is None, reason="bubblewrap is not installed (apt install bubblewrap)"
+)
+
+
+class House:
+    """Calls tools of the block ``main``."""
+
+    def __init__(self, running: Platform) -> None:
+        self.running = running
+        self.workspace = running.home.workspace("main")
+        self.workspace.mkdir(parents=True, exist_ok=True)
+
+    async def call(self, name: str, **arguments: Any) -> ToolOutcome:
+        """Call a tool."""
+        return await call_tool(self.running.bus, name, arguments)
+
+    async def run(self, command: list[str] | str, **more: Any) -> ToolOutcome:
+        """Have a command executed."""
+        return await self.call("execute_command", command=command, **more)
+
+    async def approved(self, name: str, **arguments: Any) -> ToolOutcome:
+        """Call a tool that asks, and say yes."""
+        asked = await self.call(name, **arguments)
+        assert asked.status == "approval", asked
+        return await call_tool(self.running.bus, name, arguments, approved=asked.call_hash)
+
+
+@asynccontextmanager
+async def house(base: Path, **permissions: Any) -> AsyncIterator[House]:
+    """Such a worker, with these permissions for every block; without any, programs run and nobody is asked."""
+    given = permissions or {"allow_shell": True, "approvals": "none"}
+    config = {f"permissions.{name}": value for name, value in given.items()}
+    async with platform(base / "home", config=config, workers=("memory", "tools", "gateway")) as running:
+        yield House(running)
+
+
+async def until(holds: Any, seconds: float = 20.0) -> None:
+    """Wait until something holds, asked again and again."""
+    with anyio.fail_after(seconds):
+        while not holds():  # noqa: ASYNC110  another process brings it about
+            await anyio.sleep(0.05)

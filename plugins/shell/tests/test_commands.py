@@ -1,0 +1,241 @@
+"""``execute_command`` as an agent has it: through a tools worker, in a real sandbox, seen from outside."""
+
+import json
+import re
+import shutil
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import pytest
+from house import House, house, needs_it
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from trunkline.testing.commands import run_trunkline
+
+pytestmark = [pytest.mark.anyio, needs_it]
+
+
+async def test_MN_T7_output_exit_code_and_errors(tmp_path: Path) -> None:
+    """Echo, an exit code, standard error, and a program that is not there: each is told as it was."""
+    async with house(tmp_path) as home:
+        for command in (["echo", "a  b; $HOME"], "echo 'a  b; $HOME'", '["echo", "a  b; $HOME"]'):
+            said = await home.run(command)
+            assert said.status == "ok"
+            assert re.fullmatch(r"exit code 0, \d+\.\d s\n--- stdout\na  b; \$HOME", said.output)
+        said = await home.run("echo out; echo err >&2; exit 3")
+        assert said.output.startswith("exit code 3,")
+        assert said.output.endswith("--- stdout\nout\n--- stderr\nerr")
+        assert "no such program" in (await home.run(["no-such-program"])).output
+        assert "printed nothing" in (await home.run(["true"])).output
+        (home.workspace / "inner").mkdir()
+        assert "/workspace/inner" in (await home.run(["pwd"], folder="inner")).output
+
+
+async def test_MN_T7_what_takes_too_long_leaves_nothing(tmp_path: Path) -> None:
+    """The error has what was printed until then; no grandchild lives on, however it tried."""
+    beat = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; echo part; sleep 60'
+    async with house(tmp_path) as home:
+        with anyio.fail_after(30):
+            said = await home.run(beat, timeout=1)
+        assert said.status == "error"
+        assert "with all that it had begun" in said.output
+        assert said.output.endswith("--- stdout\npart")
+        file = home.workspace / "beat"
+        before = file.stat().st_size
+        await anyio.sleep(1.0)
+        assert file.stat().st_size == before
+
+
+async def test_output_is_bounded(tmp_path: Path) -> None:
+    """Of ten megabytes the beginning and the end are told, within 50 000 characters; so are bytes that are no text."""
+    async with house(tmp_path) as home:
+        said = await home.run("echo first; yes middle | head -c 10000000; echo; echo last; echo oops >&2")
+        assert len(said.output) < 51_000
+        assert "--- stdout\nfirst\n" in said.output
+        assert "last\n--- stderr\noops" in said.output
+        assert "characters left out" in said.output
+        assert (await home.run("printf '\\377\\000\\033[31m'")).status == "ok"
+
+
+async def test_MB_T8_a_block_without_the_permission_and_with_it(tmp_path: Path) -> None:
+    """Refused with the command that grants it; once a person has granted it the same call is asked about, shown as it
+    would be run, and runs after a yes. A denial of it takes it back."""
+    async with house(tmp_path, approvals="some") as home:
+        grant = partial(anyio.to_thread.run_sync, partial(_permissions, home.running.home.path))
+        refused = await home.run("touch made")
+        assert refused.status == "error"
+        assert "trunkline permissions main --allow-shell" in refused.output
+        assert (await home.run(["ls"])).status == "error"
+        await grant("--allow-shell")
+        with anyio.fail_after(10):
+            while (asked := await home.run("touch made; ls")).status == "error":  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        assert asked.status == "approval"
+        assert asked.detail.text == "touch made; ls"
+        assert not list(home.workspace.iterdir())
+        assert (await home.approved("execute_command", command="touch made; ls")).output.endswith("made")
+        assert (await home.run(["ls"])).status == "ok"
+        network = await home.approved("execute_command", command="true", network=True)
+        assert "trunkline permissions main --allow-network" in network.output
+
+
+def _permissions(home: Path, choice: str) -> None:
+    done = run_trunkline(home, "permissions", "main", choice)
+    assert done.returncode == 0, done.stderr
+
+
+ASKED = [
+    "ls; rm -rf x", "echo $(rm x)", "find . -delete", "git diff --output=f", "ls && rm x", "ls | tee x", "cat x > y",
+    "LD_PRELOAD=./x ls", "./ls", ["find", ".", "-delete"], ["git", "diff", "--output=f"], ["sh", "-c", "ls"],
+    ["env", "ls"], ["git", "-c", "alias.x=!rm x", "x"], ["sort", "-o", "x", "x"], ["sed", "-i", "s/a/b/", "x"],
+    '["ls"]', "",
+]  # fmt: skip
+
+
+async def test_MB_T9_what_may_do_more_than_read_is_asked_about(tmp_path: Path) -> None:
+    """Nothing of it runs, and what only reads does, as a list and as text."""
+    async with house(tmp_path, allow_shell=True, approvals="some") as home:
+        (home.workspace / "x").write_text("kept")
+        for command in ASKED:
+            assert (await home.run(command)).status == "approval", command
+        for command in (["cat", "x"], "cat x", "grep -rn kept .", "find . -name 'x'", "sed -n 1,10p x"):
+            said = await home.run(command)
+            assert said.status == "ok"
+            assert "x" in said.output
+        assert [file.name for file in home.workspace.iterdir()] == ["x"]
+        assert (home.workspace / "x").read_text() == "kept"
+
+
+async def test_MN_T5_planning_runs_what_only_reads(tmp_path: Path) -> None:
+    """While planning nothing else runs, approved or not."""
+    async with house(tmp_path, allow_shell=True, plan=True) as home:
+        (home.workspace / "f").write_text("kept\n")
+        for line in ("ls -la", "cat f", "grep -rn kept .", "find . -name f", "sed -n 1,10p f"):
+            said = await home.run(line)
+            assert (said.status, "exit code 0" in said.output) == ("ok", True), line
+        for line in (
+            "rm f", "echo x > f", "echo x >> f", "git commit -m x", "git push", "git checkout -b x", "git tag v",
+            "git stash", "pip install x", "ls && rm f", "cat f|tee g", "touch g", "mkdir d", "echo $(rm f)",
+            "sed -i s/k/l/ f", "find . -delete", "find . -exec rm {} ;", "", "awk 'BEGIN{system(\"rm f\")}'",
+            "env rm f",
+        ):  # fmt: skip
+            said = await home.run(line)
+            assert said.status == "error", line
+            assert "refused" in said.output
+        assert [(file.name, file.read_text()) for file in home.workspace.iterdir()] == [("f", "kept\n")]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+async def test_a_look_changes_nothing_whatever_the_repository_has_git_run(tmp_path: Path) -> None:
+    """A repository that names programs for everything that git can be made to run: reading it changes no file."""
+    async with house(tmp_path, allow_shell=True, approvals="some", allow_network=True) as home:
+        await anyio.to_thread.run_sync(hostile_repository, home.workspace)
+        before = _picture(home.workspace)
+        said = ""
+        for line in ("git status", "git diff", "git log -p", "git show", "git diff --stat", "git blame file"):
+            looked = await home.run(line.split())
+            assert looked.status == "ok", line
+            said += looked.output
+        assert "MARK" in said, "the programs did run, and could do nothing"
+        assert _picture(home.workspace) == before
+
+
+MARK = "sh -c 'echo MARK >> /workspace/mark; echo MARK; rm -f /workspace/file; echo MARK >&2; cat'"
+
+
+def hostile_repository(folder: Path) -> None:
+    """A repository whose configuration runs ``MARK`` at every occasion."""
+    run = partial(subprocess.run, cwd=folder, check=True, capture_output=True)
+    run(["git", "init", "-q"])
+    (folder / "file").write_text("one\n")
+    (folder / ".gitattributes").write_text("* diff=evil filter=evil\n")
+    run(["git", "add", "."])
+    run(["git", "-c", "user.name=x", "-c", "user.email=x@example.org", "commit", "-qm", "first"])
+    (folder / "file").write_text("two\n")
+    for name in (
+        "core.fsmonitor", "core.pager", "diff.external", "diff.evil.textconv", "diff.evil.command", "filter.evil.clean",
+        "filter.evil.smudge", "core.sshCommand", "core.editor", "core.askPass", "gpg.program",
+    ):  # fmt: skip
+        run(["git", "config", name, MARK])
+    for hook in ("post-index-change", "pre-commit", "post-checkout"):
+        file = folder / ".git/hooks" / hook
+        file.write_text(f"#!/bin/sh\n{MARK}\n")
+        file.chmod(0o755)
+
+
+def _picture(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+SECRET = "a-secret-of-the-owner"
+
+
+async def test_MB_T7_no_way_of_naming_it_shows_a_protected_file(tmp_path: Path) -> None:
+    """The operating system keeps it, not a look at the text: quotes, globs, scripts, links, in every scope."""
+    async with house(tmp_path, scope="system", approvals="none") as home:
+        for name in (".env", "auth.json", "x/id_rsa", ".ssh/config"):
+            file = home.workspace / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(SECRET)
+        for script in (
+            "cat .env", "cat .e''nv", "cat .en*", "cat .e?v", "cat ././/.env", "cat /workspace/.env",
+            "x=.e; cat ${x}nv",
+            "ln -s .env l; cat l", "ln .env h; cat h", "cp .env c; cat c", "mv .env m; cat m", "grep -r . .",
+            "cat x/id_rsa",
+            "cat .ssh/* auth.json", "find . -exec cat {} +", "tar c . | tr -d '\\0'", "cat /proc/*/root/workspace/.env",
+            "python3 -c 'print(open(\".env\").read())'", "base64 .env", "cat < .env", f"cat {home.workspace}/.env",
+        ):  # fmt: skip
+            said = await home.run(script)
+            assert SECRET not in said.output, script
+            assert "YS1zZWNyZXQ" not in said.output
+        assert (home.workspace / ".env").read_text() == SECRET
+        assert (await home.run(["cat", "/etc/shadow"])).output.startswith("exit code 1")
+        assert SECRET not in (await home.run(["cat", ".env"])).output
+
+
+async def test_a_folder_that_is_none_of_the_workspace_is_refused(tmp_path: Path) -> None:
+    """With what would be allowed, and nothing runs."""
+    async with house(tmp_path) as home:
+        (home.workspace / "file").write_text("")
+        (home.workspace / "linked").symlink_to("/etc")
+        for folder in ("..", "/etc", "~", "linked", "missing", "file", ".ssh/../..", "a\0b"):
+            assert (await home.run("touch /workspace/made", folder=folder)).status == "error", folder
+        assert not (home.workspace / "made").exists()
+
+
+WORDS = st.lists(
+    st.text(max_size=8) | st.sampled_from([";", "$(touch made)", "`touch made`", "> made", "\n", "-x"])
+)
+
+
+async def test_no_argument_is_read_by_a_shell(tmp_path: Path) -> None:
+    """Whatever the words are: they come to the program as they are, or the call is refused; nothing else happens."""
+    async with house(tmp_path) as home:
+        for words in _examples(WORDS, 12):
+            await _arrives(home, words)
+        assert list(home.workspace.iterdir()) == []
+
+
+async def _arrives(home: House, words: list[str]) -> None:
+    said = await home.run(["python3", "-c", "import json, sys; print(json.dumps(sys.argv[1:]))", *words])
+    if said.status == "ok":
+        assert json.loads(said.output.partition("--- stdout\n")[2]) == words
+    else:
+        assert "\0" in "".join(words) or "valid text" in said.output
+
+
+def _examples(words: st.SearchStrategy[list[str]], count: int) -> list[list[str]]:
+    """Examples that hypothesis finds, for a platform that is made once for all of them."""
+    found: list[list[str]] = []
+
+    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
+    @given(words)
+    def collect(one: list[str]) -> None:
+        found.append(one)
+
+    collect()
+    return found
