@@ -32,6 +32,7 @@ async def test_MN_T7_output_exit_code_and_errors(tmp_path: Path) -> None:
         assert "no such program" in (await home.run(["no-such-program"])).output
         assert "printed nothing" in (await home.run(["true"])).output
         (home.workspace / "inner").mkdir()
+        assert (await home.call("execute_bash", command="exit 4")).output.startswith("exit code 4,")
         assert "/workspace/inner" in (await home.run(["pwd"], folder="inner")).output
 
 

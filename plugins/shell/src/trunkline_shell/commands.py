@@ -9,6 +9,7 @@ from msgspec import Meta
 from trunkline import (
     ApprovalDetail,
     BlockPath,
+    Meant,
     PathRefused,
     SandboxResult,
     Tool,
@@ -73,6 +74,16 @@ def command_tool(settings: ShellSettings) -> Tool:
         """
         ran = await commands.run(context, argv_of(command), folder=folder, seconds=timeout, network=network)
         return told(ran, settings.memory)
+
+    @execute_command.also
+    def execute_bash(command: str, timeout: Seconds = 30) -> Meant:
+        """Run a script of the shell.
+
+        Args:
+            command: The script.
+            timeout: After how many seconds it is ended.
+        """
+        return Meant("execute_command", {"command": command, "timeout": timeout})
 
     @execute_command.shows
     def _shown(
