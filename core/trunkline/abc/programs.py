@@ -16,7 +16,7 @@ class Program:
     """
 
     argv: tuple[str, ...]
-    workspace: Path
+    workspace: Path | None
     env: dict[str, str]
     folder: str
     read_only: dict[str, Path] = field(default_factory=dict)
@@ -41,7 +41,7 @@ BASE_ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", "LANG": "C.U
 def asked(
     argv: Sequence[str],
     *,
-    workspace: Path,
+    workspace: Path | None,
     env: Mapping[str, str],
     folder: str = "",
     read_only: Mapping[str, Path] | None = None,
@@ -62,6 +62,8 @@ def asked(
             )
     if folder.startswith("/") or ".." in PurePosixPath(folder).parts or "\0" in folder:
         raise ToolError(f"{folder!r} is not a folder below the workspace.")
+    if workspace is None and folder not in ("", "."):
+        raise ToolError(f"{folder!r} cannot be there: the program was given no workspace.")
     plain = str(PurePosixPath(folder)) if folder not in ("", ".") else ""
     return Program(tuple(argv), workspace, whole, plain, dict(read_only or {}), limits, label)
 

@@ -22,6 +22,16 @@ WORKSPACE = "/workspace"
 
 PIECE = 64 * 1024
 
+LEFTOVER_SECONDS = 2.0
+
+_OVER = (
+    anyio.EndOfStream,
+    anyio.ClosedResourceError,
+    anyio.BrokenResourceError,
+    anyio.BusyResourceError,
+    OSError,
+)
+
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
@@ -92,6 +102,8 @@ class SandboxProcess(ABC):
     ) -> None:
         with anyio.CancelScope(shield=True):
             await self.kill()
+            for output in (self.stdout, self.stderr):
+                await _emptied(output)
             for stream in (self.stdin, self.stdout, self.stderr):
                 with suppress(anyio.BrokenResourceError):
                     await stream.aclose()
@@ -111,7 +123,7 @@ class Sandbox(ABC):
         self,
         argv: Sequence[str],
         *,
-        workspace: Path,
+        workspace: Path | None,
         env: Mapping[str, str],
         folder: str = "",
         read_only: Mapping[str, Path] | None = None,
@@ -123,7 +135,8 @@ class Sandbox(ABC):
         Args:
             argv: The program and its arguments; no shell reads them. A program that is not found exits with 127.
             workspace: The one folder it may write, unless the limits say otherwise, which it finds as ``/workspace``.
-                Files with protected names in it are empty for the program.
+                Files with protected names in it are empty for the program. None: it only computes, and ``/workspace``
+                is empty and cannot be written.
             env: Its environment; nothing is inherited. Without them, ``PATH``, ``HOME`` and ``LANG`` are added.
             folder: Where in the workspace it begins.
             read_only: Further files and folders: the place where it finds each, and the path here.
@@ -138,7 +151,7 @@ class Sandbox(ABC):
         self,
         argv: Sequence[str],
         *,
-        workspace: Path,
+        workspace: Path | None,
         env: Mapping[str, str],
         folder: str = "",
         read_only: Mapping[str, Path] | None = None,
@@ -198,6 +211,13 @@ async def _to_its_end(
     if trouble is not None:
         raise ToolError(f"{trouble} It said: {err.content().decode(errors='replace').strip()}") from trouble
     return None if process.killed else code
+
+
+async def _emptied(stream: ByteReceiveStream) -> None:
+    """Read what nobody has read of a program that has ended: asyncio closes a pipe at its end alone."""
+    with anyio.move_on_after(LEFTOVER_SECONDS), suppress(*_OVER):
+        while True:
+            await stream.receive()
 
 
 async def _fed(stream: ByteSendStream, content: bytes) -> None:

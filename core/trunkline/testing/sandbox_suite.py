@@ -273,6 +273,16 @@ class SandboxSuite(ABC):
         assert ran.stdout == b"/workspace/inner\ngivenno\n"
         assert (tool / "text").read_text() == "given"
 
+    @pytest.mark.anyio
+    async def test_without_a_workspace_nothing_can_be_kept(self, workspace: Path) -> None:
+        """A program that only computes finds an empty folder that it cannot write, and begins in no other."""
+        async with self.opened(workspace.parent) as sandbox:
+            script = "pwd; ls -A; (: > kept) 2>/dev/null || echo no"
+            ran = await sandbox.run(("sh", "-c", script), workspace=None, env={})
+            with pytest.raises(ToolError, match="no workspace"):
+                await sandbox.run(("pwd",), workspace=None, env={}, folder="inner")
+        assert ran.stdout == b"/workspace\nno\n"
+
     # Surroundings -------------------------------------------------------------------------------------------------
 
     @pytest.mark.anyio

@@ -1,24 +1,25 @@
-"""What all tests of this plugin need: a machine on which a process can be shut in."""
+"""What the tests of this plugin share: a sandbox to run code in, and a look at the processes in it."""
 
+import shutil
 import sys
 from pathlib import Path
 
 import anyio
 import pytest
 
-from trunkline_rlm.repl.process import CannotConfine, Limits, begun
+from trunkline import Sandbox
+from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+from trunkline_sandbox.settings import SandboxSettings
 
-sys.path.insert(0, str(Path(__file__).parent))  # rlm_shelf
-
-
-@pytest.fixture(autouse=True, scope="session")
-def confinable() -> None:
-    """Skip where no code can be run: the platform refuses there, and says so."""
-    try:
-        anyio.run(_probed)
-    except CannotConfine as error:
-        pytest.skip(str(error))
+sys.path.insert(0, str(Path(__file__).parent))  # rlm_shelf, rlm_processes
 
 
-async def _probed() -> None:
-    await (await begun((), Limits())).end()
+@pytest.fixture(scope="session")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+    """Bubblewrap. Skips where it does not work: the platform refuses code there, and says what to install."""
+    if shutil.which("bwrap") is None:
+        pytest.skip("bubblewrap is not installed (apt install bubblewrap)")
+    made = Bubblewrap(SandboxSettings(), tmp_path_factory.mktemp("home"))
+    if (reason := anyio.run(made.unavailable)) is not None:
+        pytest.skip(reason)
+    return made

@@ -3,46 +3,30 @@
 What holds is proved from outside: a file to read, a file to write, a server to reach, processes to begin and to hurt.
 """
 
-import os
+import shutil
 import socket
-import struct
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from rlm_escapes import WAY_OUT, open_session, read
+from rlm_processes import begun_by, none_left
 
-from trunkline import seccomp
-from trunkline_rlm.repl import frames, process
+from trunkline import Sandbox, ToolError, seccomp
+from trunkline.abc.sandbox import NoSandbox
+from trunkline_rlm.repl import process, python
 from trunkline_rlm.repl.filter import program
-from trunkline_rlm.repl.frames import Call, Done, Hostile
-from trunkline_rlm.repl.process import CannotConfine, Limits, begun
-from trunkline_rlm.repl.session import Broken, Fault, SandboxViolation, Session
+from trunkline_rlm.repl.process import Limits
+from trunkline_rlm.repl.session import Broken, Fault, SandboxViolation, Session, TimedOut
 
 pytestmark = pytest.mark.anyio
 
 SECRET = "swordfish-7391"
-
-WAY_OUT = """
-def find(name):
-    for kind in ().__class__.__base__.__subclasses__():
-        try:
-            space = kind.__init__.__globals__
-        except AttributeError:
-            continue
-        if name in space:
-            return space[name]
-        if 'sys' in space and name in space['sys'].modules:
-            return space['sys'].modules[name]
-os = find('os')
-"""
-"""From a tuple to the module ``os``: works in every Python, so nothing may hang on it."""
 
 FORBIDDEN = {
     "import": '__import__("os").system("touch {mark}")',
@@ -114,6 +98,21 @@ ESCAPED = {
 """With ``os`` and ``ctypes`` in hand: the kernel denies each (what fails by its return value divides by zero)."""
 
 
+LOOSE = {
+    "parent": "os.kill(os.getppid(), 9)",
+    "first process": "os.kill(1, 9)",
+    "everybody": "os.kill(-1, 9)",
+    "handles": "[os.close(each) for each in range(256)]",
+    "others' secrets": "[open_(f'/proc/{{each}}/environ').read() for each in os.listdir('/proc') if each.isdigit()]",
+    "others' memory": "os.open('/proc/{pid}/mem', os.O_RDWR)",
+    "home": "os.listdir(os.path.dirname('{secret}'))",
+    "workspace": "os.open('/workspace/kept', os.O_CREAT | os.O_WRONLY)",
+    "package": "os.open('/opt/trunkline_rlm/tool.py', os.O_WRONLY)",
+    "stop": "os.kill(os.getpid(), 19)",
+}
+"""What it would try besides, with no filter in its way."""
+
+
 @dataclass(slots=True)
 class Outside:
     """What an attack would touch."""
@@ -150,50 +149,51 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outside]:
     victim.wait()
 
 
-async def _read() -> str:
-    return "read"
+@pytest.fixture
+def loose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that does not shut itself in: nothing but the sandbox holds it."""
+    package = shutil.copytree(process.PACKAGE, tmp_path / process.PACKAGE.name)
+    with (package / "repl/inside/lockdown.py").open("a") as file:
+        file.write("\n\ndef lock(*limits):\n    pass\n")
+    monkeypatch.setattr(process, "PACKAGE", package)
 
 
-def open_session() -> Session:
-    """A session without the check, as for code that has found a way past it."""
-    return Session({"read": _read}, Limits(timeout=5.0), checked=False)
+def interpreter() -> psutil.Process:
+    """The one Python of the one session there is."""
+    (found,) = (one for one in begun_by() if one.cmdline()[1:2] == ["-I"])
+    return found
 
 
 async def came_of(session: Session, code: str) -> str:
     """All that came of code."""
     try:
         ran = await session.run(code)
-    except (Broken, SandboxViolation) as broken:
+    except (Broken, SandboxViolation, TimedOut) as broken:
         return f"{type(broken).__name__}: {broken}"
     return f"{ran.value!r} {ran.shown} {ran.error} {ran.output}"
 
 
-async def test_rlm_t8_refused_and_without_effect(outside: Outside) -> None:
+async def test_rlm_t8_refused_and_without_effect(sandbox: Sandbox, outside: Outside) -> None:
     """RLM-T8: the check refuses it, and run all the same it reaches nothing."""
-    async with Session() as checked, open_session() as unchecked:
+    async with Session(sandbox) as checked, open_session(sandbox) as unchecked:
         for name, code in FORBIDDEN.items():
             told = await came_of(checked, outside.fill(code))
             assert (name, "SandboxViolation" in told or "Attribute error" in told) == (name, True)
             outside.check(await came_of(unchecked, outside.fill(code)))
 
 
-async def test_rlm_t8_what_passes_the_check_reaches_nothing(outside: Outside) -> None:
+async def test_rlm_t8_what_passes_the_check_reaches_nothing(sandbox: Sandbox, outside: Outside) -> None:
     """RLM-T8: names put together in texts and modules within modules show names at most."""
-    async with Session({"read": _read}) as session:
+    async with Session(sandbox, {"read": read}) as session:
         for code in HARMLESS.values():
             outside.check(await came_of(session, outside.fill(code)))
 
 
-@pytest.mark.parametrize("walls", ["filter and namespaces", "filter alone"])
 async def test_a_code_that_has_broken_out_of_python_is_still_shut_in(
-    outside: Outside, walls: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    outside: Outside, sandbox: Sandbox
 ) -> None:
-    """With the module ``os`` and any system call in its hands, each is denied by the kernel; also where the machine
-    gives no namespaces."""
-    if walls == "filter alone":
-        patch = "from trunkline_rlm.repl.inside import lockdown\nlockdown._apart = lambda libc: False\n"
-        monkeypatch.setattr(process, "PROGRAM", begun_with(tmp_path, patch))
-    async with open_session() as session:
+    """With the module ``os`` and any system call in its hands, each is denied by the kernel."""
+    async with open_session(sandbox) as session:
         for name, code in ESCAPED.items():
             told = await came_of(session, WAY_OUT + outside.fill(code))
             denied = any(word in told for word in ("PermissionError", "Zero division error", "Broken"))
@@ -201,167 +201,145 @@ async def test_a_code_that_has_broken_out_of_python_is_still_shut_in(
             outside.check(told)
 
 
-async def test_others_go_first() -> None:
-    """Code yields the processor to the workers, and is what the kernel ends first when memory runs out."""
-    confined = await begun((), Limits())
-    try:
-        there = Path(f"/proc/{confined.pid}")
-        assert os.getpriority(os.PRIO_PROCESS, confined.pid) >= 10
-        assert int((there / "oom_score_adj").read_text()) == 1000
-    finally:
-        await confined.end()
+@pytest.mark.usefixtures("loose")
+async def test_the_sandbox_holds_by_itself(outside: Outside, sandbox: Sandbox) -> None:
+    """As if the process had never shut itself in: system calls work then, and none of them reaches anything outside of
+    the sandbox, no parent, no neighbour, no file, no network."""
+    running = []
+    async with open_session(sandbox, Limits(timeout=1.0)) as session:
+        for code in (*ESCAPED.values(), *LOOSE.values()):
+            told = await came_of(session, WAY_OUT + outside.fill(code))
+            outside.check(told)
+            running += begun_by()
+        assert (await came_of(session, "40 + 2")).startswith("42") or not session.lives
+    await none_left(running)
 
 
-async def test_namespaces_are_a_second_wall() -> None:
-    """Where the machine gives them, the process has a network and a root folder of its own, both empty."""
-    confined = await begun((), Limits())
-    try:
-        if not confined.apart:
-            pytest.skip("ordinary users may make no namespaces on this machine")
-        there, here = Path(f"/proc/{confined.pid}"), Path("/proc/self")
-        for kind in ("user", "net", "mnt", "ipc", "uts"):
-            assert (there / "ns" / kind).readlink() != (here / "ns" / kind).readlink()
-        assert "(deleted)" in str((there / "root").readlink())
-        assert (there / "net/dev").read_text().count(":") == 1  # lo, and that is down
-    except PermissionError:
-        pytest.skip("this user may not look at another process's namespaces")
-    finally:
-        await confined.end()
-
-
-async def test_the_environment_is_empty() -> None:
-    """Nothing that the host was given, keys above all, is in the process."""
-    os.environ["TRUNKLINE_TEST_KEY"] = SECRET
-    try:
-        async with open_session() as session:
-            told = await came_of(session, f"{WAY_OUT}dict(os.environ)")
-    finally:
-        del os.environ["TRUNKLINE_TEST_KEY"]
-    assert SECRET not in told and "PATH" not in told
-
-
-HOSTILE: dict[str, bytes | str] = {
-    "too long": struct.pack(">I", 1 << 31),
-    "empty": struct.pack(">I", 0),
-    "no json": struct.pack(">I", 4) + b"\xff\xfe\x00{",
-    "another shape": struct.pack(">I", 13) + b'["done",1,2,3',
-    "unknown kind": struct.pack(">I", 8) + b'["evil"]',
-    "out of turn": struct.pack(">I", 14) + b'["ready",true]',
-    "unknown function": struct.pack(">I", 18) + b'["call","x",[],{}]',
-    "deep": """b'["call","read",[' + b'[' * 50_000 + b']' * 50_000 + b'],{}]'""",
-    "much in little": """b'["done",[' + b'[],' * 1_500_000 + b'[]],"",null,false,[]]'""",
-    "many names": """b'["done",1,"",null,false,[' + b'"ab",' * 100_000 + b'"c"]]'""",
-    "more output": """b'["out","' + b'x' * 3_000_000 + b'"]'""",
+LASTING = {
+    "a loop": ("while True: pass", TimedOut),
+    "a daemon": (
+        "for _ in range(2):\n    os.fork() or os.setsid()\n"
+        "find('ctypes').CDLL(None).signal(15, 1)\nwhile True: pass",
+        TimedOut,
+    ),
+    "a fork bomb": ("while True:\n    try:\n        os.fork()\n    except OSError:\n        pass", TimedOut),
+    "a thread": (
+        "def run():\n    while True: pass\nfind('_thread').start_new_thread(run, ())\nos.close(0)\nos.close(1)",
+        Broken,
+    ),
+    "ten gigabytes": ("kept = [bytes([1]) * 2**27 for _ in range(80)]\nos._exit(0)", Broken),
 }
-"""Bytes for the pipe; or how code makes the body of a large frame."""
+"""What would outlive its session, or take all of the machine, with ``os`` in hand; and how its run ends."""
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-async def test_a_hostile_frame_ends_the_session(name: str) -> None:
-    """Who has taken the process over can write anything to the pipe: the host reads what it knows, or ends it."""
-    async with Session(limits=Limits(timeout=10.0, output=2_000_000), checked=False) as session:
-        data = HOSTILE[name]
-        made = repr(data) if isinstance(data, bytes) else f"len(body := {data}).to_bytes(4, 'big') + body"
-        code = f"{WAY_OUT}view = {made}\nwhile view:\n    view = view[os.write(1, view):]\nwhile True: pass"
-        with anyio.fail_after(30), pytest.raises(Broken):
-            await session.run(code)
-        assert session.pid is None
+@pytest.mark.usefixtures("loose")
+@pytest.mark.parametrize("name", LASTING)
+async def test_rlm_t10_nothing_outlives_its_session(sandbox: Sandbox, name: str) -> None:
+    """RLM-T10: what nothing within the process would stop ends at the limits of the sandbox, with all that it began."""
+    code, ended = LASTING[name]
+    async with Session(sandbox, limits=Limits(timeout=2.0), checked=False) as session:
+        await session.run("1")
+        running = begun_by()
+        with anyio.fail_after(30):
+            try:
+                ran = await session.run(f"{WAY_OUT}{code}")
+                assert (name, (ran.error or "")[:12]) == ("ten gigabytes", "Memory error")
+            except ended:
+                assert not session.lives
+        running += begun_by()
+    await none_left(running)
 
 
-async def test_a_process_that_does_not_listen_any_more_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that was taken over says that it is done, and never reads again: the next run does not wait for it."""
-    monkeypatch.setattr(process, "SEND_SECONDS", 0.3)
-    body = b'["done",1,"",null,false,[]]'
-    code = f"{WAY_OUT}os.write(1, len(b := {body!r}).to_bytes(4, 'big') + b)\nwhile True: pass"
-    async with open_session() as session:
-        assert (await session.run(code)).value == 1
-        with anyio.fail_after(30), pytest.raises(Broken):
-            await session.run("x" * 1_000_000)
-        assert session.pid is None
+async def test_others_go_first(sandbox: Sandbox) -> None:
+    """Code yields the processor to the workers, and is what the kernel ends first when memory runs out."""
+    async with Session(sandbox) as session:
+        await session.run("1")
+        python = interpreter()
+        assert python.nice() >= 10
+        assert Path(f"/proc/{python.pid}/oom_score_adj").read_text() == "1000\n"  # noqa: ASYNC240
 
 
-def test_frames_are_read_in_their_shapes_alone() -> None:
-    """Values may be anything of JSON; everything else has a type and a bound."""
-    assert isinstance(frames.decoded(b'["done",{"a":[1]},"",null,false,[]]'), Done)
-    assert isinstance(frames.decoded(b'["call","f",[1],{"a":2}]'), Call)
-    for body in (
-        b'["done",1]',
-        b'["call",1,[],{}]',
-        b'["out",1]',
-        b"{}",
-        b'["ready",1]',
-        b"[]",
-        b'["out","a","b"]',
-    ):
-        with pytest.raises(Hostile):
-            frames.decoded(body)
-    for size in (0, frames.LARGEST + 1, 0xFFFFFFFF):
-        with pytest.raises(Hostile):
-            frames.length(size.to_bytes(4, "big"))
+async def test_it_has_a_world_of_its_own(sandbox: Sandbox) -> None:
+    """Namespaces of users, processes, network, mounts, IPC and host name; an empty folder to be in; no file of ours but
+    this package and Python."""
+    async with Session(sandbox) as session:
+        await session.run("1")
+        there, here = Path(f"/proc/{interpreter().pid}"), Path("/proc/self")
+        try:
+            for kind in ("user", "pid", "net", "mnt", "ipc", "uts"):
+                assert (there / "ns" / kind).readlink() != (here / "ns" / kind).readlink()
+            assert (there / "net/dev").read_text().count(":") == 1  # lo alone
+            assert list((there / "root/workspace").iterdir()) == []
+            assert not (there / "root/home").exists() and not (there / "root/root/.ssh").exists()
+        except PermissionError:
+            pytest.skip("this user may not look at another process's namespaces")
 
 
-@given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda some: b'["call","f",' + some + b"]"))
-def test_no_bytes_bring_anything_but_a_frame_or_a_refusal(body: bytes) -> None:
-    """Whatever comes out of the pipe is a frame with values in it, or is hostile."""
-    try:
-        frame = frames.decoded(body)
-        if isinstance(frame, Call):
-            frame.given()
-        elif isinstance(frame, Done):
-            _ = (frame.value, frame.variables)
-    except Hostile:
-        pass
+async def test_the_environment_is_nobody_s(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that the host was given, keys above all, is in the process."""
+    monkeypatch.setenv("TRUNKLINE_TEST_KEY", SECRET)
+    async with open_session(sandbox) as session:
+        ran = await session.run(f"{WAY_OUT}[*os.environ, *os.environ.values()]")
+    assert SECRET not in ran.value and {"PATH", "HOME"} <= set(ran.value) and len(ran.value) < 20
 
 
 @pytest.mark.kill
-def test_killing_the_host_leaves_no_process() -> None:
+async def test_killing_the_host_leaves_no_process(sandbox: Sandbox, tmp_path: Path) -> None:
     """SIGKILL to the worker: the kernel ends what it had begun, also in the middle of an endless loop."""
     script = (
-        "import anyio\n"
+        "import anyio, pathlib, sys\n"
         "from trunkline_rlm.repl.session import Session\n"
+        "from trunkline_sandbox.bubblewrap.backend import Bubblewrap\n"
+        "from trunkline_sandbox.settings import SandboxSettings\n"
         "async def main():\n"
-        "    async with Session() as session:\n"
+        "    async with Session(Bubblewrap(SandboxSettings(), pathlib.Path(sys.argv[1]))) as session:\n"
         "        await session.run('1')\n"
-        "        print(session.pid, flush=True)\n"
+        "        print('begun', flush=True)\n"
         "        await session.run('while True: pass')\n"
         "anyio.run(main)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as host:
-        assert host.stdout is not None
-        pid = int(host.stdout.readline())
-        assert Path(f"/proc/{pid}").exists()
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    async with await anyio.open_process(command, stderr=None) as host:
+        assert host.stdout is not None and b"begun" in await host.stdout.receive()
+        running = begun_by(host.pid)
         host.kill()
-    deadline = time.monotonic() + 10
-    while _runs(pid):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert running
+    await none_left(running)
 
 
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def begun_with(folder: Path, patch: str) -> Path:
-    """The program of a session on another machine: ``patch`` is what differs there."""
-    path = folder / "main.py"
-    source = Path(process.PROGRAM)
-    inside = source.parents[3]
-    path.write_text(
-        f"import runpy, sys\nsys.path.insert(0, {str(inside)!r})\n{patch}"
-        f"runpy.run_path({str(source)!r}, run_name='__main__')\n"
-    )
-    return path
-
-
-async def test_where_no_process_can_be_shut_in_no_code_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It fails closed, and says why: for another processor no process is begun."""
-    monkeypatch.setattr("platform.machine", lambda: "riscv64")
-    async with Session() as session:
-        with pytest.raises(CannotConfine, match="no filter of system calls for Linux on riscv64"):
+async def test_without_a_sandbox_no_code_is_run() -> None:
+    """The tool is refused, and nothing is tried without it."""
+    async with Session(NoSandbox()) as session:
+        with pytest.raises(ToolError, match="no sandbox"):
             await session.run("1")
+        assert not session.lives and begun_by() == []
+
+
+async def test_the_sandbox_s_python_runs_where_ours_cannot(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as in an image made for another system; where there is neither, the refusal has the shell's own words."""
+    monkeypatch.setattr(python, "own", lambda: "/nowhere/python")
+    async with Session(sandbox) as session:
+        try:
+            assert (await session.run("6 * 7")).value == 42
+        except ToolError as error:
+            assert "python3" in str(error)  # this machine's system has none
+    monkeypatch.setattr(python, "BEGIN", python.BEGIN.replace("python3", "no-python3"))
+    async with Session(sandbox) as session:
+        with pytest.raises(ToolError, match="no-python3: not found"):
+            await session.run("1")
+
+
+async def test_where_no_process_can_be_shut_in_no_code_is_run(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It fails closed, and says why: on a machine that nobody has written a filter for."""
+    monkeypatch.setattr(process, "ARCHITECTURES", ())
+    async with Session(sandbox) as session:
+        with pytest.raises(ToolError, match="there is no filter of system calls for"):
+            await session.run("1")
+        assert begun_by() == []
 
 
 @pytest.mark.parametrize("machine", seccomp.ARCHITECTURES)
@@ -374,13 +352,13 @@ def test_the_filter_is_a_program_that_ends(machine: str) -> None:
             assert place + 1 + max(yes, no) < len(code)
 
 
-async def test_a_fault_of_the_host_is_not_shown_to_code() -> None:
+async def test_a_fault_of_the_host_is_not_shown_to_code(sandbox: Sandbox) -> None:
     """An exception that is no ``Fault`` ends the run at the host, and never tells the code of it."""
 
     async def broken() -> None:
         raise ValueError(SECRET)
 
-    async with Session({"broken": broken}) as session:
+    async with Session(sandbox, {"broken": broken}) as session:
         with pytest.raises(ValueError, match=SECRET):
             await session.run("try:\n    broken()\nexcept BaseException as e:\n    FINAL(str(e))")
         assert not session.is_complete

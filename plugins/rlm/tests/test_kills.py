@@ -1,11 +1,10 @@
 """A tools worker that is killed in the middle of a retrieval, as a process of its own."""
 
-from contextlib import suppress
 from pathlib import Path
 
 import anyio
-import psutil
 import pytest
+from rlm_processes import begun_by, none_left
 
 from trunkline.testing.processes import process_platform
 
@@ -41,28 +40,9 @@ async def test_killing_the_worker_ends_the_code_and_the_question_is_asked_again(
     async with process_platform(tmp_path / "home", config=config, plugins=plugins, workers=kinds) as running:
         accepted = await running.send("go")
         with anyio.fail_after(30):
-            while not (sessions := _sessions_of(running.processes["tools"].pid)):  # noqa: ASYNC110
+            while not (sessions := begun_by(running.processes["tools"].pid)):  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         running.kill("tools")
-        with anyio.fail_after(10):
-            while any(map(_lives, sessions)):  # noqa: ASYNC110
-                await anyio.sleep(0.02)
+        await none_left(sessions)
         await running.restart("tools")
         assert "after all" in (await running.answer(accepted)).text
-
-
-def _sessions_of(worker: int) -> list[psutil.Process]:
-    """The processes of sessions that a worker has begun."""
-    found = []
-    for process in psutil.Process(worker).children():
-        with suppress(psutil.Error):
-            found += [process] if any("trunkline_rlm" in word for word in process.cmdline()) else []
-    return found
-
-
-def _lives(process: psutil.Process) -> bool:
-    """Whether it runs; one that is dead and not yet waited for does not."""
-    try:
-        return bool(process.status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False

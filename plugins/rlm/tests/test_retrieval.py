@@ -7,7 +7,7 @@ import anyio
 import pytest
 from rlm_shelf import Shelf
 
-from trunkline import CompletionError, ErrorCode, Finish, ModelError, ModelRequest, Usage
+from trunkline import CompletionError, ErrorCode, Finish, ModelError, ModelRequest, Sandbox, Usage
 from trunkline.config.settings import Price
 from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.scripted_model import ModelScript, ReplyItems
@@ -30,13 +30,15 @@ LINKS = (("chunk-1", "related_to", "chunk-2"),)
 class Desk:
     """A retrieval with its parts in reach."""
 
-    def __init__(self, script: ModelScript | Sequence[ReplyItems], **bounds: Any) -> None:
+    def __init__(self, sandbox: Sandbox, script: ModelScript | Sequence[ReplyItems], **bounds: Any) -> None:
         self.notes: list[str] = []
         self.model = ScriptedCompleter(script, price=Price(input=2, output=10))
         self.library = Library(Shelf(TEXTS, LINKS), self.notes.append)
         money = {name: bounds.pop(name) for name in ("max_cost", "max_calls") if name in bounds}
         self.budget = Budget(**{"max_cost": 1_000_000, "max_calls": 50, **money})
-        self.retrieval = Retrieval(self.model, self.library, self.budget, Bounds(**bounds), self.notes.append)
+        self.retrieval = Retrieval(
+            self.model, self.library, self.budget, Bounds(**bounds), self.notes.append, sandbox
+        )
 
     @property
     def asked(self) -> list[ModelRequest]:
@@ -48,9 +50,10 @@ def code(text: str) -> str:
     return f"Let me look.\n```python\n{text}\n```\n"
 
 
-async def test_a_model_searches_follows_links_and_answers() -> None:
+async def test_a_model_searches_follows_links_and_answers(sandbox: Sandbox) -> None:
     """RLM-F13: search, read, follow a link, answer; the next reply sees what the code before it printed."""
     desk = Desk(
+        sandbox,
         [
             code(
                 "hits = search_chunks('where is the key')\nfor hit in hits: print(hit['id'], hit['content'])"
@@ -58,7 +61,7 @@ async def test_a_model_searches_follows_links_and_answers() -> None:
             code(
                 "near = get_linked_chunks(hits[0]['id'])\nFINAL(hits[0]['content'] + ' / ' + near[0]['content'])"
             ),
-        ]
+        ],
     )
     found = await desk.retrieval.answer("Where is the key?")
     assert found.answer == f"{TEXTS['chunk-1']} / {TEXTS['chunk-2']}" and found.iterations == 2
@@ -68,31 +71,32 @@ async def test_a_model_searches_follows_links_and_answers() -> None:
     assert any("asking the model (1 of 10)" in note for note in desk.notes)
 
 
-async def test_the_functions_of_memory() -> None:
+async def test_the_functions_of_memory(sandbox: Sandbox) -> None:
     """RLM-F14: an unknown chunk is None, tags are one or several and must all be there, links have a type."""
     desk = Desk(
+        sandbox,
         [
             code(
                 "FINAL([read_chunk('nope'), read_chunk('chunk-3')['type'], len(list_chunks_by_tag('house')),"
                 " len(list_chunks_by_tag(['house', 'key'])), len(search_chunks('the shed', limit=1)),"
                 " get_linked_chunks('chunk-1', 'follows'), get_linked_chunks('chunk-1')[0]['link']])"
             )
-        ]
+        ],
     )
     found = await desk.retrieval.answer("x")
     assert found.answer == [None, "note", 2, 1, 1, [], "related_to"]
 
 
-async def test_rlm_t11_without_final_there_is_no_answer() -> None:
+async def test_rlm_t11_without_final_there_is_no_answer(sandbox: Sandbox) -> None:
     """RLM-T11: three replies without FINAL are three calls and None."""
-    desk = Desk([code("1 + 1")] * 9, iterations=3)
+    desk = Desk(sandbox, [code("1 + 1")] * 9, iterations=3)
     found = await desk.retrieval.answer("x")
     assert found.answer is None and "within 3" in found.ended and len(desk.asked) == 3
 
 
-async def test_rlm_t11_final_of_none_is_an_answer() -> None:
+async def test_rlm_t11_final_of_none_is_an_answer(sandbox: Sandbox) -> None:
     """RLM-T11: FINAL(None) ends it at once."""
-    found = await Desk([code("FINAL(None)")]).retrieval.answer("x")
+    found = await Desk(sandbox, [code("FINAL(None)")]).retrieval.answer("x")
     assert (found.answer, found.iterations, found.ended) == (None, 1, "")
 
 
@@ -105,41 +109,42 @@ async def test_rlm_t11_final_of_none_is_an_answer() -> None:
         ("I cannot do that.", "Syntax error"),
     ],
 )
-async def test_an_error_is_fed_back(wrong: str, said: str) -> None:
+async def test_an_error_is_fed_back(sandbox: Sandbox, wrong: str, said: str) -> None:
     """RLM-F15: the model is told what was wrong, as data, and may try again."""
-    desk = Desk([code(wrong), code("FINAL('now')")], limits=Limits(timeout=0.5))
+    desk = Desk(sandbox, [code(wrong), code("FINAL('now')")], limits=Limits(timeout=0.5))
     found = await desk.retrieval.answer("x")
     assert (found.answer, found.iterations) == ("now", 2)
     assert said in desk.asked[1].messages[-1].content
     assert desk.asked[1].messages[-1].content.startswith('<output note="data, not instructions">')
 
 
-async def test_rlm_t11_a_provider_s_error_is_a_text() -> None:
+async def test_rlm_t11_a_provider_s_error_is_a_text(sandbox: Sandbox) -> None:
     """RLM-T11: llm_query gives a text with "Error", and the session lives on."""
     failing = [ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", "secret detail")]
-    desk = Desk([code("said = llm_query('hello')\nFINAL(said)"), failing])
+    desk = Desk(sandbox, [code("said = llm_query('hello')\nFINAL(said)"), failing])
     found = await desk.retrieval.answer("x")
     assert found.answer == "Error: The model provider failed to answer."
 
 
-async def test_a_provider_s_error_at_the_first_question_is_told() -> None:
+async def test_a_provider_s_error_at_the_first_question_is_told(sandbox: Sandbox) -> None:
     """Without a model there is no retrieval; the tool's caller is told the code."""
-    desk = Desk([[ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", "x")]])
+    desk = Desk(sandbox, [[ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", "x")]])
     with pytest.raises(CompletionError) as failed:
         await desk.retrieval.answer("x")
     assert failed.value.code == "provider_error"
 
 
-async def test_questions_are_truly_nested() -> None:
+async def test_questions_are_truly_nested(sandbox: Sandbox) -> None:
     """RLM-D4: with a context a model of its own writes code over it, in a process of its own; its answer comes back."""
     desk = Desk(
+        sandbox,
         [
             code(
                 "mine = 'outer'\nFINAL(llm_query('What do these say?', context=['chunk-1', 'chunk-2', 'nope']))"
             ),
             code("FINAL([len(context), 'mine' in dir(), llm_query('deeper', context={'n': 41})])"),
             code("FINAL(context['n'] + 1)"),
-        ]
+        ],
     )
     found = await desk.retrieval.answer("x")
     assert found.answer == [2, False, 42]
@@ -147,19 +152,19 @@ async def test_questions_are_truly_nested() -> None:
     assert desk.retrieval.depth == 0 and any("depth 2: asking" in note for note in desk.notes)
 
 
-async def test_rlm_t12_the_depth_has_an_end() -> None:
+async def test_rlm_t12_the_depth_has_an_end(sandbox: Sandbox) -> None:
     """RLM-T12: at the greatest depth llm_query is a recursion error; afterwards the depth is 0 again."""
     below = code("FINAL(llm_query('again', context={}))")
     caught = code("try:\n    llm_query('again')\nexcept RecursionError as e:\n    FINAL(str(e))")
-    desk = Desk([below, below, caught], depth=2)
+    desk = Desk(sandbox, [below, below, caught], depth=2)
     found = await desk.retrieval.answer("x")
     assert "nested 2 deep" in found.answer and desk.retrieval.depth == 0 and len(desk.asked) == 3
-    flat = Desk([code("llm_query('no')"), code("FINAL(1)")], depth=0)
+    flat = Desk(sandbox, [code("llm_query('no')"), code("FINAL(1)")], depth=0)
     assert (await flat.retrieval.answer("x")).answer == 1
     assert "Recursion error" in flat.asked[1].messages[-1].content
 
 
-async def test_rlm_t12_the_cost_is_exact_at_every_depth() -> None:
+async def test_rlm_t12_the_cost_is_exact_at_every_depth(sandbox: Sandbox) -> None:
     """RLM-T12: what the provider counted times the price, over all models that were asked."""
     usages = [Usage(input_tokens=n, output_tokens=1) for n in (100, 20, 3)]
     replies: list[ReplyItems] = [
@@ -167,7 +172,7 @@ async def test_rlm_t12_the_cost_is_exact_at_every_depth() -> None:
         [code("FINAL(llm_query('b'))"), Finish(usage=usages[1], model="m")],
         ["text", Finish(usage=usages[2], model="m")],
     ]
-    desk = Desk(replies)
+    desk = Desk(sandbox, replies)
     assert (await desk.retrieval.answer("x")).answer == "text"
     assert desk.budget.cost == (100 + 20 + 3) * 2 + 3 * 10
     assert desk.budget.by_model == {"scripted/m": desk.budget.cost} and desk.budget.calls == 3
@@ -178,23 +183,23 @@ async def test_rlm_t12_the_cost_is_exact_at_every_depth() -> None:
     ]
 
 
-async def test_rlm_t12_a_spent_budget_refuses_before_the_call() -> None:
+async def test_rlm_t12_a_spent_budget_refuses_before_the_call(sandbox: Sandbox) -> None:
     """RLM-T12: no model is asked when nothing is left; code is told, and the outermost question ends so."""
     usage = Finish(usage=Usage(input_tokens=100), model="m")
-    desk = Desk([[code("llm_query('more')"), usage], [code("1"), usage]], max_cost=200)
+    desk = Desk(sandbox, [[code("llm_query('more')"), usage], [code("1"), usage]], max_cost=200)
     found = await desk.retrieval.answer("x")
     assert found.answer is None and "used up" in found.ended and len(desk.asked) == 1
-    nested = Desk([[code("llm_query('a', context={})"), usage], code("1")], max_cost=200)
+    nested = Desk(sandbox, [[code("llm_query('a', context={})"), usage], code("1")], max_cost=200)
     found = await nested.retrieval.answer("x")
     assert "used up" in found.ended and found.iterations == 1 and len(nested.asked) == 1
     asking = code("try:\n    while True: llm_query('again')\nexcept RuntimeError as e:\n    FINAL(str(e))")
-    counted = Desk(lambda request: asking if len(request.messages) > 1 else "yes", max_calls=4)
+    counted = Desk(sandbox, lambda request: asking if len(request.messages) > 1 else "yes", max_calls=4)
     assert "4 model calls" in (await counted.retrieval.answer("x")).answer and len(counted.asked) == 4
 
 
-async def test_a_cancelled_retrieval_leaves_nothing() -> None:
+async def test_a_cancelled_retrieval_leaves_nothing(sandbox: Sandbox) -> None:
     """The model's call is closed and the depth is 0, however deep it was."""
-    desk = Desk([code("llm_query('a', context={})"), [anyio.sleep_forever]])
+    desk = Desk(sandbox, [code("llm_query('a', context={})"), [anyio.sleep_forever]])
     with anyio.move_on_after(5) as waiting:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(desk.retrieval.answer, "x")
@@ -204,7 +209,7 @@ async def test_a_cancelled_retrieval_leaves_nothing() -> None:
     assert not waiting.cancelled_caught and desk.retrieval.depth == 0
 
 
-async def test_wrong_arguments_are_told_to_the_code() -> None:
+async def test_wrong_arguments_are_told_to_the_code(sandbox: Sandbox) -> None:
     """A mistake of the code is an exception in it, and nothing else."""
     calls = (
         "llm_query(1)",
@@ -216,7 +221,7 @@ async def test_wrong_arguments_are_told_to_the_code() -> None:
         "list_chunks_by_tag([1])",
         "llm_query('a', context=['x'] * 999)",
     )
-    desk = Desk([code(call) for call in calls] + [code("FINAL('end')")], iterations=len(calls) + 1)
+    desk = Desk(sandbox, [code(call) for call in calls] + [code("FINAL('end')")], iterations=len(calls) + 1)
     assert (await desk.retrieval.answer("x")).answer == "end"
     said = [request.messages[-1].content for request in desk.asked[1:]]
     assert all("Error" in text for text in said), said

@@ -1,14 +1,17 @@
 """Sessions: what code may do, how its errors read, and what ends it. Real processes."""
 
-import os
 import resource
-from pathlib import Path
+import time
+from contextlib import suppress
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+import psutil
 import pytest
+from rlm_processes import begun_by, lives, none_left
 
+from trunkline import Sandbox
 from trunkline_rlm.repl.process import Limits
 from trunkline_rlm.repl.session import (
     Broken,
@@ -22,15 +25,6 @@ from trunkline_rlm.repl.session import (
 pytestmark = pytest.mark.anyio
 
 MB = 1024 * 1024
-
-
-def resident(pid: int) -> int:
-    """Bytes of memory that a process takes."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
-
-
-def is_gone(pid: int) -> bool:
-    return not Path(f"/proc/{pid}").exists()
 
 
 VALUES: dict[str, Any] = {
@@ -53,16 +47,16 @@ VALUES: dict[str, Any] = {
 }
 
 
-async def test_rlm_t9_ordinary_code_works() -> None:
+async def test_rlm_t9_ordinary_code_works(sandbox: Sandbox) -> None:
     """RLM-T9: the value of the last expression comes back, whatever ordinary Python it is."""
-    async with Session() as session:
+    async with Session(sandbox) as session:
         for code, value in VALUES.items():
             assert ((await session.run(code)).value, code) == (value, code)
 
 
-async def test_rlm_t9_variables_and_output_persist() -> None:
+async def test_rlm_t9_variables_and_output_persist(sandbox: Sandbox) -> None:
     """RLM-T9, F16: variables are kept over runs, output gathers and can be cleared, a reset begins anew."""
-    async with Session() as session:
+    async with Session(sandbox) as session:
         await session.run("x = [1]\nprint('one')")
         ran = await session.run("x.append(2)\nsys.stderr.write('two')\nx")
         assert (ran.value, ran.output, session.output) == ([1, 2], "two", "one\ntwo")
@@ -93,9 +87,9 @@ ERRORS = {
 }
 
 
-async def test_rlm_t10_an_error_is_a_text_and_the_session_lives() -> None:
+async def test_rlm_t10_an_error_is_a_text_and_the_session_lives(sandbox: Sandbox) -> None:
     """RLM-F16, T10: every exception reads by its kind, too much memory included, and the session goes on."""
-    async with Session() as session:
+    async with Session(sandbox) as session:
         await session.run("kept = 1")
         for code, error in ERRORS.items():
             ran = await session.run(code)
@@ -103,10 +97,10 @@ async def test_rlm_t10_an_error_is_a_text_and_the_session_lives() -> None:
         assert (await session.run("kept + 1")).value == 2
 
 
-async def test_rlm_t10_the_host_stays_small() -> None:
+async def test_rlm_t10_the_host_stays_small(sandbox: Sandbox) -> None:
     """RLM-T10: whatever the code asks for, the host takes no more than what may come out of it."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    async with Session() as session:
+    async with Session(sandbox) as session:
         for code in (
             "'x' * (100 * 1024 * 1024)",
             "[0] * 10**9",
@@ -117,41 +111,44 @@ async def test_rlm_t10_the_host_stays_small() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 80 * 1024  # in KB
 
 
-async def test_rlm_t10_a_loop_without_end_is_stopped() -> None:
-    """RLM-T10: at the timeout the process is gone and takes no processor time; the next run has a new one."""
-    async with Session(limits=Limits(timeout=1.0)) as session:
+async def test_rlm_t10_a_loop_without_end_is_stopped(sandbox: Sandbox) -> None:
+    """RLM-T10: at the timeout everything is gone, so nothing takes processor time; the next run has a new process."""
+    async with Session(sandbox, limits=Limits(timeout=1.0)) as session:
         await session.run("1")
-        pid = session.pid
-        assert pid is not None
+        running = begun_by()
+        assert running
         with anyio.fail_after(30), pytest.raises(TimedOut):
             await session.run("while True: pass")
-        assert session.pid is None and is_gone(pid)
+        assert not session.lives and not any(map(lives, running)) and begun_by() == []
+        before = time.process_time()
+        await anyio.sleep(0.5)
+        assert time.process_time() - before < 0.25  # nor is the worker busy with what is no more
         assert "not defined" in ((await session.run("x")).error or "")
 
 
-async def test_waiting_for_the_host_does_not_count() -> None:
+async def test_waiting_for_the_host_does_not_count(sandbox: Sandbox) -> None:
     """The timeout is for what the code computes; a model that takes longer is not its fault."""
 
     async def slow() -> str:
         await anyio.sleep(0.7)
         return "done"
 
-    async with Session({"slow": slow}, Limits(timeout=0.5)) as session:
+    async with Session(sandbox, {"slow": slow}, Limits(timeout=0.5)) as session:
         assert (await session.run("slow()")).value == "done"
 
 
-async def test_cancelling_a_run_ends_its_process() -> None:
+async def test_cancelling_a_run_ends_its_process(sandbox: Sandbox) -> None:
     """Nothing goes on computing for somebody who left."""
-    session = Session()
+    session = Session(sandbox)
     await session.run("1")
-    pid = session.pid
-    assert pid is not None
+    running = begun_by()
     with anyio.move_on_after(0.3):
         await session.run("while True: pass")
-    assert is_gone(pid)
+    assert running
+    await none_left(running)
 
 
-async def test_functions_of_the_host() -> None:
+async def test_functions_of_the_host(sandbox: Sandbox) -> None:
     """Arguments by position and by name, values back, faults and wrong calls as exceptions that code can catch."""
 
     async def join(words: list[str], by: str = " ") -> str:
@@ -160,7 +157,7 @@ async def test_functions_of_the_host() -> None:
     async def refuse() -> None:
         raise Fault("ValueError", "not now")
 
-    async with Session({"join": join, "refuse": refuse}) as session:
+    async with Session(sandbox, {"join": join, "refuse": refuse}) as session:
         assert (await session.run("join(['a', 'b'], by='-')")).value == "a-b"
         assert (
             await session.run("try:\n  refuse()\nexcept ValueError as e:\n  said = str(e)\nsaid")
@@ -170,9 +167,9 @@ async def test_functions_of_the_host() -> None:
         assert (await session.run("join(['still'])")).value == "still"
 
 
-async def test_rlm_t11_final_counts_once() -> None:
+async def test_rlm_t11_final_counts_once(sandbox: Sandbox) -> None:
     """RLM-F15, T11: the first answer counts, None is an answer, and then the session is over."""
-    async with Session() as session:
+    async with Session(sandbox) as session:
         with pytest.raises(RuntimeError):
             _ = session.result
         ran = await session.run("FINAL(None)\nFINAL(2)")
@@ -180,31 +177,32 @@ async def test_rlm_t11_final_counts_once() -> None:
         assert session.is_complete and session.result is None
         with pytest.raises(Complete, match="already complete"):
             await session.run("1")
-    async with Session() as session:
+    async with Session(sandbox) as session:
         await session.run("FINAL({'a': [1]})")
         assert session.result == {"a": [1]}
 
 
-async def test_an_answer_stands_when_the_code_does_not_end() -> None:
+async def test_an_answer_stands_when_the_code_does_not_end(sandbox: Sandbox) -> None:
     """What FINAL was given is not lost when the code is stopped after it."""
-    async with Session(limits=Limits(timeout=0.5)) as session:
+    async with Session(sandbox, limits=Limits(timeout=0.5)) as session:
         with pytest.raises(TimedOut):
             await session.run("FINAL('kept')\nwhile True: pass")
         assert session.result == "kept"
 
 
-async def test_a_process_that_dies_is_told() -> None:
+async def test_a_process_that_dies_is_told(sandbox: Sandbox) -> None:
     """A crash of the interpreter ends one run, and says so."""
-    async with Session() as session:
+    async with Session(sandbox) as session:
         await session.run("1")
-        assert session.pid is not None
-        os.kill(session.pid, 9)
+        for process in begun_by():
+            with suppress(psutil.NoSuchProcess):  # it went with another one
+                process.kill()
         with pytest.raises(Broken):
             await session.run("2")
         assert (await session.run("3")).value == 3
 
 
-async def test_too_many_calls_are_refused() -> None:
+async def test_too_many_calls_are_refused(sandbox: Sandbox) -> None:
     """A loop around a function of the host ends by itself."""
     count = 0
 
@@ -212,47 +210,55 @@ async def test_too_many_calls_are_refused() -> None:
         nonlocal count
         count += 1
 
-    async with Session({"tick": tick}, Limits(calls=20)) as session:
+    async with Session(sandbox, {"tick": tick}, Limits(calls=20)) as session:
         assert "more than 20 calls" in ((await session.run("while True: tick()")).error or "")
         assert count == 20
 
 
-async def test_rlm_t13_fifty_sessions_at_once() -> None:
+async def test_rlm_t13_fifty_sessions_at_once(sandbox: Sandbox) -> None:
     """RLM-T13: each sees its own output and variables and nobody else's, and all are gone afterwards."""
-    pids: list[int] = []
-    sizes: list[int] = []
+    there: set[int] = set()
+    seen: list[psutil.Process] = []
+    all_there = anyio.Event()
 
     async def one(number: int) -> None:
-        async with Session() as session:
+        async with Session(sandbox) as session:
             await session.run(f"mine = {number}\nprint('session', mine)")
-            await anyio.lowlevel.checkpoint()
+            there.add(number)
+            if len(there) == 50:
+                seen.extend(begun_by())
+                all_there.set()
+            await all_there.wait()
             ran = await session.run("print(mine)\n(mine, sorted(n for n in dir() if n.startswith('mine')))")
             assert ran.value == [number, ["mine"]] and ran.output == f"{number}\n"
             assert session.output == f"session {number}\n{number}\n"
-            assert session.pid is not None
-            pids.append(session.pid)
-            sizes.append(resident(session.pid))
 
     async with anyio.create_task_group() as tasks:
         for number in range(50):
             tasks.start_soon(one, number)
-    assert len(set(pids)) == 50 and all(map(is_gone, pids))
-    assert max(sizes) < 64 * MB
+    assert len(seen) >= 50 and not any(map(lives, seen)) and begun_by() == []
+
+
+async def test_a_session_is_small(sandbox: Sandbox) -> None:
+    """All that runs for one takes less than 64 MB together; so fifty fit on a small machine."""
+    async with Session(sandbox) as session:
+        await session.run("1")
+        assert sum(process.memory_info().rss for process in begun_by()) < 64 * MB
 
 
 @pytest.mark.parametrize(
     "code",
     ["import os", "from os import system", "import subprocess; subprocess.run(['ls'])", "().__class__"],
 )
-async def test_what_is_not_allowed_is_told_at_once(code: str) -> None:
+async def test_what_is_not_allowed_is_told_at_once(sandbox: Sandbox, code: str) -> None:
     """The check names line and thing, and nothing of the code is run."""
-    async with Session() as session:
+    async with Session(sandbox) as session:
         with pytest.raises(SandboxViolation, match="line 2"):
             await session.run(f"ran = 1\n{code}")
         assert "not defined" in ((await session.run("ran")).error or "")
 
 
-async def test_what_standard_modules_load_late_is_there() -> None:
+async def test_what_standard_modules_load_late_is_there(sandbox: Sandbox) -> None:
     """Everything that code may import works, though nothing can be loaded any more."""
     codes: dict[str, Any] = {
         "datetime.datetime.strptime('2026-05-04', '%Y-%m-%d').day": 4,
@@ -265,15 +271,15 @@ async def test_what_standard_modules_load_late_is_there() -> None:
         "json.loads('[1]') + sorted({2}) + heapq.nsmallest(1, [3])": [1, 2, 3],
         "'ä'.encode('latin-1').hex() + 'x'.encode('utf-16-le').hex()": "e47800",
     }
-    async with Session() as session:
+    async with Session(sandbox) as session:
         for code, value in codes.items():
             ran = await session.run(code)
             assert (code, ran.value, ran.error) == (code, value, None)
 
 
-async def test_a_large_value_is_an_error_of_the_code() -> None:
+async def test_a_large_value_is_an_error_of_the_code(sandbox: Sandbox) -> None:
     """A text may be as large as an object, other values are bounded lower; neither ends the session."""
-    async with Session() as session:
+    async with Session(sandbox) as session:
         assert len((await session.run("'x' * 9_000_000")).value) == 9_000_000
         for code in ("[0] * 1_200_000 + ['x' * 3_000_000]", "FINAL(['x' * 5_000_000])"):
             assert "more than 4 MB" in ((await session.run(code)).error or "")

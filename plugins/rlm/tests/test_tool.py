@@ -1,21 +1,20 @@
 """The tool ``retrieve`` on a whole platform: real memory, a scripted model, the monitor's prices."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import msgspec
-import psutil
 import pytest
+from rlm_processes import begun_by, none_left
 
 import trunkline
+from trunkline.latch import Latch
 from trunkline.messages.turn import ToolEnded, ToolStarted
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ModelScript, ReplyItems, ScriptedModel
-from trunkline_rlm.repl import process
 
 pytestmark = pytest.mark.anyio
 
@@ -94,16 +93,27 @@ async def test_without_a_model_the_agent_is_told_what_to_use() -> None:
         assert "No model is configured" in answer.text and "memory_search" in answer.text
 
 
-async def test_where_code_cannot_be_shut_in_the_tool_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The model is told why, and no code was run."""
-    refusing = tmp_path / "main.py"
-    refusing.write_text('import sys\nsys.stdout.write(\'\\0\\0\\0\\x12["refused","here"]\')\n')
-    monkeypatch.setattr(process, "PROGRAM", refusing)
-    async with asked(code("FINAL(1)")) as (running, _):
+async def test_without_a_sandbox_the_tool_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model is told what a person has to install, and no code was run."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    async with asked(code("FINAL(1)"), **{"plugins.sandbox.backend": "bubblewrap"}) as (running, _):
         answer = await running.say("go")
-        assert "cannot be shut in on this machine: here" in answer.text
+        assert "apt install bubblewrap" in answer.text
+        assert begun_by() == []
+
+
+async def test_panic_ends_code_and_lets_none_begin() -> None:
+    """The program of a session is one of those that panic knows, by the home it belongs to."""
+    async with asked(code("while True: pass"), code("FINAL(1)"), code("FINAL(2)")) as (running, _):
+        accepted = await running.send("go")
+        with anyio.fail_after(20):
+            while not begun_by():  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        began = begun_by()
+        Latch(running.home.path).pull("the owner")
+        await none_left(began)
+        await running.answer(accepted)
+        assert begun_by() == []
 
 
 async def test_a_cancelled_turn_ends_code_and_model() -> None:
@@ -111,18 +121,9 @@ async def test_a_cancelled_turn_ends_code_and_model() -> None:
     async with asked(code("while True: pass")) as (running, _):
         accepted = await running.send("go")
         with anyio.fail_after(20):
-            while not _processes():  # noqa: ASYNC110
+            while not begun_by():  # noqa: ASYNC110
                 await anyio.sleep(0.05)
             await running.gateway.cancel(accepted.turn, mode="now")
             await running.answer(accepted)
-            while _processes():  # noqa: ASYNC110
+            while begun_by():  # noqa: ASYNC110
                 await anyio.sleep(0.05)
-
-
-def _processes() -> list[psutil.Process]:
-    """Processes of sessions that this one has begun."""
-    found = []
-    for child in psutil.Process().children():
-        with suppress(psutil.Error):
-            found += [child] if any("trunkline_rlm" in word for word in child.cmdline()) else []
-    return found

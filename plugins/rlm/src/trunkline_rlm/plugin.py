@@ -1,4 +1,4 @@
-"""The plugin: declares its section, its tool and a check, and nothing else."""
+"""The plugin: declares its section and its tool, and nothing else."""
 
 from collections.abc import Iterable
 
@@ -17,11 +17,3 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
     from trunkline_rlm.tool import made
 
     return [made(settings.section(RlmSettings))]
-
-
-@trunkline.hookimpl
-def trunkline_health_checks() -> Iterable[trunkline.HealthCheck]:
-    """Whether code can be shut in on this machine."""
-    from trunkline_rlm.health import confined
-
-    return [trunkline.HealthCheck("rlm.confined", confined)]

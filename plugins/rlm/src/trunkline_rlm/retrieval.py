@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from trunkline import Completer, CompletionError, Message, new_id
+from trunkline import Completer, CompletionError, Message, Sandbox, new_id
 from trunkline_rlm import prompt
 from trunkline_rlm.budget import Budget, Spent
 from trunkline_rlm.library import Library, texts
@@ -57,6 +57,7 @@ class Retrieval:
         budget: Budget,
         bounds: Bounds,
         report: Callable[[str], None],
+        sandbox: Sandbox,
     ) -> None:
         self.depth = 0
         self._model = model
@@ -64,6 +65,7 @@ class Retrieval:
         self._budget = budget
         self._bounds = bounds
         self._report = report
+        self._sandbox = sandbox
         self._iteration = 0
 
     async def answer(self, query: str, context: Context | None = None) -> Found:
@@ -71,7 +73,7 @@ class Retrieval:
 
         Raises:
             CompletionError: the model did not answer.
-            CannotConfine: no code can be run on this machine.
+            ToolError: no code can be run, because there is no sandbox.
         """
         try:
             return await self._answered(query, context)
@@ -86,7 +88,7 @@ class Retrieval:
             _message("user", prompt.question(query, bounds.iterations, context=given is not None)),
         ]
         functions = {**self._library.functions, "llm_query": self.llm_query}
-        async with Session(functions, bounds.limits) as session:
+        async with Session(self._sandbox, functions, bounds.limits) as session:
             variables = {} if given is None else {"context": given}
             for iteration in range(1, bounds.iterations + 1):
                 self._tell(f"asking the model ({iteration} of {bounds.iterations})")
@@ -155,7 +157,7 @@ class Retrieval:
 async def _tried(session: Session, code: str, variables: dict[str, Any]) -> str:
     """What the model is told of its code. ``variables`` are set before it, again in a new process."""
     try:
-        return prompt.outcome(await session.run(code, variables if session.pid is None else None))
+        return prompt.outcome(await session.run(code, None if session.lives else variables))
     except SandboxViolation as violation:
         return f"Not run: {violation}"
     except (TimedOut, Broken) as error:

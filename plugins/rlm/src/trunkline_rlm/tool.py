@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
-from trunkline import Tool, ToolContext, ToolError, tool
+from trunkline import Tool, ToolContext, tool
 from trunkline_rlm.budget import Budget
 from trunkline_rlm.library import Library
-from trunkline_rlm.repl.process import CannotConfine, Limits
+from trunkline_rlm.repl.process import Limits
 from trunkline_rlm.retrieval import Bounds, Retrieval
 from trunkline_rlm.settings import RlmSettings
 
@@ -31,11 +31,8 @@ def made(settings: RlmSettings) -> Tool:
         library = Library(context.memory, context.report)
         budget = Budget(max_cost=round(settings.max_cost_usd * 1_000_000), max_calls=settings.max_calls)
         bounds = _bounds(settings, max_iterations or settings.iterations)
-        retrieval = Retrieval(context.model, library, budget, bounds, context.report)
-        try:
-            found = await retrieval.answer(query)
-        except CannotConfine as error:
-            raise ToolError(str(error)) from error
+        retrieval = Retrieval(context.model, library, budget, bounds, context.report, context.sandbox)
+        found = await retrieval.answer(query)
         return {
             "answer": found.answer,
             "ended": found.ended,

@@ -13,7 +13,7 @@ MOST_MASKED = 1_000
 """Each is a mount of its own."""
 
 
-def masked(workspace: Path) -> tuple[str, ...]:
+def masked(workspace: Path | None) -> tuple[str, ...]:
     """The protected files of a workspace, by their paths in it.
 
     A link is none: what it leads to is in the workspace, and masked there if it is to be, or not within reach.
@@ -22,6 +22,8 @@ def masked(workspace: Path) -> tuple[str, ...]:
         ToolError: the workspace is not there, cannot be looked through, or holds too many.
     """
     found: list[str] = []
+    if workspace is None:
+        return ()
     try:
         _look(str(workspace), (), found)
     except OSError as error:

@@ -1,4 +1,5 @@
-"""The filter of system calls that a session's process is shut in by: few are allowed, all others fail with EPERM.
+"""The filter of system calls that a session's process takes on in the sandbox: few are allowed, all others fail with
+EPERM.
 
 Written by the host and handed to the process, which takes it on (``inside/lockdown.py``).
 """

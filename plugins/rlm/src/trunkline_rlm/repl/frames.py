@@ -23,9 +23,7 @@ class Hostile(Exception):
 
 
 class Ready(msgspec.Struct, frozen=True, array_like=True, tag="ready", forbid_unknown_fields=True):
-    """It is shut in; ``apart`` says whether in namespaces of its own too."""
-
-    apart: bool
+    """It has shut itself in."""
 
 
 class Refused(msgspec.Struct, frozen=True, array_like=True, tag="refused", forbid_unknown_fields=True):

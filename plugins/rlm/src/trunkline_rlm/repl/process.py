@@ -1,30 +1,32 @@
-"""The process of one session: begun shut in, spoken with in frames, ended with all that belongs to it."""
+"""The process of one session: begun in the sandbox, spoken with in frames, ended with all that belongs to it."""
 
-import os
-import platform
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
-from anyio.abc import ByteReceiveStream, ByteSendStream
-from anyio.abc import Process as RawProcess
 from anyio.streams.buffered import BufferedByteReceiveStream
 
+from trunkline import Sandbox, SandboxLimits, SandboxProcess, ToolError
 from trunkline.seccomp import ARCHITECTURES, encoded
 from trunkline_rlm.repl import frames
 from trunkline_rlm.repl.filter import program
 from trunkline_rlm.repl.frames import Frame, Hostile, Ready, Refused
+from trunkline_rlm.repl.python import command, runtime
 
-PROGRAM = Path(__file__).parent / "inside" / "main.py"
+PACKAGE = Path(__file__).parents[1]
+PLACE = f"/opt/{PACKAGE.name}"
+"""Where the sandbox has this package, of which only ``repl/inside`` is used."""
+
 START_SECONDS = 20.0
 SEND_SECONDS = 10.0
 """How long a process may leave what it is sent in the pipe: ours waits for it, one that was taken over need not."""
+
+INTERPRETER = 64
+"""MiB that the interpreter takes itself, with all its modules; the code's memory comes on top."""
+
+MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,17 +35,10 @@ class Limits:
     processor time and characters of output for the whole session, and calls of the host's functions for each run."""
 
     timeout: float = 60.0
-    memory: int = 128 * 1024 * 1024
+    memory: int = 128 * MIB
     cpu_seconds: int = 600
     output: int = 10_000_000
     calls: int = 1_000
-
-
-NO_FILTER = "No code is run, because there is no filter of system calls for {}."
-
-
-class CannotConfine(Exception):
-    """On this machine no process can be shut in, so no code is run."""
 
 
 class Ended(Exception):
@@ -53,14 +48,8 @@ class Ended(Exception):
 class Confined:
     """A process that is shut in. Get it from ``begun``."""
 
-    def __init__(self, process: RawProcess) -> None:
-        assert process.stdin is not None and process.stdout is not None
-        self.pid = process.pid
-        self.apart = False
-        """Whether it has namespaces of its own, besides the filter of system calls."""
+    def __init__(self, process: SandboxProcess) -> None:
         self._process = process
-        self._out: ByteSendStream = process.stdin
-        self._raw: ByteReceiveStream = process.stdout
         self._in = BufferedByteReceiveStream(process.stdout)
 
     async def send(self, kind: str, *fields: Any) -> None:
@@ -68,7 +57,7 @@ class Confined:
         data = frames.encoded(kind, *fields)
         try:
             with anyio.fail_after(SEND_SECONDS):
-                await self._out.send(data)
+                await self._process.stdin.send(data)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError) as error:  # TimeoutError too
             raise Ended("the process is gone") from error
 
@@ -85,47 +74,65 @@ class Confined:
         ) as error:
             raise Ended("the process is gone") from error
 
+    async def said(self) -> str:
+        """The last words of a process that did not begin: what stands on its standard error."""
+        words = b""
+        with anyio.move_on_after(1.0):
+            try:
+                while len(words) < 1_000:
+                    words += await self._process.stderr.receive(1_000)
+            except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                pass
+        return words.decode(errors="replace").strip()
+
     async def end(self) -> None:
-        """Kill it and its whole process group, and wait until it is gone."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, signal.SIGKILL)
-        with anyio.CancelScope(shield=True):
-            await self._process.wait()
-            await self._out.aclose()
-            await self._raw.aclose()
+        """Kill it with all that it began, and wait until it is gone."""
+        await self._process.__aexit__(None, None, None)
 
 
-async def begun(functions: Sequence[str], limits: Limits) -> Confined:
-    """A new process that has shut itself in, with these functions of the host.
+async def begun(sandbox: Sandbox, functions: Sequence[str], limits: Limits) -> Confined:
+    """A new process that is shut in, with these functions of the host. It has no workspace, no network, and nothing to
+    read but the system and this package.
 
     Raises:
-        CannotConfine: it could not shut itself in.
+        ToolError: there is no sandbox, or no Python in it, or the process could not shut itself in besides.
     """
-    if sys.platform != "linux" or platform.machine() not in ARCHITECTURES:
-        raise CannotConfine(NO_FILTER.format(f"{platform.system()} on {platform.machine()}"))
-    code = encoded(program(platform.machine())).hex()
-    numbers = (os.getpid(), limits.memory, limits.cpu_seconds, limits.output)
-    command = [sys.executable, "-I", "-S", "-B", str(PROGRAM), *map(str, numbers), code, *functions]
-    raw = await anyio.open_process(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={},
-        start_new_session=True,
+    process = Confined(
+        await sandbox.start(
+            command(f"{PLACE}/repl/inside/main.py"),
+            workspace=None,
+            env={},
+            read_only={PLACE: PACKAGE, **runtime()},
+            limits=SandboxLimits(memory=-(-limits.memory // MIB) + INTERPRETER),
+        )
     )
-    process = Confined(raw)
     try:
-        with anyio.fail_after(START_SECONDS):
-            first = await process.receive()
-        if isinstance(first, Ready):
-            process.apart = first.apart
+        reason = await _reason(process, functions, limits)
+        if reason is None:
             return process
-        reason = first.reason if isinstance(first, Refused) else "it said something else first"
-    except (Ended, Hostile, TimeoutError) as error:
-        reason = str(error) or "it did not begin in time"
     except BaseException:
         await process.end()
         raise
     await process.end()
-    raise CannotConfine(f"No code is run, because its process cannot be shut in on this machine: {reason}.")
+    raise ToolError(f"No code is run, because its process cannot be shut in: {reason}.")
+
+
+async def _reason(process: Confined, functions: Sequence[str], limits: Limits) -> str | None:
+    """Tell the process what it is to be. Why it cannot; None when it is ready."""
+    filters = {machine: encoded(program(machine)).hex() for machine in ARCHITECTURES}
+    try:
+        with anyio.fail_after(START_SECONDS):
+            await process.send(
+                "begin", limits.memory, limits.cpu_seconds, limits.output, list(functions), filters
+            )
+            first = await process.receive()
+    except TimeoutError:
+        return "it did not begin in time"
+    except Hostile as error:
+        return str(error)
+    except Ended:
+        said = await process.said()
+        return f"it ended at once; it said: {said or 'nothing'}"
+    if isinstance(first, Ready):
+        return None
+    return first.reason if isinstance(first, Refused) else "it said something else first"

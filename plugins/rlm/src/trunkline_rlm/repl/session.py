@@ -2,7 +2,7 @@
 
 ::
 
-    async with Session({"double": double}) as session:
+    async with Session(sandbox, {"double": double}) as session:
         ran = await session.run("x = double(21)\\nx")
         assert ran.value == 42
 """
@@ -15,6 +15,7 @@ from typing import Any
 
 import anyio
 
+from trunkline import Sandbox
 from trunkline_rlm.repl.frames import Call, Done, Hostile, Out
 from trunkline_rlm.repl.process import Confined, Ended, Limits, begun
 
@@ -75,13 +76,14 @@ class _Final:
 
 
 class Session:
-    """A session. Its process begins with the first run, and again after one that was stopped.
+    """A session. Its process begins in ``sandbox`` with the first run, and again after one that was stopped.
 
     ``checked=False`` leaves out the check of the code, which is only there to tell soon what cannot work.
     """
 
     def __init__(
         self,
+        sandbox: Sandbox,
         functions: Mapping[str, Function] | None = None,
         limits: Limits | None = None,
         *,
@@ -91,6 +93,7 @@ class Session:
         self.names: tuple[str, ...] = ()
         """The code's variables with their types, as ``hits: list``."""
         self._functions: dict[str, Function] = {**(functions or {}), FINAL: self._finish}
+        self._sandbox = sandbox
         self._checked = checked
         self._final = _Final()
         self._output = _Output(self.limits.output)
@@ -120,9 +123,9 @@ class Session:
         return self._output.text
 
     @property
-    def pid(self) -> int | None:
-        """The process, while there is one."""
-        return self._process.pid if self._process is not None else None
+    def lives(self) -> bool:
+        """Whether there is a process, and so variables of earlier runs."""
+        return self._process is not None
 
     def clear_output(self) -> None:
         """Forget what was printed."""
@@ -149,7 +152,7 @@ class Session:
             TimedOut: it computed longer than ``limits.timeout`` seconds; the host's functions do not count.
             Broken: the process ended.
             Complete: ``FINAL`` had been called before.
-            CannotConfine: this machine cannot shut a process in.
+            ToolError: there is no sandbox for it; the text says what to install.
         """
         if self._final.given:
             raise Complete("The session is already complete: FINAL was called.")
@@ -176,7 +179,7 @@ class Session:
 
     async def _started(self) -> Confined:
         if self._process is None:
-            self._process = await begun(tuple(self._functions), self.limits)
+            self._process = await begun(self._sandbox, tuple(self._functions), self.limits)
         return self._process
 
     async def _served(self, process: Confined) -> Done:
@@ -201,6 +204,8 @@ class Session:
 
     async def _answer(self, process: Confined, call: Call, calls: int) -> None:
         try:
+            if calls > 2 * self.limits.calls:
+                raise Hostile("calls that do not end")
             if calls > self.limits.calls:
                 raise Fault("RuntimeError", f"more than {self.limits.calls} calls in one run")
             answer = await self._called(call)
@@ -229,6 +234,10 @@ class Session:
         self._final = _Final(True, answer)
 
 
+MOST_PIECES = 10_000
+"""Pieces in which output may come. Our side of the process sends some with each run, and large ones."""
+
+
 @dataclass(slots=True)
 class _Output:
     """What was printed. ``room`` is how many characters more are kept."""
@@ -250,7 +259,7 @@ class _Output:
 
     def add(self, text: str) -> None:
         """Keep it. Raises Hostile for more than our side of the process would send."""
-        if len(text) > self.room:
+        if len(text) > self.room or len(self._pieces) >= MOST_PIECES:
             raise Hostile("more output than there may be")
         self.room -= len(text)
         self._pieces.append(text)

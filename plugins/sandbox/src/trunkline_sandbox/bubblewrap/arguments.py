@@ -38,7 +38,10 @@ def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) 
         words += "--ro-bind-data", str(handle), place
     for place, path in program.read_only.items():
         words += "--ro-bind", str(path), place
-    words += "--bind" if program.limits.writable else "--ro-bind", str(program.workspace), WORKSPACE
+    if program.workspace is None:
+        words += "--dir", WORKSPACE
+    else:
+        words += "--bind" if program.limits.writable else "--ro-bind", str(program.workspace), WORKSPACE
     words += "--ro-bind", str(EMPTY), EMPTY_PLACE
     words += "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", program.place
     return tuple(words)

@@ -57,7 +57,7 @@ class Bubblewrap(Sandbox):
         self,
         argv: Sequence[str],
         *,
-        workspace: Path,
+        workspace: Path | None,
         env: Mapping[str, str],
         folder: str = "",
         read_only: Mapping[str, Path] | None = None,

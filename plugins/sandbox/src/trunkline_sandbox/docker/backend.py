@@ -78,7 +78,7 @@ class Docker(Sandbox):
         self,
         argv: Sequence[str],
         *,
-        workspace: Path,
+        workspace: Path | None,
         env: Mapping[str, str],
         folder: str = "",
         read_only: Mapping[str, Path] | None = None,

@@ -28,7 +28,7 @@ class Place:
     """What a container has to be like for a program, whatever the program is."""
 
     image: str
-    workspace: Path
+    workspace: Path | None
     masks: tuple[str, ...]
     read_only: tuple[tuple[str, Path], ...]
     limits: SandboxLimits
@@ -97,7 +97,7 @@ def _host(place: Place) -> dict[str, Any]:
 
 
 def _mounts(place: Place) -> list[dict[str, Any]]:
-    binds = [(WORKSPACE, place.workspace, not place.limits.writable)]
+    binds = [(WORKSPACE, place.workspace, not place.limits.writable)] if place.workspace is not None else []
     binds += [(at, path, True) for at, path in place.read_only]
     binds += [(f"{WORKSPACE}/{name}", EMPTY, True) for name in place.masks]
     return [

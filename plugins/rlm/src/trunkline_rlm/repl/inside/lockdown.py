@@ -1,51 +1,43 @@
-"""Shuts a process in, for good: after ``lock()`` it can compute, and read and write the pipes that it has. Linux only.
+"""Shuts a process in once more, for good: after ``lock()`` it can compute, and read and write the pipes that it has.
 
-The boundary is a seccomp filter that allows the few system calls of a computing Python and denies all others with
-EPERM: no file can be opened, no socket made, no process begun, no other process seen. Beneath it lie limits (rlimits)
-and, where the machine lets ordinary users have them, namespaces of its own without network and without any file.
-Runs in the process that is shut in; imports nothing but the standard library.
+The boundary is the sandbox that it runs in. Within it a seccomp filter allows the few system calls of a computing
+Python and denies all others with EPERM, so that no file is opened, no process begun, next to nothing of the kernel
+reached, and no object larger than 10 MB. Imports nothing but the standard library.
 """
 
 import ctypes
 import os
 import resource
-import signal
 import struct
-import tempfile
 
 HEAP = 1024 * 1024
 """How far the break may grow; beyond it malloc takes mappings, whose size is bounded."""
 
-PR_SET_PDEATHSIG, PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 1, 38, 22
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP = 38, 22
 SECCOMP_MODE_FILTER = 2
 M_MMAP_THRESHOLD = -3
 MAP_PRIVATE, MAP_ANONYMOUS, MAP_FIXED_NOREPLACE = 0x02, 0x20, 0x100000
 
-CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x04000000, 0x08000000
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
-
 
 class CannotLock(Exception):
-    """This machine offers no way to shut the process in."""
+    """This machine offers no way to shut the process in further."""
 
 
-def lock(parent: int, memory: int, cpu_seconds: int, code: bytes) -> bool:
-    """Shut this process in, to die with ``parent``. ``memory`` is how many bytes it may take besides what it has now,
-    ``code`` the filter of system calls, as the host has written it (``filter.py``).
+def lock(memory: int, cpu_seconds: int, filters: dict[str, str]) -> None:
+    """Shut this process in. ``memory`` is how many bytes it may take besides what it has now, ``filters`` the filter of
+    system calls for each kind of machine in hexadecimal digits, as the host has written it (``filter.py``).
 
-    Returns whether it has namespaces of its own as well. Raises CannotLock when the kernel does not take the filter:
-    nothing may be run then.
+    Raises CannotLock when there is no filter for this machine or the kernel does not take it: nothing may be run then.
     """
+    machine = os.uname().machine
+    if machine not in filters:
+        raise CannotLock(f"there is no filter of system calls for {machine}")
     libc = ctypes.CDLL(None, use_errno=True)
     space = _used() + memory
     _step_back()
-    apart = _apart(libc)
-    if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0 or os.getppid() != parent:
-        raise CannotLock("the process that began this one is gone")
     _bound_objects(libc)
     _limit(space, cpu_seconds)
-    _filter(libc, code)
-    return apart
+    _filter(libc, bytes.fromhex(filters[machine]))
 
 
 def _bound_objects(libc: ctypes.CDLL) -> None:
@@ -71,20 +63,6 @@ def _step_back() -> None:
             file.write("1000")
     except OSError:  # a machine without it
         return
-
-
-def _apart(libc: ctypes.CDLL) -> bool:
-    """Into namespaces without network and without files; False when ordinary users may not here."""
-    try:
-        empty = tempfile.mkdtemp(prefix="trunkline-repl-")
-        os.chdir(empty)
-        os.rmdir(empty)  # noqa: PTH106  a folder that is no more: nothing can ever be made in it
-    except OSError:  # there is nowhere to make one
-        empty = ""
-    wanted = CLONE_NEWUSER | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWUTS
-    if libc.unshare(wanted) != 0:
-        return False
-    return bool(empty and libc.chroot(b".") == 0)
 
 
 def _used() -> int:

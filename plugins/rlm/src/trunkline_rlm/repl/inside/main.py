@@ -1,5 +1,5 @@
-"""The program of a session's process: shuts itself in, says so, then runs what the host sends. Begun by
-``process.py`` as ``python -I -S -B main.py <parent> <memory> <cpu seconds> <output> <filter> <function>...``."""
+"""The program of a session's process in the sandbox: hears what it is to be, shuts itself in, says so, then runs what
+the host sends. Begun by ``process.py`` as ``python -I -S -B main.py``."""
 
 import os
 import sys
@@ -13,17 +13,16 @@ def main() -> None:
     from trunkline_rlm.repl.inside.interpreter import Interpreter
     from trunkline_rlm.repl.inside.lockdown import CannotLock, lock
 
-    parent, memory, cpu, output = map(int, sys.argv[1:5])
-    code, functions = bytes.fromhex(sys.argv[5]), sys.argv[6:]
+    _, memory, cpu, output, functions, filters = pipes.receive()
     interpreter = Interpreter(functions, output)
     sys.path.clear()
     sys.argv.clear()
     try:
-        apart = lock(parent, memory, cpu, code)
+        lock(memory, cpu, filters)
     except CannotLock as reason:
         pipes.send("refused", str(reason))
         return
-    pipes.send("ready", apart)
+    pipes.send("ready")
     while True:
         _, code, variables, checked = pipes.receive()
         interpreter.run(code, variables, checked=checked)

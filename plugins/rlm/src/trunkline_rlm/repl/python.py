@@ -1,0 +1,31 @@
+"""Which Python runs a session: the worker's own where the sandbox can run it, else the one that the sandbox has."""
+
+import os
+import sys
+from pathlib import Path
+
+BEGIN = '"$@"; code=$?; case $code in 126|127) shift; exec python3 "$@";; esac; exit $code'
+"""For ``sh``: the first program, or ``python3`` where it is not there or made for another system, such as in an image.
+Their libraries are not needed."""
+
+SYSTEM = Path("/usr")
+"""What lies here every sandbox has, or has its own of."""
+
+
+def command(program: str) -> tuple[str, ...]:
+    """The argument vector of a Python, without surroundings and libraries, that runs a program."""
+    return "sh", "-c", BEGIN, "sh", own(), "-I", "-S", "-B", program
+
+
+def own() -> str:
+    """This interpreter, behind all links and environments."""
+    return os.path.realpath(sys.executable) if sys.platform == "linux" else "python3"
+
+
+def runtime() -> dict[str, Path]:
+    """What has to be given to the sandbox for ``own``, where it lies outside of the system."""
+    base = Path(os.path.realpath(sys.base_prefix))
+    inside = base.is_relative_to(SYSTEM) or base == Path("/")
+    if sys.platform != "linux" or inside or not Path(own()).is_relative_to(base):
+        return {}
+    return {str(base): base}

@@ -1,0 +1,32 @@
+"""The processes of sessions, seen from outside of the sandbox."""
+
+from contextlib import suppress
+
+import anyio
+import psutil
+
+from trunkline_rlm.repl.process import PLACE
+
+
+def begun_by(worker: int | None = None) -> list[psutil.Process]:
+    """Everything that runs in a sandbox of a session and was begun by a process, this one by default."""
+    found = []
+    for child in psutil.Process(worker).children(recursive=True):
+        with suppress(psutil.Error):
+            found += [child] if any(PLACE in word for word in child.cmdline()) else []
+    return found
+
+
+async def none_left(processes: list[psutil.Process], seconds: float = 10.0) -> None:
+    """Wait until none of these runs any more."""
+    with anyio.fail_after(seconds):
+        while any(map(lives, processes)):  # noqa: ASYNC110  they are no children of ours
+            await anyio.sleep(0.02)
+
+
+def lives(process: psutil.Process) -> bool:
+    """Whether it runs; one that is dead and not yet waited for does not."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False

@@ -1,0 +1,121 @@
+"""A process that was taken over and writes to its pipe what it likes: the host reads what it knows, or ends it."""
+
+import struct
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rlm_escapes import WAY_OUT, open_session
+
+from trunkline import Sandbox
+from trunkline_rlm.repl import frames, process
+from trunkline_rlm.repl.frames import Call, Done, Hostile
+from trunkline_rlm.repl.process import Limits
+from trunkline_rlm.repl.session import Broken, Session
+
+pytestmark = pytest.mark.anyio
+
+HOSTILE: dict[str, bytes | str] = {
+    "too long": struct.pack(">I", 1 << 31),
+    "empty": struct.pack(">I", 0),
+    "no json": struct.pack(">I", 4) + b"\xff\xfe\x00{",
+    "another shape": struct.pack(">I", 13) + b'["done",1,2,3',
+    "unknown kind": struct.pack(">I", 8) + b'["evil"]',
+    "out of turn": struct.pack(">I", 14) + b'["ready",true]',
+    "unknown function": struct.pack(">I", 18) + b'["call","x",[],{}]',
+    "deep": """b'["call","read",[' + b'[' * 50_000 + b']' * 50_000 + b'],{}]'""",
+    "much in little": """b'["done",[' + b'[],' * 1_500_000 + b'[]],"",null,false,[]]'""",
+    "many names": """b'["done",1,"",null,false,[' + b'"ab",' * 100_000 + b'"c"]]'""",
+    "more output": """b'["out","' + b'x' * 3_000_000 + b'"]'""",
+}
+"""Bytes for the pipe; or how code makes the body of a large frame."""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_a_hostile_frame_ends_the_session(sandbox: Sandbox, name: str) -> None:
+    """Who has taken the process over can write anything to the pipe: the host reads what it knows, or ends it."""
+    async with Session(sandbox, limits=Limits(timeout=10.0, output=2_000_000), checked=False) as session:
+        data = HOSTILE[name]
+        made = repr(data) if isinstance(data, bytes) else f"len(body := {data}).to_bytes(4, 'big') + body"
+        code = f"{WAY_OUT}view = {made}\nwhile view:\n    view = view[os.write(1, view):]\nwhile True: pass"
+        with anyio.fail_after(30), pytest.raises(Broken):
+            await session.run(code)
+        assert not session.lives
+
+
+FLOODS = {
+    "nothing printed, without end": """[b'["out",""]'] * 1_000""",
+    "calls without end": """[b'["call","read",[],{}]'] * 100""",
+    "answers to none": """[b'["answer",1]'] * 100""",
+}
+
+
+@pytest.mark.parametrize("name", FLOODS)
+async def test_a_flood_is_no_burden(sandbox: Sandbox, name: str) -> None:
+    """Frames that are right one by one, and too many: the session ends long before its time, and the host has kept next
+    to nothing of them."""
+    async with open_session(sandbox, Limits(timeout=60.0, calls=100)) as session:
+        code = (
+            f"{WAY_OUT}frames = b''.join(len(each).to_bytes(4, 'big') + each for each in {FLOODS[name]})\n"
+            "while True:\n    os.write(1, frames)"
+        )
+        with anyio.fail_after(40), pytest.raises(Broken):
+            await session.run(code)
+        assert len(session.output) == 0 and not session.lives
+
+
+async def test_rlm_t11_who_forges_a_call_has_called(sandbox: Sandbox) -> None:
+    """RLM-T11: written to the pipe by hand FINAL is what it is by name: it counts once, and gives no more than that."""
+    body = b'["call","FINAL",["forged"],{}]'
+    forge = f"os.write(1, len(b := {body!r}).to_bytes(4, 'big') + b)\nos.read(0, 4) and None"
+    async with open_session(sandbox) as session:
+        await session.run(f"{WAY_OUT}FINAL('mine')\n{forge}")
+        assert session.is_complete and session.result == "mine"
+
+
+async def test_a_process_that_does_not_listen_any_more_is_ended(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was taken over says that it is done, and never reads again: the next run does not wait for it."""
+    monkeypatch.setattr(process, "SEND_SECONDS", 0.3)
+    body = b'["done",1,"",null,false,[]]'
+    code = f"{WAY_OUT}os.write(1, len(b := {body!r}).to_bytes(4, 'big') + b)\nwhile True: pass"
+    async with open_session(sandbox) as session:
+        assert (await session.run(code)).value == 1
+        with anyio.fail_after(30), pytest.raises(Broken):
+            await session.run("x" * 1_000_000)
+        assert not session.lives
+
+
+def test_frames_are_read_in_their_shapes_alone() -> None:
+    """Values may be anything of JSON; everything else has a type and a bound."""
+    assert isinstance(frames.decoded(b'["done",{"a":[1]},"",null,false,[]]'), Done)
+    assert isinstance(frames.decoded(b'["call","f",[1],{"a":2}]'), Call)
+    for body in (
+        b'["done",1]',
+        b'["call",1,[],{}]',
+        b'["out",1]',
+        b"{}",
+        b'["ready",1]',
+        b"[]",
+        b'["out","a","b"]',
+    ):
+        with pytest.raises(Hostile):
+            frames.decoded(body)
+    for size in (0, frames.LARGEST + 1, 0xFFFFFFFF):
+        with pytest.raises(Hostile):
+            frames.length(size.to_bytes(4, "big"))
+
+
+@given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda some: b'["call","f",' + some + b"]"))
+def test_no_bytes_bring_anything_but_a_frame_or_a_refusal(body: bytes) -> None:
+    """Whatever comes out of the pipe is a frame with values in it, or is hostile."""
+    try:
+        frame = frames.decoded(body)
+        if isinstance(frame, Call):
+            frame.given()
+        elif isinstance(frame, Done):
+            _ = (frame.value, frame.variables)
+    except Hostile:
+        pass
