@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         Unavailable,
         UnreadableDocument,
     )
-    from trunkline.function_tool import BlockPath, FunctionTool, tool
+    from trunkline.function_tool import BlockPath, FunctionTool, MemoryPath, MemoryTree, tool
     from trunkline.hookspecs import hookimpl
     from trunkline.memory.log_store import LogStore
     from trunkline.memory.record import MemoryRecord
@@ -166,7 +166,7 @@ _PLACES: dict[str, str] = {
     "ToolsSettings",
     "trunkline.errors": "CompletionError ConfigError ErrorCode ModelError ModelFault PluginError StorageError "
     "ToolError TrunklineError Unavailable UnreadableDocument",
-    "trunkline.function_tool": "BlockPath FunctionTool tool",
+    "trunkline.function_tool": "BlockPath FunctionTool MemoryPath MemoryTree tool",
     "trunkline.hookspecs": "hookimpl",
     "trunkline.memory.log_store": "LogStore",
     "trunkline.memory.record": "MemoryRecord",
@@ -262,10 +262,12 @@ __all__ = [
     "MemoryFile",
     "MemoryHit",
     "MemoryHits",
+    "MemoryPath",
     "MemoryRecord",
     "MemoryRule",
     "MemorySettings",
     "MemoryStore",
+    "MemoryTree",
     "Message",
     "MessageAccepted",
     "MessageSteered",

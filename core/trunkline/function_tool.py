@@ -25,6 +25,12 @@ BlockPath = Annotated[
 ]
 """Annotates a parameter that holds a path in the block's workspace, so that the path stage checks it."""
 
+MemoryPath = Annotated[str, msgspec.Meta(extra_json_schema={"format": "memory-path"})]
+"""Annotates a parameter that holds the path of a file of memory, so that the gate can ask about it."""
+
+MemoryTree = Annotated[str, msgspec.Meta(extra_json_schema={"format": "memory-tree"})]
+"""Annotates a parameter that holds the path of a file of memory, or of a folder with all that lies or lay in it."""
+
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
 DEFAULT_TIMEOUT = 60.0
 
@@ -177,7 +183,7 @@ def _made(
     fields, context = _parameters(function, name, described)
     arguments = msgspec.defstruct(f"{name}_arguments", fields, kw_only=True, forbid_unknown_fields=True)
     schema = _schema(arguments, name)
-    held = tuple(field for field, part in schema["properties"].items() if _holds_path(part))
+    held = partial(_holding, schema["properties"])
     for path in paths:
         _refuse_unless(path in schema["properties"], name, f"paths names {path!r}, which is no parameter", "")
     spec = ToolSpec(
@@ -187,7 +193,9 @@ def _made(
         effect=effect,
         idempotent=idempotent,
         timeout=DEFAULT_TIMEOUT if timeout is None else timeout,
-        paths=tuple(dict.fromkeys((*paths, *held))),
+        paths=tuple(dict.fromkeys((*paths, *held("block-path")))),
+        memory_paths=held("memory-path"),
+        memory_trees=held("memory-tree"),
     )
     return FunctionTool(function, spec, arguments, context)
 
@@ -227,9 +235,13 @@ def _schema(arguments: type[msgspec.Struct], name: str) -> dict[str, Any]:
     return schema | ({"$defs": parts} if parts else {})
 
 
-def _holds_path(part: dict[str, Any]) -> bool:
-    inner = part.get("anyOf", [])
-    return part.get("format") == "block-path" or any(option.get("format") == "block-path" for option in inner)
+def _holding(properties: dict[str, Any], format: str) -> tuple[str, ...]:
+    """The parameters that hold a text of this format, or may."""
+    return tuple(
+        name
+        for name, part in properties.items()
+        if any(option.get("format") == format for option in (part, *part.get("anyOf", ())))
+    )
 
 
 def _documentation(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:

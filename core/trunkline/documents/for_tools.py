@@ -12,6 +12,7 @@ import anyio
 import anyio.to_thread
 
 from trunkline.abc.documents import DocumentText, Reader
+from trunkline.abc.memory import Memory
 from trunkline.documents.apart import Reading
 from trunkline.documents.around import around, page_of
 from trunkline.documents.finding import CONVERTED, LARGEST, decoded, folder_for, sha256_of
@@ -26,15 +27,14 @@ from trunkline.messages.documents import (
     ListCollected,
     SearchCollected,
 )
-from trunkline.messages.memory import MemoryHit, ReadMemory, SearchMemory
+from trunkline.messages.memory import MemoryHit
 from trunkline.paths import Folder
+from trunkline.runtime.private import whole_path
 from trunkline.subjects import (
     MEMORY_COLLECT,
     MEMORY_COLLECTED,
     MEMORY_COLLECTED_CLEAR,
     MEMORY_COLLECTED_SEARCH,
-    MEMORY_READ,
-    MEMORY_SEARCH,
 )
 from trunkline_bus import Bus, BusError, Endpoint, RemoteFault
 
@@ -48,7 +48,8 @@ OpenFiles = Callable[[], AbstractContextManager[Folder]]
 
 
 class BlockDocuments:
-    """``Documents`` for one conversation of a block. ``reading`` is shared, so that many calls start few processes."""
+    """``Documents`` for one conversation of a block. ``reading`` is shared, so that many calls start few processes;
+    what is kept in memory is found by ``memory``, within what may be read there."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class BlockDocuments:
         files: OpenFiles,
         readers: Readers,
         reading: Reading,
+        memory: Memory,
     ) -> None:
         self._bus = bus
         self._block = block
@@ -65,6 +67,7 @@ class BlockDocuments:
         self._files = files
         self._readers = readers
         self._reading = reading
+        self._memory = memory
 
     async def read(self, path: str) -> DocumentText:
         """A file of the workspace, by whatever reader there is for it."""
@@ -126,12 +129,12 @@ class BlockDocuments:
 
     async def _kept(self, folder: str, query: str, limit: int) -> list[Excerpt]:
         """The best places below a folder of memory."""
-        hits = (await self._call(MEMORY_SEARCH, SearchMemory(query=query, path=folder, limit=limit))).hits
+        hits = (await self._memory.search(query, path=f"/{folder}", limit=limit)).hits
         texts: dict[str, str] = {}
         for hit in hits:
             if hit.path not in texts:
-                texts[hit.path] = (await self._call(MEMORY_READ, ReadMemory(path=hit.path))).content
-        return [_excerpt(hit, texts[hit.path]) for hit in hits]
+                texts[hit.path] = (await self._memory.read(hit.path)).content
+        return [_excerpt(hit, texts[hit.path], f"/{whole_path(self._block, hit.path)}") for hit in hits]
 
     async def _call(self, endpoint: Endpoint[Q, A], wish: Q) -> A:
         try:
@@ -142,13 +145,13 @@ class BlockDocuments:
             raise ToolError("Memory is not available right now. Try again.") from error
 
 
-def _excerpt(hit: MemoryHit, text: str) -> Excerpt:
+def _excerpt(hit: MemoryHit, text: str, path: str) -> Excerpt:
     came = origin(text)
     return Excerpt(
         source=came.source if came else hit.path.rpartition("/")[2],
         text=around(text, hit.line),
         line=hit.line,
         page=page_of(text, hit.line),
-        path=f"/{hit.path}",
+        path=path,
         score=hit.score,
     )

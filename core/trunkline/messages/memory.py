@@ -390,8 +390,8 @@ class ImportMemory(Payload, frozen=True, kw_only=True, tag="memory.import.v1"):
     """Bring in the archive that lies as ``object`` in the ``imports`` bucket.
 
     ``merge`` keeps what this memory has and adds what the other has; ``restore`` makes it what the other was. Both
-    keep everything in history. Only with ``settings`` may it change what agents are allowed, which model answers,
-    and what is another agent's own. With ``dry_run`` nothing is changed.
+    keep everything in history. Only with ``settings`` may it change what agents are allowed, and what is another
+    agent's own. With ``dry_run`` nothing is changed.
     """
 
     object: str

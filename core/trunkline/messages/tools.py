@@ -25,8 +25,10 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A tool of the catalogue (PA-F36).
 
     ``effect`` decides what a crash means: a ``read`` may be run again, the others may not unless ``idempotent``.
-    ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace, ``free``
-    those whose values a lasting approval leaves open, such as a file's content. ``network``: it reaches other hosts.
+    ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace,
+    ``memory_paths`` those that hold the path of a file of memory, ``memory_trees`` of a file or of a folder with all in
+    it, ``free`` those whose values a lasting approval leaves open, such as a file's content. ``network``: it reaches
+    other hosts.
     ``argv`` names the parameter that holds the argument vector of a program, by which a look is told from a run.
     ``plan``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
@@ -40,6 +42,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     idempotent: bool = False
     timeout: float = 60.0
     paths: tuple[str, ...] = ()
+    memory_paths: tuple[str, ...] = ()
+    memory_trees: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
     network: bool = False
     argv: str = ""

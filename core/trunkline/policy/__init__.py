@@ -1,7 +1,7 @@
 """The policy engine: may this be done, and must a person be asked? Pure: no clock, no file, no bus."""
 
 from trunkline.policy.engine import Asked, Decision, decide, together
-from trunkline.policy.matching import day_of
+from trunkline.policy.matching import day_of, inside
 from trunkline.policy.presets import SCOPES, STANDARD, hint, preset, reason
 from trunkline.policy.shapes import shape_of
 
@@ -13,6 +13,7 @@ __all__ = [
     "day_of",
     "decide",
     "hint",
+    "inside",
     "preset",
     "reason",
     "shape_of",

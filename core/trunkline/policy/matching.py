@@ -88,6 +88,16 @@ def _is_action(pattern: str, action: str) -> bool:
     return pattern in ("*", action) or action.startswith(f"{pattern}:")
 
 
+def inside(resource: str, folder: str) -> str | None:
+    """A name that begins with ``folder`` and that the resource of a policy stands for; None when there is none."""
+    literal, star, rest = resource.partition("*")
+    if literal.startswith(folder):
+        return resource.replace("*", "")
+    if star and folder.startswith(literal):
+        return folder + rest.replace("*", "")
+    return None
+
+
 @lru_cache(maxsize=4096)
 def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, text.split("*"))), re.DOTALL)

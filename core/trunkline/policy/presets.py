@@ -87,6 +87,11 @@ class _Maker:
 
 def reason(asked: Asked, decision: Decision) -> str:
     """Why it was refused, in words that say more than the engine knows."""
+    path = next(
+        (name.removeprefix("memory:") for name in asked.resources if name.startswith("memory:")), None
+    )
+    if path is not None:
+        return f"{path} may not be {'read' if asked.action == 'read' else 'written'}: {decision.why}"
     if decision.by:
         return decision.why
     scope = _scope(asked)

@@ -1,10 +1,14 @@
 """The chunks of one block, over the bus: the part of ``Memory`` that remembers and recalls. Keeps no state."""
 
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+import msgspec
+from msgspec.structs import replace
 
 from trunkline.errors import ToolError
+from trunkline.messages.blocks import BlockConfig, MemoryPolicy
 from trunkline.messages.chunks import (
     BEST,
     LINKED,
@@ -22,25 +26,33 @@ from trunkline.messages.chunks import (
     ListChunks,
     Recall,
     Recalled,
+    RecalledChunk,
     Remember,
     Remembered,
     UpdateChunk,
 )
+from trunkline.messages.memory import ReadMemory
 from trunkline.runtime.memory_calls import MemoryCalls
+from trunkline.runtime.private import layer_folder
 from trunkline.subjects import (
     MEMORY_CHUNK,
     MEMORY_CHUNKS,
     MEMORY_FORGET,
     MEMORY_LINK,
     MEMORY_LINKED,
+    MEMORY_READ,
     MEMORY_RECALL,
     MEMORY_REMEMBER,
     MEMORY_UPDATE_CHUNK,
 )
+from trunkline_bus import RemoteFault
+
+MOST = 1_000
+"""Chunks that are looked through when some of those found may not be shown."""
 
 
 class ChunkMemory(MemoryCalls):
-    """The chunks that an actor may see and make in a block."""
+    """The chunks that an actor may see and make in a block; ``permit`` counts for the files that they are."""
 
     async def remember(
         self,
@@ -67,7 +79,7 @@ class ChunkMemory(MemoryCalls):
             tags=tuple(tags),
             confidence=confidence,
             chunk_type=chunk_type,
-            layer=layer,
+            layer=await self._permitted(layer),
             source=source,
             message_id=message,
             expires_at=expires_at,
@@ -96,12 +108,18 @@ class ChunkMemory(MemoryCalls):
             tags=tuple(tags),
             chunk_type=chunk_type,
         )
-        return await self._call(MEMORY_RECALL, wish)
+        found = await self._call(MEMORY_RECALL, wish)
+        shown = await self._shown(found.chunks)
+        if len(shown) == len(found.chunks):
+            return found
+        more = await self._call(MEMORY_RECALL, replace(wish, max_results=MOST))
+        return _without_hidden(found, (await self._shown(more.chunks))[:limit])
 
     async def chunk(self, chunk: str, *, archived: bool = False) -> Chunk | None:
         """A chunk by its id; None when there is none, or it is private to another."""
         wish = GetChunk(id=chunk, actor=self._actor, block=self._block, archived=archived)
-        return (await self._call(MEMORY_CHUNK, wish)).chunk
+        found = (await self._call(MEMORY_CHUNK, wish)).chunk
+        return found if found is not None and await self._visible(found.path) else None
 
     async def chunks(
         self,
@@ -128,19 +146,30 @@ class ChunkMemory(MemoryCalls):
             limit=limit,
             offset=offset,
         )
-        return (await self._call(MEMORY_CHUNKS, wish)).chunks
+        found = (await self._call(MEMORY_CHUNKS, wish)).chunks
+        shown = await self._seen(found)
+        if len(shown) == len(found):
+            return found
+        more = (await self._call(MEMORY_CHUNKS, replace(wish, limit=MOST, offset=0))).chunks
+        return (await self._seen(more))[offset : offset + limit]
 
     async def linked(
         self, chunk: str, link_type: str | None = None, *, limit: int = LINKED
     ) -> Sequence[LinkedChunk]:
         """What a chunk is linked to, in both directions, strongest first."""
         wish = FindLinked(id=chunk, actor=self._actor, block=self._block, link_type=link_type, limit=limit)
-        return (await self._call(MEMORY_LINKED, wish)).links
+        if not await self._open("read") and await self.chunk(chunk) is None:
+            raise ToolError(_NONE.format(chunk))
+        found = (await self._call(MEMORY_LINKED, wish)).links
+        return [one for one in found if await self._visible(one.chunk.path)]
 
     async def link(
         self, source: str, target: str, link_type: str, *, strength: float = 1.0, remove: bool = False
     ) -> str:
         """Link a chunk to another by hand, or take such a link out; returns the version."""
+        await self._permit_change(source)
+        if not remove and not await self._open("read") and await self.chunk(target) is None:
+            raise ToolError(_NONE.format(target))
         wish = LinkChunks(
             source_id=source,
             target_id=target,
@@ -163,6 +192,7 @@ class ChunkMemory(MemoryCalls):
         fields: dict[str, Any] | None = None,
     ) -> str:
         """Change what is given of a chunk; returns the version."""
+        await self._permit_change(chunk)
         wish = UpdateChunk(
             id=chunk,
             actor=self._actor,
@@ -177,5 +207,74 @@ class ChunkMemory(MemoryCalls):
 
     async def forget(self, chunk: str, *, reason: str = "") -> str:
         """Take a chunk out of the files and the indexes; history keeps it. Returns the version."""
+        await self._permit_change(chunk)
         wish = ForgetChunk(id=chunk, actor=self._actor, block=self._block, reason=reason)
         return (await self._call(MEMORY_FORGET, wish)).version
+
+    async def _permitted(self, layer: Layer | None) -> Layer | None:
+        """The layer to write to, named when not every layer may be written. Raises ToolError."""
+        if await self._open("write"):
+            return layer
+        named = layer or await self._first_layer()
+        if named is not None:
+            await self._permit_layer(named)
+        return named
+
+    async def _permit_layer(self, layer: Layer) -> None:
+        """Raises ToolError when a chunk that is new today may not be written there."""
+        chunks, today = f"/{layer_folder(layer, self._block, self._actor)}/chunks", datetime.now(UTC).date()
+        await self.permit(f"{chunks}/{today}/chunk-{today}-00000000.json", "write", False)
+
+    async def _first_layer(self) -> Layer | None:
+        """What the block writes to when nothing is said."""
+        try:
+            file = await self._ask(MEMORY_READ, ReadMemory(path=f"{self._root}/block.toml"))
+            policy = msgspec.toml.decode(file.content, type=BlockConfig).memory
+        except RemoteFault:
+            policy = MemoryPolicy()
+        except msgspec.MsgspecError as error:
+            raise ToolError("The block's block.toml is not valid, so nothing is remembered.") from error
+        return next(iter(policy.write_layers), None)
+
+    async def _permit_change(self, chunk: str) -> None:
+        """Raises ToolError when the file of a chunk may not be written; if it cannot be told, when any may not."""
+        if await self._open("write"):
+            return
+        wish = GetChunk(id=chunk, actor=self._actor, block=self._block, archived=True)
+        found = (await self._call(MEMORY_CHUNK, wish)).chunk
+        if found is not None:
+            await self.permit(f"/{found.path}", "write", False)
+            return
+        for layer in get_args(Layer):
+            await self._permit_layer(layer)
+
+    async def _open(self, action: Literal["read", "write"]) -> bool:
+        """Whether all of memory may be read or written so, and no file need be looked at."""
+        try:
+            await self.permit("/", action, True)
+        except ToolError:
+            return False
+        return True
+
+    async def _seen(self, chunks: Iterable[Chunk]) -> list[Chunk]:
+        return [chunk for chunk in chunks if await self._visible(chunk.path)]
+
+    async def _shown(self, found: Iterable[RecalledChunk]) -> tuple[RecalledChunk, ...]:
+        return tuple([one for one in found if await self._visible(one.chunk.path)])
+
+
+_NONE = "There is no chunk {!r} here."
+
+
+def _without_hidden(found: Recalled, shown: tuple[RecalledChunk, ...]) -> Recalled:
+    """What is left of an answer: nothing in it tells of a chunk that may not be shown."""
+    ids = tuple(one.chunk.id for one in shown)
+    best = shown[0].chunk if shown else None
+    return replace(
+        found,
+        answer=best.content if best else "",
+        confidence=min(found.confidence, best.metadata.confidence) if best else 0.0,
+        source_chunks=ids,
+        traversal_path=ids,
+        chunks=shown,
+    )

@@ -1,10 +1,15 @@
 """Calls to the memory worker for one block and one actor. Errors become ToolErrors with a text for the model."""
 
-from typing import TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeVar
 
 from trunkline.abc.memory import NOWHERE
 from trunkline.errors import ToolError
+from trunkline.runtime.private import private_to_another
 from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, Scope
+
+Permit = Callable[[str, Literal["read", "write"], bool], Awaitable[None]]
+"""Raises ToolError when a path of memory may not be read or written; with True, when anything below it may not."""
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -12,11 +17,17 @@ A = TypeVar("A")
 CALL_SECONDS = 30.0
 
 
+async def _freely(path: str, action: Literal["read", "write"], whole: bool) -> None:
+    """Permits all."""
+
+
 class MemoryCalls:
     """``actor`` is whom history names; ``scope`` the conversation and turn it names.
 
-    ``patience`` is how long a call may take, in seconds.
+    ``patience`` is how long a call may take, in seconds. ``permit`` says what may be read and written.
     """
+
+    permit: Permit = staticmethod(_freely)
 
     def __init__(
         self,
@@ -33,6 +44,16 @@ class MemoryCalls:
         self._actor = actor
         self._scope = scope
         self._patience = patience
+
+    async def _visible(self, path: str) -> bool:
+        """Whether a path, from the memory root, may be read."""
+        if private_to_another(path, self._actor):
+            return False
+        try:
+            await self.permit(f"/{path}", "read", False)
+        except ToolError:
+            return False
+        return True
 
     async def _call(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
         try:

@@ -4,7 +4,7 @@ Paths are relative to the block's folder; one that begins with ``/`` is relative
 paths that come back, when they lie outside the block's folder. Errors are ToolErrors with a text for the model.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -42,7 +42,7 @@ from trunkline.runtime.exports import export_memory
 from trunkline.runtime.foreign import prepared
 from trunkline.runtime.imports import import_memory
 from trunkline.runtime.memory_calls import A, Q
-from trunkline.runtime.private import is_chunk_place, private_to_another
+from trunkline.runtime.private import is_chunk_place, is_owners, private_to_another, whole_path
 from trunkline.subjects import (
     MEMORY_BLAME,
     MEMORY_DELETE,
@@ -59,28 +59,21 @@ from trunkline_bus import BusError, Endpoint, RemoteFault
 
 EXPORT_SECONDS = 600.0
 
-OWNERS = (["policies"], ["audit"])
-"""What no agent writes, besides the configuration of blocks: it may read them."""
-
-
-Permit = Callable[[str, Literal["read", "write"]], Awaitable[None]]
-"""Raises ToolError when a path of memory, with all below it, may not be read or written."""
-
 CHANGES = (MEMORY_WRITE, MEMORY_EDIT, MEMORY_DELETE, MEMORY_REVERT)
+OF_ONE_FILE = (MEMORY_READ, MEMORY_WRITE, MEMORY_EDIT, MEMORY_BLAME)
+"""What has to do with one file alone. The others reach all that lies or lay below a path."""
+
 SHOWN_IN_PARTS = (MEMORY_LIST, MEMORY_SEARCH)
 """What shows many paths: those that may not be read are left out."""
 
-
-async def _freely(path: str, action: Literal["read", "write"]) -> None:
-    """Permits all."""
+MOST_HITS = 100
 
 
 class BlockMemory(ChunkMemory):
     """``Memory`` for one block: its files here, its chunks in ``ChunkMemory``. ``importers`` give what knows other
-    systems' archives, ``permit`` says which files may be read and written."""
+    systems' archives."""
 
     importers: Callable[[], Sequence[Importer]] = staticmethod(tuple)
-    permit: Permit = staticmethod(_freely)
 
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
@@ -133,12 +126,12 @@ class BlockMemory(ChunkMemory):
             raise ToolError(f"Memory cannot be searched like this: {error}.") from error
         here = msgspec.structs.replace(wish, since=_placed(wish.since), until=_placed(wish.until))
         found = await self._call(MEMORY_SEARCH, here)
-        hits = [
-            msgspec.structs.replace(hit, path=self._relative(hit.path))
-            for hit in found.hits
-            if await self._visible(hit.path)
-        ]
-        return msgspec.structs.replace(found, hits=tuple(hits))
+        hits = [hit for hit in found.hits if await self._visible(hit.path)]
+        if len(hits) < len(found.hits) and limit < MOST_HITS:  # others stand behind those that were left out
+            more = await self._call(MEMORY_SEARCH, msgspec.structs.replace(here, limit=MOST_HITS))
+            hits = [hit for hit in more.hits if await self._visible(hit.path)][:limit]
+        named = (msgspec.structs.replace(hit, path=self._relative(hit.path)) for hit in hits)
+        return msgspec.structs.replace(found, hits=tuple(named))
 
     async def list(self, path: str = "", *, recursive: bool = False) -> Sequence[MemoryEntry]:
         """Names under a folder, sorted. A block without any file has an empty list."""
@@ -191,7 +184,7 @@ class BlockMemory(ChunkMemory):
 
     async def export(self, target: Path) -> int:
         """Write an archive of the whole memory to ``target``; returns its size in bytes."""
-        await self.permit("", "read")
+        await self.permit("/", "read", True)
         try:
             return (await export_memory(self._bus, target, timeout=EXPORT_SECONDS)).size
         except RemoteFault as fault:
@@ -201,7 +194,7 @@ class BlockMemory(ChunkMemory):
 
     async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
         """Bring in an export, or an archive of another system. What the owner alone may change stays as it is."""
-        await self.permit("", "write")
+        await self.permit("/", "write", True)
         with ExitStack() as held:
             ready = prepared(source, self.importers(), source.parent, kind=kind, block=self._block)
             try:
@@ -221,37 +214,27 @@ class BlockMemory(ChunkMemory):
     async def _ask(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
         path = getattr(request, "path", None)
         if isinstance(path, str) and endpoint not in SHOWN_IN_PARTS:
-            await self.permit(path, "write" if endpoint in CHANGES else "read")
+            action: Literal["read", "write"] = "write" if endpoint in CHANGES else "read"
+            await self.permit(f"/{path}", action, endpoint not in OF_ONE_FILE)
         return await super()._ask(endpoint, request, timeout=timeout)
-
-    async def _visible(self, path: str) -> bool:
-        try:
-            await self.permit(path, "read")
-        except ToolError:
-            return False
-        return not private_to_another(path, self._actor)
 
     # Paths ---------------------------------------------------------------------------------------------------
 
     def _whole(self, path: str) -> str:
         """The path from the memory root. Raises ToolError for what is private to another actor."""
-        inside = f"{self._root}/{path}" if path.strip("/") else self._root
-        whole = path[1:] if path.startswith("/") else inside
+        whole = whole_path(self._block, path)
         if private_to_another(whole, self._actor):
             raise ToolError(f"{path} is private to another agent.")
         return whole
 
     def _writable(self, path: str) -> str:
-        """The whole path, unless it is or holds what is the owner's: no agent lifts its own limits (C37), or takes
-        back that something was purged (C43). Preferences are choices and no limits: an agent may change them."""
+        """The whole path, unless it is or holds what is the owner's: no agent lifts its own limits."""
         whole = self._whole(path)
         parts = [part.casefold() for part in whole.split("/") if part not in ("", ".")]
-        if parts[:1] in OWNERS:
-            raise ToolError(f"{path} is the owner's to change. Nothing was changed.")
-        is_setting = len(parts) == 3 and parts[2] == "block.toml"
-        if parts[:1] in (["blocks"], ["archive"]) and (is_setting or len(parts) < 3):
+        holds_settings = parts[:1] in (["blocks"], ["archive"]) and len(parts) < 3
+        if is_owners(whole) or holds_settings:
             raise ToolError(
-                f"{path} is the owner's to change: it holds what a block is allowed. Nothing was changed."
+                f"{path} is the owner's to change: it says or holds what agents are allowed. Nothing was changed."
             )
         if is_chunk_place(whole):
             raise ToolError(f"{path} is kept as a chunk: use remember, link or forget. Nothing was changed.")

@@ -1,4 +1,4 @@
-"""Whose a folder of memory is. Rules on text only.
+"""Whose a folder of memory is, and which path is meant. Rules on text only.
 
 An actor's private layer lies in ``agents/<actor>/`` or ``blocks/<block>/agents/<actor>/``, and no other actor's tools
 come to see it.
@@ -6,6 +6,7 @@ come to see it.
 
 import re
 
+from trunkline.messages.chunks import Layer
 from trunkline_bus import key_of
 
 OWNER = "owner"
@@ -19,6 +20,27 @@ _PRIVATE = re.compile(r"(?:blocks/[^/]+/)?agents(?:/([^/]+))?(?:/|$)", re.IGNORE
 def agent_folder(actor: str) -> str:
     """The name of an actor's private folder."""
     return actor if re.fullmatch(AGENT, actor) else key_of(actor)
+
+
+def whole_path(block: str, path: str) -> str:
+    """A path from the memory root: one that begins with ``/`` is, every other is relative to the block's folder."""
+    inside = f"blocks/{block}/{path}" if path.strip("/") else f"blocks/{block}"
+    return path[1:] if path.startswith("/") else inside
+
+
+def layer_folder(layer: Layer, block: str, actor: str) -> str:
+    """The folder of a layer of chunks, before its ``chunks/``."""
+    parts = [f"blocks/{block}"] if layer.startswith("project") else []
+    parts += [f"agents/{agent_folder(actor)}"] if layer.endswith("agent") else []
+    return "/".join(parts)
+
+
+def is_owners(path: str) -> bool:
+    """Whether a path is the owner's alone to change, by whatever way: what agents may do (C37, policies and each
+    block's settings) and what was done. Preferences are choices and no limits, so agents may change them."""
+    parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
+    settings = len(parts) == 3 and parts[0] in ("blocks", "archive") and parts[2] == "block.toml"
+    return settings or parts[:1] in (["policies"], ["audit"])
 
 
 def is_chunk_place(path: str) -> bool:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
+from trunkline.abc.memory import Memory
 from trunkline.documents.for_tools import OpenFiles
 from trunkline.messages.policies import PermissionTable
 from trunkline.messages.tools import CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolReply
@@ -53,7 +54,7 @@ class AwayToolsWorker(ToolsWorker):
     async def keep_watching(self) -> None:
         """Nothing: memory is the hub's."""
 
-    def documents_of(self, call: CallTool, files: OpenFiles) -> Documents:
+    def documents_of(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
         """None: those are the hub's."""
         return NoDocuments()
 

@@ -46,9 +46,14 @@ def _of_parameters(spec: ToolSpec) -> Iterator[str]:
             yield f"the path parameter {name!r} is not among the properties"
     if spec.argv and spec.argv not in properties:
         yield f"the argv parameter {spec.argv!r} is not among the properties"
+    for name in (*spec.memory_paths, *spec.memory_trees):
+        if name not in properties:
+            yield f"the memory path parameter {name!r} is not among the properties"
     for name in spec.free:
         if name not in properties:
             yield f"the free parameter {name!r} is not among the properties"
+        if name in (*spec.paths, *spec.memory_paths, *spec.memory_trees):
+            yield f"the parameter {name!r} holds a path, which no lasting approval may leave open"
     for name, part in properties.items():
         yield from _of_schema(name, part)
 

@@ -17,6 +17,7 @@ from trunkline.paths import check_path, is_far
 from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
 from trunkline.policy.looking import is_look
 from trunkline.policy.presets import LOOK, PLANNING
+from trunkline.tools.memory_wishes import in_memory, memory_paths_of
 from trunkline.tools.quotas import Quotas
 from trunkline.tools.resources import paths_of, texts_at
 from trunkline.tools.rules import Rules
@@ -44,14 +45,15 @@ class Permissions:
     async def decide(self, invocation: ToolInvocation) -> Decision:
         """Whether the call may be made, and whether a person must be asked."""
         policies = await self.policies(invocation.context.block)
-        return await self._decided(invocation.context.block, list(_asked(invocation)), policies)
+        wishes = [*_asked(invocation), *_asked_of_memory(invocation, policies)]
+        return await self._decided(invocation.context.block, wishes, policies)
 
     async def take(self, invocation: ToolInvocation) -> None:
         """Count the call where a policy permits it a number of times a day. Raises ToolError when that is used up."""
         policies = await self.policies(invocation.context.block)
         if not any(policy.conditions.max_per_day is not None for policy in policies):
             return
-        decision = await self._decided(invocation.context.block, list(_asked(invocation)), policies)
+        decision = await self.decide(invocation)
         for policy in policies:
             if policy.id in decision.counts:
                 await self._quotas.take(policy, datetime.now(UTC))
@@ -87,24 +89,16 @@ class Permissions:
         seconds = (await self.table_of(call.block)).max_timeout
         return Bounds(decision.allowed, seconds, hint(call.block, wish, decision.by))
 
-    async def memory(self, call: CallTool, path: str, action: str) -> None:
-        """Raises ToolError when a path of memory, or anything below it, may not be read or written so. A denial of what
-        lies below counts, because who deletes or exports a folder does it to all that is in it."""
-        policies = await self.policies(call.block)
-        plain = "/" + "/".join(name for name in path.split("/") if name not in ("", "."))
-        below = f"memory:{plain.rstrip('/')}/"
-        prefixes = (policy.resource.partition("*")[0] for policy in policies)
+    async def memory(self, call: CallTool, path: str, action: str, whole: bool) -> Decision:
+        """Whether a path of memory may be read or written so; with ``whole``, with all that lies below it."""
+        policies, now = await self.policies(call.block), datetime.now(UTC)
         wish = Asked(
             subjects=_subjects(call.block, call.actor),
-            resources=(f"memory:{plain}",),
-            aliases=(below, *(prefix for prefix in prefixes if prefix.startswith(below))),
+            resources=(),
             action=action,
             conversation=call.conversation,
         )
-        decision = decide(wish, policies, datetime.now(UTC), {})
-        if not decision.allowed or decision.asks:
-            why = "a person would have to approve it first." if decision.asks else decision.why
-            raise ToolError(f"{plain} may not be {action if action == 'read' else 'written'} here: {why}")
+        return together(decide(one, policies, now, {}) for one in in_memory(wish, path, whole, policies))
 
     async def policies(self, block: str) -> list[Policy]:
         """All policies: the owner's, and those that the block's table stands for."""
@@ -119,9 +113,15 @@ class Permissions:
             made = [(wish, decide(wish, policies, now, used)) for wish in wishes]
             decision = together(decision for _, decision in made)
         if decision.allowed:
-            return decision
+            return replace(decision, asks=decision.asks and not _settled(made[0][1], policies))
         refused = next(wish for wish, one in made if not one.allowed)
         return replace(decision, why=reason(refused, decision), hint=hint(block, refused, decision.by))
+
+
+def _settled(of_tool: Decision, policies: list[Policy]) -> bool:
+    """Whether a person has allowed calls of this very shape for longer, with all that they do."""
+    ruling = (policy for policy in policies if policy.id in of_tool.by)
+    return not of_tool.asks and any(policy.conditions.shape is not None for policy in ruling)
 
 
 def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> None:
@@ -151,6 +151,19 @@ def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
     for path in paths_of(invocation):
         for scope in scopes_of(path, context.workspace):
             yield replace(wish, resources=(f"files:{scope}",), aliases=())
+
+
+def _asked_of_memory(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[Asked]:
+    """What the call wants of the paths of memory among its arguments."""
+    spec, context = invocation.spec, invocation.context
+    wish = Asked(
+        subjects=_subjects(context.block, context.actor),
+        resources=(),
+        action="read" if spec.effect == "read" else "write",
+        conversation=context.conversation,
+    )
+    for path, whole in memory_paths_of(invocation):
+        yield from in_memory(wish, path, whole, policies)
 
 
 def _subjects(block: str, actor: str) -> frozenset[str]:

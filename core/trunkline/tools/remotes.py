@@ -124,6 +124,8 @@ class RemoteTool(Tool):
             description=f"[On the host {remote}] {spec.description}",
             source=f"{REMOTE_SOURCE}{remote}",
             paths=(),  # they lie on that host, which checks them
+            memory_paths=(),
+            memory_trees=(),
             idempotent=True,  # by its ledger
             timeout=WEEK,
         )

@@ -3,7 +3,7 @@
 It holds within one worker; workers on several machines that share a folder rely on the tools' atomic replacement.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,7 +72,12 @@ def paths_of(invocation: ToolInvocation) -> Iterator[str]:
 
 def texts_at(spec: ToolSpec, arguments: Mapping[str, Any]) -> Iterator[str]:
     """See ``paths_of``."""
-    for name in spec.paths:
+    return texts_of(spec.paths, arguments)
+
+
+def texts_of(names: Iterable[str], arguments: Mapping[str, Any]) -> Iterator[str]:
+    """The texts in the arguments of these names, in lists too."""
+    for name in names:
         value = arguments.get(name)
         for one in value if isinstance(value, list) else [value]:
             if isinstance(one, str):

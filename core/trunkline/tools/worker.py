@@ -3,7 +3,6 @@
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -13,6 +12,7 @@ import anyio.to_thread
 from trunkline.abc.completion import Completer
 from trunkline.abc.documents import Documents
 from trunkline.abc.importing import Importer
+from trunkline.abc.memory import Memory
 from trunkline.abc.tools import Tool, ToolContext, ToolMiddleware
 from trunkline.documents.apart import reading
 from trunkline.documents.bringing import Outcome
@@ -50,6 +50,7 @@ from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.ledger import Ledger, scope_of
 from trunkline.tools.limits import BrokenLimits, Limits, block_files
 from trunkline.tools.liveness import Liveness
+from trunkline.tools.memory_reach import MemoryReach, MemoryStage
 from trunkline.tools.permissions import Permissions
 from trunkline.tools.policy import PolicyStage
 from trunkline.tools.quotas import Quotas
@@ -177,6 +178,7 @@ class ToolsWorker(Worker):
             GateStage(),
             Gatekeeper(self.permissions, self._tool_of, self._secrets()),
             QuotaStage(self.permissions),
+            MemoryStage(),
         )
         built_in = tuple(Guard(OURS, stage) for stage in stages)
         apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")
@@ -233,7 +235,7 @@ class ToolsWorker(Worker):
         make_folder(workspace)
         memory = BlockMemory(context.bus, call.block, call.actor, scope_of(call))
         memory.importers = self._importers
-        memory.permit = partial(self.permissions.memory, call)
+        memory.permit = MemoryReach(self.permissions, call)
         scopes = await self.permissions.scopes(spec, call)
         made = ToolContext(
             block=call.block,
@@ -251,7 +253,7 @@ class ToolsWorker(Worker):
             ),
             reach=reach_of(scopes, context.config, context.home),
         )
-        return replace(made, documents=self.documents_of(call, made.files))
+        return replace(made, documents=self.documents_of(call, made.files, memory))
 
     async def keep_watching(self) -> None:
         """Bring what changes in the watched folders into memory; of several workers on a machine one does."""
@@ -265,11 +267,11 @@ class ToolsWorker(Worker):
     def _readers(self) -> Readers:
         return Readers(owned.item for owned in self.context.plugins.readers())
 
-    def documents_of(self, call: CallTool, files: OpenFiles) -> Documents:
+    def documents_of(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
         """What a tool reads and searches documents with."""
         context = self.context
-        readers = self._readers()
-        return BlockDocuments(context.bus, call.block, call.conversation, files, readers, self._reading)
+        readers, reading = self._readers(), self._reading
+        return BlockDocuments(context.bus, call.block, call.conversation, files, readers, reading, memory)
 
     def model_of(self, call: CallTool) -> Completer:
         """What a tool asks a model with."""

@@ -257,7 +257,8 @@ async def test_rules_see_what_comes_in(laptop: Place, opened: Opened, tmp_path: 
 
 
 async def test_an_agent_cannot_lift_its_limits_by_an_archive(laptop: Place, server: Place) -> None:
-    """Without the owner's word no archive changes a block's settings or the preferences (C37)."""
+    """Without the owner's word no archive changes a block's settings, or what is permitted (C37). Preferences are
+    choices and no limits: as with a tool that writes, it may bring them."""
     await laptop.write("blocks/main/block.toml", 'tools = ["shell"]\n', actor="owner")
     await laptop.write("preferences.toml", 'model = "openai/dear"\n', actor="owner")
     await laptop.write("policies/all.json", "{}", actor="owner")
@@ -266,9 +267,10 @@ async def test_an_agent_cannot_lift_its_limits_by_an_archive(laptop: Place, serv
     before = server.files()
     for mode in ("merge", "restore"):
         done = await server.bring(await laptop.export(), mode=mode, settings=False)
-        assert {gap.what for gap in done.gaps} >= {"blocks/main/block.toml", "preferences.toml"}
-        assert {gap.what for gap in done.gaps} >= {"policies/all.json", "audit/purges.jsonl"}
-        assert server.files() == {**before, "a.md": b"a", "laptop.md": laptop.files()["laptop.md"]}
+        withheld = {"blocks/main/block.toml", "policies/all.json", "audit/purges.jsonl"}
+        assert {gap.what for gap in done.gaps} >= withheld
+        theirs = {path: laptop.files()[path] for path in ("laptop.md", "preferences.toml")}
+        assert server.files() == {**before, "a.md": b"a", **theirs}
 
 
 async def test_who_imports_is_who_brought_the_lines(laptop: Place, server: Place) -> None:
@@ -294,6 +296,41 @@ async def test_what_was_purged_here_does_not_come_back(laptop: Place, server: Pl
     assert server.files() == before
     await server.bring(harmless)
     assert await server.text("a.md") == "a"
+
+
+@pytest.mark.parametrize(
+    ("add", "paths"),
+    [
+        (lambda git, root: (root / "passwd").symlink_to("/etc/passwd"), ["passwd"]),
+        (
+            lambda git, root: git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},notes/sub"),
+            ["notes/sub"],
+        ),
+        (lambda git, root: (root / ".gitmodules").write_text("[submodule]"), [".gitmodules"]),
+    ],
+    ids=["a link", "a submodule", "a name of git's"],
+)
+async def test_what_no_memory_takes_in_is_not_exported(
+    laptop: Place, server: Place, git: Git, add: Callable[[Git, Path], None], paths: list[str]
+) -> None:
+    """What a person committed by hand is told before there is an archive that is no backup, with the command that
+    takes it out; after that all is well."""
+
+    def here(*words: str) -> str:
+        return git(*words, at=laptop.root)
+
+    add(here, laptop.root)
+    if paths[0] != "notes/sub":
+        here("add", "--force", paths[0])
+    here("commit", "-m", "by hand")
+    await laptop.write("a.md", "a")
+    with pytest.raises(Refusal, match=f"purge {paths[0]}") as refusal:
+        await laptop.export()
+    assert refusal.value.code == "not_portable" and not (laptop.base / "x.tar").exists()
+    for path in paths:
+        await laptop.store.purge(path)
+    done = await server.bring(await laptop.export("y.tar"))
+    assert await server.text("a.md") == "a" and not done.conflicts
 
 
 async def test_branches_come_along(laptop: Place, server: Place, git: Git) -> None:

@@ -14,8 +14,8 @@ from pygit2.enums import ObjectType, RepositoryOpenFlag
 
 from trunkline.archives.manifest import MEMORY
 from trunkline.archives.reading import BadArchive
+from trunkline.memory.carrying.fit import FOLDER, entries, unfit
 from trunkline.memory.packing import write_pack
-from trunkline.memory.paths import is_gits
 from trunkline.memory.repository import Repository
 
 LARGEST = 512 * 1024 * 1024
@@ -26,11 +26,7 @@ SAID_EVERY = 512
 
 _REFERENCE = re.compile(r"([0-9a-f]{40}) (refs/(?:heads|tags)/[A-Za-z0-9][A-Za-z0-9._/-]{0,199})")
 _HEAD = re.compile(r"ref: (refs/heads/[A-Za-z0-9][A-Za-z0-9._/-]{0,199})\n?")
-_ITEM = re.compile(rb"([0-7]{5,6}) ([^\0/]+)\0(.{20})", re.DOTALL)
 _PERSON = re.compile(rb"[^<>\n\0]*<[^<>\n\0]*> \d{1,12} [+-]\d{4}")
-_FOLDER, _FILES = b"40000", (b"100644", b"100755")
-_HARMLESS = frozenset({b".gitignore", b".gitattributes", b".gitkeep"})
-"""What a person may have committed with git; as files of memory they are left out."""
 
 
 class Arrived:
@@ -139,8 +135,8 @@ class _Search:
             tree = waiting.pop()
             if self._is_known(tree):
                 continue
-            for mode, oid in _items(self._read(tree, ObjectType.TREE, LARGEST_LIST)):
-                if mode == _FOLDER:
+            for mode, oid in _insisted(self._read(tree, ObjectType.TREE, LARGEST_LIST)):
+                if mode == FOLDER:
                     waiting.append(oid)
                 elif not self._is_known(oid):
                     self._insist_on(oid, ObjectType.BLOB, LARGEST)
@@ -182,34 +178,14 @@ def _commit(data: bytes) -> tuple[pygit2.Oid, list[pygit2.Oid]]:
     return ids[0], ids[1:]
 
 
-def _items(data: bytes) -> Iterator[tuple[bytes, pygit2.Oid]]:
+def _insisted(tree: bytes) -> Iterator[tuple[bytes, pygit2.Oid]]:
     """Mode and id of what is in a folder. Raises BadArchive and ValueError for what may not be in one."""
-    place, before, names = 0, b"", set[bytes]()
-    for found in _ITEM.finditer(data):
-        mode, name, oid = found.groups()
-        if found.start() != place:
-            raise ValueError("a folder that is none")
-        if mode not in (_FOLDER, *_FILES):
-            raise BadArchive(f"its history holds {_shown(name)}, which is no plain file")
-        if _is_unfit(name):
-            raise BadArchive(f"its history holds {_shown(name)}, which is no name of a file of memory")
-        ordered = name + b"/" if mode == _FOLDER else name
-        if ordered <= before or name in names:
-            raise ValueError("a folder out of order")
-        names.add(name)
-        place, before = found.end(), ordered
-        yield mode, pygit2.Oid(raw=oid)
-    if place != len(data):
-        raise ValueError("a folder that is none")
-
-
-def _is_unfit(name: bytes) -> bool:
-    """Whether a name leads elsewhere, or some file system takes it for one of git's own."""
-    if b"\\" in name or not name.strip(b" ."):
-        return True
-    return name not in _HARMLESS and is_gits(name.decode("utf-8", "replace"))
+    for mode, name, oid in entries(tree):
+        fault = unfit(mode, name)
+        if fault:
+            raise BadArchive(f"its history holds {_shown(name.decode('utf-8', 'replace'))}, {fault}")
+        yield mode, oid
 
 
 def _shown(what: object) -> str:
-    text = what.decode("utf-8", "replace") if isinstance(what, bytes) else str(what)
-    return repr(text[:120])
+    return repr(str(what)[:120])

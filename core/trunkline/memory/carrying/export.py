@@ -6,6 +6,7 @@ The archive is a picture of one commit: whatever is written meanwhile is either 
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from types import MappingProxyType
 
 import pygit2
@@ -14,11 +15,15 @@ import trunkline
 from trunkline.archives.manifest import DERIVED, MANIFEST, MEMORY, README, Manifest
 from trunkline.archives.reading import is_safe
 from trunkline.archives.writing import ArchiveWriter, archive
+from trunkline.memory.carrying.fit import unfit_in
 from trunkline.memory.conversations import names_of
 from trunkline.memory.packing import write_pack
+from trunkline.memory.paths import ascii_safe
 from trunkline.memory.repository import Repository, commit_time, files_in, walk_back
+from trunkline_bus import Refusal
 
 GIT = f"{MEMORY}/.git"
+CARRIED = ("refs/heads/", "refs/tags/")
 NONE: Mapping[str, str] = MappingProxyType({})
 
 ABOUT = """This is a Trunkline memory, exported {when} at version {version}.
@@ -46,7 +51,12 @@ def export(
     """Write the archive to ``target`` (a tar file) and return how many files of memory it holds.
 
     ``plugins`` are the installed ones with their versions, for whoever brings the archive in. ``derived`` is a copy of
-    the search index to take along. ``target`` appears when it is complete. Raises OSError.
+    the search index to take along. ``target`` appears when it is complete.
+
+    Raises:
+        OSError: it cannot be written.
+        Refusal: ``not_portable``: no other memory would take this history in, because somebody committed a link, a
+            submodule or a name of git's by hand.
     """
     repository = Repository(root)
     try:
@@ -56,10 +66,26 @@ def export(
         repository.close()
 
 
+def _insist_on_fit(repository: Repository, head: pygit2.Oid) -> None:
+    """Raises Refusal ``not_portable``."""
+    git = repository.git
+    targets = (git.references[name].target for name in git.references if name.startswith(CARRIED))
+    tips = [head, *(target for target in targets if isinstance(target, pygit2.Oid))]
+    odd = sorted(dict.fromkeys(unfit_in(git, tips)))
+    if odd:
+        more = f" and {len(odd) - 1} more" if len(odd) > 1 else ""
+        raise Refusal(
+            "not_portable",
+            f"{ascii_safe(odd[0])!r}{more} is in the history, committed with git: no plain file, or a name of git's."
+            f" No memory takes such an archive in. Take it out of history: trunkline memory purge {quote(odd[0])}",
+        )
+
+
 class _Export:
     def __init__(self, repository: Repository, folder: Path, plugins: Mapping[str, str]) -> None:
         head = repository.head()
         assert head is not None
+        _insist_on_fit(repository, head)
         self._repository = repository
         self._folder = folder
         self._plugins = plugins
@@ -118,6 +144,6 @@ class _Export:
         known = {branch: str(self._commit.id)}
         for name in self._repository.git.references:
             target = self._repository.git.references[name].target
-            if isinstance(target, pygit2.Oid) and name.startswith(("refs/heads/", "refs/tags/")):
+            if isinstance(target, pygit2.Oid) and name.startswith(CARRIED):
                 known.setdefault(name, str(target))
         return "".join(f"{target} {name}\n" for name, target in sorted(known.items()))

@@ -19,7 +19,7 @@ from trunkline.memory.repository import Entry, Repository, differences, entry_at
 from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Content
 from trunkline.messages.memory import ImportConflict
-from trunkline.runtime.private import private_to_another
+from trunkline.runtime.private import is_owners, private_to_another
 from trunkline.seed import SEED
 
 BEGINNERS = frozenset({"trunkline", "gateway"})
@@ -55,14 +55,10 @@ Withheld = Callable[[str], bool]
 
 
 def withheld_from(actor: str) -> Withheld:
-    """What is the owner's alone to bring: which model answers, what agents may do (C37), what was purged (C43), and
-    others' private layers."""
+    """What is the owner's alone to bring, and others' private layers."""
 
     def withheld(path: str) -> bool:
-        parts = path.casefold().split("/")
-        settings = len(parts) == 3 and parts[0] in ("blocks", "archive") and parts[2] == "block.toml"
-        owners = parts == ["preferences.toml"] or parts[0] in ("policies", "audit")
-        return settings or owners or private_to_another(path, actor)
+        return is_owners(path) or private_to_another(path, actor)
 
     return withheld
 

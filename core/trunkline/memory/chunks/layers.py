@@ -10,7 +10,7 @@ import msgspec
 
 from trunkline.messages.blocks import MemoryPolicy
 from trunkline.messages.chunks import Layer
-from trunkline.runtime.private import AGENT, OWNER, agent_folder
+from trunkline.runtime.private import AGENT, OWNER, layer_folder
 from trunkline_bus import Refusal
 
 LAYERS: tuple[Layer, ...] = ("project_agent", "project_global", "user_agent", "user_global")
@@ -37,9 +37,7 @@ def place_of(layer: Layer, block: str | None, actor: str) -> Place:
         raise Refusal("invalid_scope", f"The layer {layer} belongs to a block; say which.")
     if block is not None and not re.fullmatch(_BLOCK, block):
         raise Refusal("invalid_scope", f"{block[:80]!r} is not a block's name.")
-    parts = [f"blocks/{block}"] if layer.startswith("project") else []
-    parts += [f"agents/{agent_folder(actor)}"] if layer.endswith("agent") else []
-    return Place(layer, "/".join(parts))
+    return Place(layer, layer_folder(layer, block or "", actor))
 
 
 def place_fault(folder: str) -> bool:

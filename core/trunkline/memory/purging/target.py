@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 from trunkline.memory.chunks.record import is_chunk_id
-from trunkline.memory.paths import checked
+from trunkline.memory.paths import checked, is_gits
 
 
 class Look(NamedTuple):
@@ -77,5 +77,12 @@ class ChunkTarget(Target):
 
 
 def target_of(text: str) -> Target:
-    """What a text names: a chunk by its id, or a path. Raises Refusal ``invalid_path``."""
-    return ChunkTarget(text) if is_chunk_id(text) else PathTarget(checked(text))
+    """What a text names: a chunk by its id, or a path. One of git's own names too: memory has none, but a person may
+    have committed it. Raises Refusal ``invalid_path``."""
+    if is_chunk_id(text):
+        return ChunkTarget(text)
+    names = [name for name in text.split("/") if name]
+    if any(map(is_gits, names)):
+        checked("/".join("x" if is_gits(name) else name for name in names))
+        return PathTarget("/".join(names))
+    return PathTarget(checked(text))

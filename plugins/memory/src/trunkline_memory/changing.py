@@ -2,12 +2,22 @@
 
 from typing import Any
 
-from trunkline import ApprovalDetail, ErrorCode, RemoteFault, ToolContext, ToolError, diff_preview, tool
+from trunkline import (
+    ApprovalDetail,
+    ErrorCode,
+    MemoryPath,
+    MemoryTree,
+    RemoteFault,
+    ToolContext,
+    ToolError,
+    diff_preview,
+    tool,
+)
 
 
 @tool(effect="write", free=("content", "expected"))
 async def memory_write(
-    context: ToolContext, path: str, content: str, expected: str | None = None
+    context: ToolContext, path: MemoryPath, content: str, expected: str | None = None
 ) -> dict[str, Any]:
     """Write a whole file of memory; what was there before stays in history.
 
@@ -28,7 +38,7 @@ async def _written(context: ToolContext, path: str, content: str, expected: str 
 
 @tool(effect="write", free=("old_content", "new_content", "expected"))
 async def memory_edit(
-    context: ToolContext, path: str, old_content: str, new_content: str, expected: str | None = None
+    context: ToolContext, path: MemoryPath, old_content: str, new_content: str, expected: str | None = None
 ) -> dict[str, Any]:
     """Replace a text in a file of memory by another, where it occurs first.
 
@@ -52,7 +62,9 @@ async def _edited(
 
 
 @tool(effect="write")
-async def memory_delete(context: ToolContext, path: str, expected: str | None = None) -> dict[str, Any]:
+async def memory_delete(
+    context: ToolContext, path: MemoryTree, expected: str | None = None
+) -> dict[str, Any]:
     """Delete a file or folder of memory; history keeps it.
 
     Args:
@@ -70,7 +82,7 @@ async def _deleted(context: ToolContext, path: str, expected: str | None) -> App
 
 @tool(effect="write")
 async def memory_revert(
-    context: ToolContext, path: str, commit: str | None = None, to: str | None = None
+    context: ToolContext, path: MemoryTree, commit: str | None = None, to: str | None = None
 ) -> dict[str, Any]:
     """Take back the last change of a file or folder of memory, by a change of its own.
 

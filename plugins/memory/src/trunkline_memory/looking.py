@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta
 
-from trunkline import MemoryHit, ToolContext, ToolError, Why, tool
+from trunkline import MemoryHit, MemoryPath, MemoryTree, ToolContext, ToolError, Why, tool
 
 PREVIOUS_LETTERS = 4_000
 """How much of an earlier state a record shows; the rest is read with ``commit``."""
@@ -20,7 +20,7 @@ Kind = Literal["file", "document", "turn", "chunk", "fact"]
 
 
 @tool(effect="read")
-async def memory_read(context: ToolContext, path: str, commit: str | None = None) -> dict[str, Any]:
+async def memory_read(context: ToolContext, path: MemoryPath, commit: str | None = None) -> dict[str, Any]:
     """Read a file of memory.
 
     Args:
@@ -127,7 +127,7 @@ async def memory_list(context: ToolContext, path: str = "", recursive: bool = Fa
 
 @tool(effect="read")
 async def memory_history(
-    context: ToolContext, path: str, limit: Limit = 10, commit: str | None = None
+    context: ToolContext, path: MemoryTree, limit: Limit = 10, commit: str | None = None
 ) -> list[dict[str, Any]] | dict[str, Any]:
     """Show what changed a file or folder of memory, newest first, with the text before; or its text at a commit.
 
@@ -154,7 +154,11 @@ async def memory_history(
 
 @tool(effect="read")
 async def memory_blame(
-    context: ToolContext, path: str, first: Line = 1, last: Line | None = None, commit: str | None = None
+    context: ToolContext,
+    path: MemoryPath,
+    first: Line = 1,
+    last: Line | None = None,
+    commit: str | None = None,
 ) -> list[dict[str, Any]]:
     """Say who wrote each line of a file of memory, in which conversation and turn, when and why.
 

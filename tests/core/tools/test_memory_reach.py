@@ -1,0 +1,194 @@
+"""The owner's rules about paths of memory hold for every tool that reaches them, and those that ask, ask."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trunkline.messages.memory import WriteManyMemory
+from trunkline.messages.policies import Conditions, Policy, PolicyEffect
+from trunkline.messages.tools import CallTool, ToolOutcome
+from trunkline.policy import inside
+from trunkline.policy.matching import _pattern
+from trunkline.subjects import CALL_TOOL, MEMORY_WRITE_MANY
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import new_id
+
+pytestmark = pytest.mark.anyio
+
+
+async def call(running: Platform, name: str, approved: str | None = None, **arguments: Any) -> ToolOutcome:
+    request = CallTool(
+        call=new_id("call"), name=name, arguments=arguments, block="main", conversation="conv_1", turn="turn_1",
+        actor="owner", approved=approved,
+    )  # fmt: skip
+    with anyio.fail_after(40):
+        async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=10) as replies:
+            async for reply in replies:
+                if isinstance(reply, ToolOutcome):
+                    return reply
+    raise AssertionError("no outcome")
+
+
+def rule(resource: str, action: str = "*", effect: PolicyEffect = "deny", asks: bool = False) -> str:
+    policy = Policy(
+        subject="block:main",
+        resource=resource,
+        action=action,
+        effect=effect,
+        conditions=Conditions(requires_approval=asks),
+    )
+    return msgspec.json.encode(policy).decode()
+
+
+@asynccontextmanager
+async def memory(folder: Path, files: dict[str, str]) -> AsyncIterator[Platform]:
+    """A platform whose owner has written these files, rules among them."""
+    async with platform(folder / "home", workers=("memory", "tools", "gateway")) as running:
+        await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, actor="owner"))
+        yield running
+
+
+async def owners(running: Platform, files: dict[str, str], *gone: str) -> None:
+    await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, gone=gone, actor="owner"))
+
+
+async def test_a_denial_holds_for_chunks_by_every_way_to_them(tmp_path: Path) -> None:
+    """Recall, reason, search, links and forgetting, and what is new is not kept; other layers are not concerned."""
+    async with memory(tmp_path, {}) as running:
+        kept = await call(
+            running, "remember", content="The tulips stand in the hidden corner.", tags=["tulips"]
+        )
+        (chunk,) = msgspec.json.decode(kept.output)["chunk_ids"]
+        other = msgspec.json.decode((await call(running, "remember", content="Beans climb.")).output)[
+            "chunk_ids"
+        ][0]
+        assert "hidden" in (await call(running, "recall", query="tulips corner")).output
+        await owners(running, {"policies/no-chunks.json": rule("memory:/blocks/main/chunks/*")})
+        for name, arguments in (
+            ("recall", {"query": "tulips corner", "min_confidence": 0}),
+            ("reason", {"query": "tulips corner"}),
+            ("reason", {"query": "tulips corner", "context_chunks": [chunk]}),
+            ("memory_search", {"query": "tulips corner"}),
+            ("memory_search", {"query": "tulips corner", "kinds": ["chunk"]}),
+            ("memory_list", {"path": "/blocks/main", "recursive": True}),
+            ("memory_read", {"path": f"/blocks/main/chunks/{chunk[6:16]}/{chunk}.json"}),
+        ):
+            outcome = await call(running, name, **arguments)
+            assert "hidden" not in outcome.output and chunk not in outcome.output.replace(
+                f"chunk '{chunk}'", ""
+            ).replace(f"{chunk}.json may not be read", ""), (name, outcome.output)
+        for name, arguments in (
+            ("remember", {"content": "More tulips."}),
+            ("forget", {"chunk_id": chunk}),
+            ("link", {"source_id": chunk, "target_id": other, "link_type": "supports"}),
+        ):
+            outcome = await call(running, name, **arguments)
+            assert outcome.status == "error" and "may not be written" in outcome.output, (
+                name,
+                outcome.output,
+            )
+        await owners(running, {"policies/no-chunks.json": rule("memory:/agents/*")})
+        assert (await call(running, "remember", content="More tulips.")).status == "ok"
+        assert "hidden" in (await call(running, "recall", query="tulips corner")).output
+
+
+async def test_a_denial_holds_for_documents_and_leaves_room_for_others(tmp_path: Path) -> None:
+    """What may not be read does not take the place of what may, in documents and in search."""
+    secret = {f"documents/secret/{n}.md": f"tulips tulips tulips hidden {n}" for n in range(12)}
+    files = {
+        "documents/open.md": "Some tulips.",
+        "policies/no.json": rule("memory:/documents/secret/*", "read"),
+    }
+    async with memory(tmp_path, files | secret) as running:
+        for name, arguments in (
+            ("search_in_documents", {"query": "tulips", "top_k": 3}),
+            ("memory_search", {"query": "tulips", "limit": 3}),
+        ):
+            found = await call(running, name, **arguments)
+            assert "open.md" in found.output and "hidden" not in found.output, (name, found.output)
+
+
+async def test_a_denial_by_the_end_of_a_name_holds_for_folders(tmp_path: Path) -> None:
+    """Whoever may not touch one name anywhere cannot take it along with all that is around it."""
+    files = {"diary/key.md": "hidden", "diary/day.md": "open", "policies/no.json": rule("memory:*/key.md")}
+    async with memory(tmp_path, files) as running:
+        assert (await call(running, "memory_read", path="/diary/day.md")).output.count("open")
+        for name, arguments in (
+            ("memory_read", {"path": "/diary/key.md"}),
+            ("memory_blame", {"path": "/diary/key.md"}),
+            ("memory_history", {"path": "/diary"}),
+            ("memory_delete", {"path": "/diary"}),
+            ("memory_revert", {"path": "/diary"}),
+            ("memory_export", {}),
+        ):
+            outcome = await call(running, name, **arguments)
+            assert outcome.status == "error" and "hidden" not in outcome.output, (name, outcome.output)
+        assert (running.home.memory / "diary/key.md").read_text() == "hidden"
+
+
+async def test_what_needs_approval_is_asked_about_as_any_call(tmp_path: Path) -> None:
+    """A read of such a path, and a deletion of a folder around it, wait for a person; once approved they are done,
+    and nothing else is open by that."""
+    files = {
+        "diary/day.md": "dear diary",
+        "notes/a.md": "a note",
+        "policies/ask.json": rule("memory:/diary/*", "*", "allow", asks=True),
+    }
+    async with memory(tmp_path, files) as running:
+        assert (await call(running, "memory_read", path="/notes/a.md")).status == "ok"
+        asked = await call(running, "memory_read", path="/diary/day.md")
+        assert asked.status == "approval" and "dear" not in asked.output, asked
+        done = await call(running, "memory_read", approved=asked.call_hash, path="/diary/day.md")
+        assert done.status == "ok" and "dear diary" in done.output
+        other = await call(running, "memory_read", approved=asked.call_hash, path="/diary/other.md")
+        assert other.status == "error" and "approved" in other.output
+        found = await call(running, "memory_search", query="dear diary")
+        assert "dear" not in found.output.replace('"dear diary"', "")
+        exported = await call(running, "memory_export")
+        assert exported.status == "error" and "approve" in exported.output
+        asked = await call(running, "memory_delete", path="/diary")
+        assert asked.status == "approval"
+        done = await call(running, "memory_delete", approved=asked.call_hash, path="/diary")
+        assert done.status == "ok" and not (running.home.memory / "diary").exists()
+
+
+async def test_a_yes_for_longer_answers_for_the_path_too(tmp_path: Path) -> None:
+    """Else "always" would be asked again each time."""
+    files = {
+        "diary/day.md": "dear diary",
+        "policies/ask.json": rule("memory:/diary/*", "*", "allow", asks=True),
+    }
+    async with memory(tmp_path, files) as running:
+        asked = await call(running, "memory_read", path="/diary/day.md")
+        assert not isinstance(asked.detail, msgspec.UnsetType)
+        always = Policy(
+            subject="block:main",
+            resource="tool:memory_read",
+            action="read",
+            effect="allow",
+            conditions=Conditions(shape=asked.detail.shape),
+        )
+        await owners(running, {"policies/approved-1.json": msgspec.json.encode(always).decode()})
+        done = await call(running, "memory_read", path="/diary/day.md")
+        assert done.status == "ok" and "dear diary" in done.output
+        assert (await call(running, "memory_read", path="/diary/b.md")).status == "approval"
+
+
+NAMES = st.text(alphabet="ab/*", max_size=8)
+
+
+@given(resource=NAMES, folder=st.text(alphabet="ab/", max_size=6), rest=st.text(alphabet="ab/", max_size=6))
+def test_inside_finds_a_name_whenever_there_is_one(resource: str, folder: str, rest: str) -> None:
+    """What it finds is below the folder and meant by the resource; and if it finds none, no name is both."""
+    found = inside(resource, folder)
+    if found is None:
+        assert _pattern(resource).fullmatch(folder + rest) is None
+    else:
+        assert found.startswith(folder) and _pattern(resource).fullmatch(found)
