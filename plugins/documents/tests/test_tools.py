@@ -18,7 +18,7 @@ from trunkline.documents.apart import Reading
 from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
 from trunkline.messages.documents import CollectedDocument, Excerpt
-from trunkline.testing.contexts import tool_context
+from trunkline.testing.contexts import NoMemory, tool_context
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_documents import changing, looking
@@ -184,6 +184,7 @@ class _Here(BlockDocuments):
             partial(beneath, workspace),
             Readers(trunkline_readers()),
             Reading(DocumentsSettings()),
+            NoMemory(),
         )  # type: ignore[arg-type]
 
     async def collect(self, name: str, text: str) -> None: ...
