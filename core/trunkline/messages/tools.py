@@ -137,8 +137,9 @@ class ToolProgress(Payload, frozen=True, kw_only=True, tag="tools.progress.v1"):
 class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     """How a call ended.
 
-    ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a worker died
-    while the effect was under way; ``output`` tells the model to verify. ``approval``: a person must decide first,
+    ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a call with an
+    effect was cut off, because its worker died, its time was over or somebody stopped it; ``output`` tells the model to
+    verify. ``approval``: a person must decide first,
     and ``call_hash``, ``question`` and ``detail`` say what about. ``repeated`` is true for a result out of the ledger.
     ``effect`` is the tool's, as far as it was found; an earlier version's outcome has none.
     """

@@ -37,7 +37,7 @@ class Actor:
             approved=command.approved,
         )
         deadline = anyio.current_time() + PATIENCE
-        heard = False
+        heard = command.again
         while True:
             try:
                 return await self._ask(request, scope)
@@ -49,7 +49,8 @@ class Actor:
                     "tool call %s (%s): its worker went silent, asking again", command.key, request.name
                 )
                 deadline, heard = anyio.current_time() + PATIENCE, True
-            except (NoResponders, BusError) as error:
+            except BusError as error:
+                heard = heard or not isinstance(error, NoResponders)  # it may have been sent before it failed
                 if anyio.current_time() > deadline:
                     log.error("tool call %s (%s): %s", command.key, request.name, error)
                     return _unavailable(command, heard)
@@ -85,7 +86,7 @@ class Unasking(Actor):
 
 
 def _unavailable(command: RunTool, heard: bool) -> ToolOutcome:
-    """``heard``: a worker had the call before all went silent, so nobody can say what it did."""
+    """``heard``: a worker may have had the call before all went silent, so nobody can say what it did."""
     text = f"The tool {command.call.name} is unavailable: no tools worker answers."
     if not heard:
         return ToolOutcome(call=command.key, status="error", output=f"{text} It was not run.")

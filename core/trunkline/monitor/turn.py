@@ -70,11 +70,13 @@ class AskModel:
 
 @dataclass(frozen=True, slots=True)
 class RunTool:
-    """Have a tools worker run the call under this ledger key. ``approved`` is the hash that a person allowed."""
+    """Have a tools worker run the call under this ledger key. ``approved`` is the hash that a person allowed.
+    ``again``: an owner before this one may have sent it."""
 
     call: ToolCall
     key: str
     approved: str | None = None
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,7 @@ class Action:
     asked: ApprovalAsked | None = None
     decision: ApprovalRecorded | None = None
     sent: bool = False
+    again: bool = False
 
     @property
     def open(self) -> bool:
@@ -242,7 +245,8 @@ class Turn:
             case ModelCallPlanned():
                 return AskModel(planned.step)
             case ToolPlanned():
-                return RunTool(planned.call, planned.key, _action(self, planned.call.id).approval)
+                action = _action(self, planned.call.id)
+                return RunTool(planned.call, planned.key, action.approval, action.again)
             case _:
                 return Release()
 
@@ -272,6 +276,7 @@ def _note(turn: Turn, entry: JournalEntry) -> None:
         case ApprovalAsked():
             action = _action(turn, entry.call_id)
             action.asked, action.decision = entry, None
+            action.sent = action.again = False  # whoever asks has not run it
         case ApprovalRecorded():
             _note_decision(_action(turn, entry.call_id), entry)
         case Finished():
@@ -283,6 +288,7 @@ def _note(turn: Turn, entry: JournalEntry) -> None:
 def _note_resumed(turn: Turn) -> None:
     _settle(turn)
     for action in turn.actions:
+        action.again = action.again or action.sent
         action.sent = False
 
 

@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 1.0
 
+MOST_EARLY = 4096
+"""Stops that are remembered for calls that have not come yet; a call is seconds behind its stop at most."""
+
 
 @dataclass(eq=False, slots=True)
 class Run:
@@ -74,6 +77,8 @@ class Calls:
         self._tasks = tasks
         self._work = work
         self._runs: dict[str, Run] = {}
+        self._early: dict[str, str] = {}
+        """Why calls were stopped that are not under way here: a stop is not stored, and may overtake its call."""
 
     async def replies(self, call: CallTool) -> AsyncIterator[ToolReply]:
         """Start or join the call; a sign of life each second, then its outcome.
@@ -99,10 +104,14 @@ class Calls:
         return key in self._runs
 
     def stop(self, key: str, why: str) -> None:
-        """Stop a call if it is under way here."""
+        """Stop a call if it is under way here, or should it still come."""
         run = self._runs.get(key)
         if run is not None:
             run.stop(why)
+            return
+        self._early[key] = why
+        if len(self._early) > MOST_EARLY:
+            del self._early[next(iter(self._early))]
 
     def stop_all(self, why: str) -> None:
         """Stop every call that is under way here."""
@@ -124,7 +133,7 @@ class Calls:
             await next(iter(self._runs.values())).ended.wait()
 
     def _begin(self, call: CallTool) -> Run:
-        run = self._runs[call.call] = Run(call)
+        run = self._runs[call.call] = Run(call, stopped=self._early.pop(call.call, None))
         self._tasks.start_soon(self._carry_out, run)
         return run
 

@@ -6,6 +6,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 
 import anyio
+import anyio.lowlevel
 import msgspec
 from anyio.abc import TaskGroup
 
@@ -179,7 +180,9 @@ class Carrier:
                     return faults.failed(run.call.call, "")
                 except BusError as error:
                     return faults.incident(run.call.call, _NO_LEDGER.format(spec.name), error)
-            attempt.started = attempt.record = True
+            attempt.record = True
+            await anyio.lowlevel.checkpoint_if_cancelled()  # it was stopped while its start was recorded
+            attempt.started = True
             timeout = parts.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
             noted = parts.at_work(listed.owner, "tool")
             return await execute(
@@ -203,5 +206,4 @@ def _stopped(run: Run, attempt: _Attempt) -> ToolOutcome:
     name, why = run.call.name, run.stopped or "the call was cancelled"
     if not attempt.started or attempt.spec is None:
         return faults.failed(run.call.call, f"{name} was not run: {why}.")
-    text = f"{name} was stopped before it ended: {why}.{faults.caution(attempt.spec)}"
-    return faults.failed(run.call.call, text)
+    return faults.cut_off(run.call.call, attempt.spec, f"{name} was stopped before it ended: {why}.")

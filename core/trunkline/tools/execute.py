@@ -69,9 +69,7 @@ class _Job:
         told = faults.tool_error_in(error)
         if told is not None:
             return faults.refused(call, told)
-        return faults.incident(
-            call, f"{spec.name} failed unexpectedly.{faults.caution(spec)}", error, tool=spec.name
-        )
+        return faults.broken(call, spec, error)
 
     def _checked(self, output: object) -> ToolOutcome:
         call, spec = self.invocation.context.call, self.invocation.spec
@@ -98,6 +96,6 @@ class _Job:
 
 
 def _timed_out(invocation: ToolInvocation, timeout: float) -> ToolOutcome:
-    spec = invocation.spec
-    text = f"{spec.name} did not finish within {timeout:g} seconds and was stopped.{faults.caution(spec)}"
-    return faults.failed(invocation.context.call, text)
+    """It is not said to have stopped: a thread in the middle of a system call ends that first."""
+    text = f"{invocation.spec.name} did not finish within {timeout:g} seconds and was told to stop."
+    return faults.cut_off(invocation.context.call, invocation.spec, text)

@@ -38,9 +38,25 @@ def incident(call: str, sentence: str, error: BaseException | None = None, **fac
     return failed(call, f"{sentence} The log has the details under {number}.")
 
 
-def caution(spec: ToolSpec) -> str:
-    """What to add when a call was cut off: nothing for what can be repeated, else a warning."""
-    return "" if spec.repeatable else f" {VERIFY}"
+def doubtful(spec: ToolSpec) -> bool:
+    """Whether a call that was cut off leaves a doubt behind: not if it can be repeated. One on another host can be
+    under its own key alone, which the model's next call does not have."""
+    return spec.effect != "read" if spec.away else not spec.repeatable
+
+
+def cut_off(call: str, spec: ToolSpec, sentence: str) -> ToolOutcome:
+    """The outcome of a call that began and did not come to its own end: unknown, unless it can be repeated."""
+    if not doubtful(spec):
+        return failed(call, sentence)
+    return ToolOutcome(call=call, status="unknown", output=f"{sentence} {VERIFY}")
+
+
+def broken(call: str, spec: ToolSpec, error: BaseException) -> ToolOutcome:
+    """The outcome of a tool that failed in a way of which it says nothing itself."""
+    sentence = cut_off(call, spec, f"{spec.name} failed unexpectedly.")
+    return msgspec.structs.replace(
+        incident(call, sentence.output, error, tool=spec.name), status=sentence.status
+    )
 
 
 def unknown(call: str, name: str) -> ToolOutcome:

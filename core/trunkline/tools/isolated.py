@@ -100,7 +100,7 @@ class IsolatedTool(Tool):
                     case RunEnded(status="ok"):
                         return "".join(parts)
                     case RunEnded(status=status, text=text):
-                        raise ToolError(text if status == "error" else f"{text}{self._caution()}")
+                        raise ToolError(text) if status == "error" else self._cut_off(text)
         raise self._lost()
 
     async def _tell(self, answer: MemoryAnswer) -> None:
@@ -109,10 +109,13 @@ class IsolatedTool(Tool):
             answer = MemoryAnswer(
                 call=answer.call, number=answer.number, error=said, code=ErrorCode.TOO_LARGE
             )
-        await self._bus.call(PLUGIN_MEMORY, answer, plugin=self._plugin)
+        try:
+            await self._bus.call(PLUGIN_MEMORY, answer, plugin=self._plugin)
+        except BusError as error:
+            raise self._lost() from error  # it asked in the middle of its work
 
-    def _caution(self) -> str:
-        return "" if self.spec.repeatable else f" {VERIFY}"
+    def _cut_off(self, text: str) -> ToolError:
+        return ToolError(text) if self.spec.repeatable else OutcomeUnknown(f"{text} {VERIFY}")
 
     def _lost(self) -> ToolError:
         said = f"The process of the plugin {self._plugin} ended while it ran {self.spec.name}."

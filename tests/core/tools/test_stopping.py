@@ -1,0 +1,127 @@
+"""A call that is stopped, and one of which nobody tells: what had not begun does not begin, and doubt is told."""
+
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.messages.conversation import Message, ToolCall
+from trunkline.messages.tools import EffectFinished, EffectStarted, ToolOutcome
+from trunkline.messages.turn import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    ModelCallFinished,
+    Resumed,
+    Started,
+    TurnRequested,
+)
+from trunkline.monitor import acting
+from trunkline.monitor.acting import Actor
+from trunkline.monitor.turn import RunTool, Turn
+from trunkline.testing.platform import platform
+from trunkline_bus import Scope
+
+pytestmark = pytest.mark.anyio
+
+
+class Bank:
+    """A tool with an effect, and a hold on the record that it starts."""
+
+    def __init__(self) -> None:
+        self.paid: list[str] = []
+        self.starting = anyio.Event()
+        self.go = anyio.Event()
+
+    async def __call__(self, message: Any, proceed: Any) -> None:
+        """Hold each start of a call."""
+        if message.direction == "out" and isinstance(message.envelope.data, EffectStarted):
+            self.starting.set()
+            await self.go.wait()
+        await proceed(message)
+
+    @trunkline.hookimpl
+    def trunkline_bus_middleware(self) -> list[Any]:
+        return [self]
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="write")
+        async def pay(to: str) -> str:
+            """Pay at once."""
+            self.paid.append(to)
+            return "paid"
+
+        return [pay]
+
+
+async def test_a_call_stopped_while_its_start_is_recorded_does_not_begin(tools: Any) -> None:
+    """The record cannot be taken back, so the ledger says that it started and was not run, as its caller is told."""
+    bank = Bank()
+    async with tools(bank) as caller, anyio.create_task_group() as tasks:
+        found: list[ToolOutcome] = []
+
+        async def pay() -> None:
+            found.append(await caller.call("pay", {"to": "you"}, key="call_pay"))
+
+        tasks.start_soon(pay)
+        await caller.until(bank.starting.is_set)
+        await caller.cancel("call_pay", "the person said stop")
+        await caller.until(
+            lambda: bool(caller.progress)
+        )  # the stop has come by then, in the order of one connection
+        bank.go.set()
+        await caller.until(lambda: bool(found))
+        assert (found[0].status, found[0].output) == ("error", "pay was not run: the person said stop.")
+        assert bank.paid == []
+        assert [type(one) for one in await caller.records("call_pay")] == [EffectStarted, EffectFinished]
+        assert (await caller.call("pay", {"to": "you"}, key="call_pay")).output == found[0].output
+
+
+async def test_a_stop_that_overtakes_its_call_holds(tools: Any) -> None:
+    """Stops are not stored, and a call may still be on its way: it is not begun when it comes; others are."""
+    bank = Bank()
+    bank.go.set()
+    async with tools(bank) as caller:
+        await caller.cancel("call_early", "the turn was cancelled")
+        assert (
+            await caller.call("pay", {"to": "me"})
+        ).status == "ok"  # on the same connection, so the stop was heard
+        stopped = await caller.call("pay", {"to": "you"}, key="call_early")
+        assert stopped.output == "pay was not run: the turn was cancelled." and bank.paid == ["me"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_call_that_an_owner_before_may_have_sent_is_in_doubt(
+    again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No tools worker is there any more: a call that was never sent was not run; one that may have been, who knows."""
+    monkeypatch.setattr(acting, "PATIENCE", 0.5)
+    async with platform(tmp_path, workers=("memory",)) as running:
+        command = RunTool(ToolCall(id="c", name="pay", arguments={}), "call_gone", again=again)
+        scope = Scope(block="main", conversation="conv_c", turn="turn_t")
+        outcome = await Actor(running.bus, 1.0).outcome(command, scope, "owner")
+        assert outcome.status == ("unknown" if again else "error")
+        assert ("It was not run" in outcome.output) is not again
+
+
+def test_a_new_owner_knows_what_the_one_before_may_have_sent() -> None:
+    """What the journal plans may have been sent; after a question it was not run, and what comes later is its own."""
+    call = ToolCall(id="c", name="pay", arguments={})
+    turn = Turn()
+    message = Message(id="msg_1", role="user", content="pay")
+    request = TurnRequested(
+        turn="turn_1", block="main", conversation="conv_1", message=message, actor="owner", channel="test"
+    )
+    turn.advance(Started(request=request, model="m"))
+    _, (first,) = turn.advance(ModelCallFinished(step=0, tool_calls=(call,), finish_reason="tool_calls"))
+    _, (second,) = turn.advance(Resumed())
+    asked = ApprovalAsked(call_id="c", call_hash="h", question="Pay?")
+    turn.advance(asked)
+    turn.advance(Resumed())
+    _, (third,) = turn.advance(ApprovalRecorded(call_id="c", allow=True, by="owner"))
+    _, (fourth,) = turn.advance(Resumed())
+    commands = (first, second, third, fourth)
+    assert all(isinstance(command, RunTool) for command in commands)
+    assert [getattr(command, "again", None) for command in commands] == [False, True, False, True]

@@ -1,0 +1,125 @@
+"""The independent judge: what was told of each call, against what happened outside. Pure, and knows no worker."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trunkline.messages.tools import ToolOutcome
+from trunkline.monitor.transcript import UNDECIDED, UNFINISHED
+from trunkline.tools.faults import VERIFY
+
+Sort = Literal["doubled", "lost", "unreported", "false"]
+Standing = Literal["", "started", "finished"]
+
+NOT_RUN = ("was not run", "nothing was run", "denied by", "not run now")
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call, when all is quiet.
+
+    ``effects`` is how often its effect happened, counted outside. ``outcomes`` are those in the journal, ``stored``
+    what the conversation holds as its results, ``shown`` what a reader of the feed was shown. ``ledger`` is the
+    outcome there. ``standing`` is how it stood in the ledger when its tools worker was killed, None when it was not.
+    ``answers`` are those that others got who asked under the same key. ``cut``: somebody ended its turn.
+    """
+
+    mark: str
+    fault: str
+    struck: bool
+    effects: int
+    outcomes: Sequence[ToolOutcome] = ()
+    stored: Sequence[str] = ()
+    shown: Sequence[str] = ()
+    ledger: ToolOutcome | None = None
+    standing: Standing | None = None
+    answers: Sequence[ToolOutcome] = ()
+    cut: bool = False
+    ended: bool = True
+    tool: str = "transfer"
+
+    @property
+    def boundary(self) -> str:
+        """Where it was held."""
+        return self.mark.partition("@")[2]
+
+    @property
+    def told(self) -> str:
+        """What the model is told of it in the end."""
+        return self.stored[0] if len(self.stored) == 1 else ""
+
+    @property
+    def outcome(self) -> ToolOutcome | None:
+        """The outcome that counts."""
+        return self.outcomes[0] if self.outcomes else None
+
+    @property
+    def doubt(self) -> bool:
+        """Whether it was told that nobody knows."""
+        if self.outcome is None:
+            return self.told == UNFINISHED
+        return self.outcome.status == "unknown" and VERIFY in self.told
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether nobody can know how it ended: its worker was killed after the start was recorded, before the end."""
+        return self.standing == "started"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A promise that was not kept."""
+
+    sort: Sort
+    mark: str
+    what: str
+
+
+def judge(case: Case) -> Iterator[Finding]:
+    """Everything that is wrong with what was told of a call."""
+    for sort, what in (*_happened(case), *_told(case), *_agree(case)):
+        yield Finding(sort, case.mark, f"{what} ({case.fault}) {case}")
+
+
+def _happened(case: Case) -> Iterator[tuple[Sort, str]]:
+    if case.effects > 1:
+        yield "doubled", f"the effect happened {case.effects} times"
+    status = case.outcome.status if case.outcome else None
+    if status == "ok" and case.effects != 1:
+        yield "false", "said to be done, and is not"
+    if case.effects and _denies(case.told):
+        yield "false", "said not to have been run, and was"
+    if case.effects and status == "error":
+        yield "unreported", "it happened, and what is told is an error like any other"
+
+
+def _told(case: Case) -> Iterator[tuple[Sort, str]]:
+    if not case.ended:
+        yield "lost", "its turn did not end"
+    elif len(case.stored) != 1:
+        yield ("doubled" if case.stored else "lost"), f"the model is told of it {len(case.stored)} times"
+    if len(case.outcomes) > 1:
+        yield "doubled", f"the journal has {len(case.outcomes)} outcomes"
+    if not case.outcomes and not case.cut:
+        yield "lost", "the journal has no outcome"
+    if case.in_doubt and not case.doubt:
+        yield "unreported", "nobody can know how it ended, and that is not told"
+
+
+def _agree(case: Case) -> Iterator[tuple[Sort, str]]:
+    """Everybody is told the same."""
+    if case.outcome is None:
+        if case.ended and case.told not in (UNFINISHED, UNDECIDED):
+            yield "false", f"without an outcome the model is told {case.told!r}"
+        return
+    texts = {case.outcome.output, *case.stored, *case.shown}
+    if len(texts) > 1:
+        yield "false", "the journal, the conversation and the feed differ"
+    if case.ledger is not None and case.ledger.output != case.outcome.output and not _denies(case.told):
+        yield "false", "the ledger says something else"
+    if any(answer.output != case.outcome.output for answer in case.answers):
+        yield "false", "those who asked under the same key were told something else"
+
+
+def _denies(text: str) -> bool:
+    return any(words in text for words in NOT_RUN) and "whether it ran before is unknown" not in text

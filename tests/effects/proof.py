@@ -1,0 +1,270 @@
+"""The proof: wave after wave of held calls, each struck, then everything that was told of them put before the judge."""
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from trunkline.messages.gateway import MessageAccepted, SendMessage
+from trunkline.messages.tools import EffectFinished, ToolOutcome
+from trunkline.messages.turn import (
+    ApprovalRecorded,
+    Finished,
+    ToolEnded,
+    ToolFinished,
+    ToolPlanned,
+    denial,
+)
+from trunkline.subjects import EFFECT, JOURNAL
+from trunkline_bus import BusError, RemoteFault, Topic
+
+from .judge import Case, Finding, judge
+from .stage import Stage, on_stage
+from .strikes import Blow, Striker
+from .waves import Kind, Wave, plan
+
+AT_ONCE = 48
+"""Turns that are sent or read at once."""
+
+STILL = 4.0
+"""Seconds without another call being held after which no more are waited for: those that failed never come."""
+
+PATIENCE = 90.0
+"""Seconds within which every turn must have ended after a blow."""
+
+DENIED = 0.2
+"""The part of the questions that is answered with no."""
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What came of it."""
+
+    cases: list[Case] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+    def add(self, cases: Iterable[Case]) -> None:
+        """Judge them."""
+        for case in cases:
+            self.cases.append(case)
+            self.findings += judge(case)
+
+    def count_again(self, effects: Counter[str]) -> None:
+        """Judge all of them again by what has happened by now: what comes late counts too."""
+        again = [replace(case, effects=effects.get(case.mark, case.effects)) for case in self.cases]
+        self.cases, self.findings = [], []
+        self.add(again)
+
+    @property
+    def injected(self) -> int:
+        """How many calls were held at their boundary and struck there."""
+        return sum(case.struck for case in self.cases)
+
+
+@dataclass(slots=True)
+class _Told:
+    """What journal and ledger hold of a wave, by mark. ``calls``: turn and call id of a mark."""
+
+    outcomes: dict[str, list[ToolOutcome]] = field(default_factory=dict)
+    ledger: dict[str, ToolOutcome] = field(default_factory=dict)
+    ids: dict[tuple[str, str], str] = field(default_factory=dict)
+    names: dict[tuple[str, str], str] = field(default_factory=dict)
+    decided: set[str] = field(default_factory=set)
+    ended: set[str] = field(default_factory=set)
+
+    def note(self, turn: str, entry: ToolFinished | ApprovalRecorded) -> None:
+        """An outcome: what a tools worker said, or a person's no."""
+        key = (turn, entry.call_id)
+        if isinstance(entry, ToolFinished):
+            self.outcomes.setdefault(self.ids[key], []).append(entry.outcome)
+        elif not entry.allow and self.ids[key] not in self.decided:
+            text = denial(self.names[key], entry.by)
+            denied = ToolOutcome(call=entry.call_id, status="error", output=text)
+            self.outcomes.setdefault(self.ids[key], []).append(denied)
+        if isinstance(entry, ApprovalRecorded):
+            self.decided.add(self.ids[key])
+
+
+async def prove(stage: Stage, wave: Wave, asking: bool) -> list[Case]:
+    """Play one wave: what was told of every call of it that was held, and what happened."""
+    await stage.man()
+    since = {name: await stage.running.bus.last_seq(topic) for name, topic in TOPICS.items()}
+    async with _answered(stage, wave, asking):
+        accepted = await _sent(stage, wave)
+        held = await _held(stage, wave)
+        blow = await Striker(stage, wave, accepted, since).strike(held)
+        await stage.man()
+        shown = await _watched(stage, accepted)
+    told = await _read(stage, since)
+    return await _cases(stage, wave, accepted, held, blow, told, shown)
+
+
+TOPICS: Mapping[str, Topic[Any]] = {"effect": EFFECT, "journal": JOURNAL}
+
+
+async def _sent(stage: Stage, wave: Wave) -> list[MessageAccepted]:
+    accepted: dict[int, MessageAccepted] = {}
+    limiter = anyio.CapacityLimiter(AT_ONCE)
+
+    async def send(number: int, marks: Sequence[str]) -> None:
+        calls = " ".join(f"{wave.kind.tool} {json.dumps({'mark': mark})}" for mark in marks)
+        async with limiter:
+            message = SendMessage(content=f"parallel:{calls} ;; say:done")
+            accepted[number] = await stage.running.gateway.send(message)
+
+    async with anyio.create_task_group() as tasks:
+        for number, marks in enumerate(wave.turns):
+            tasks.start_soon(send, number, marks)
+    return [accepted[number] for number in range(len(wave.turns))]
+
+
+async def _held(stage: Stage, wave: Wave) -> dict[str, int]:
+    """The calls that are held, once all are, or no more come."""
+    found: dict[str, int] = {}
+    since = anyio.current_time()
+    while len(found) < len(wave.marks) and anyio.current_time() - since < STILL + 4 * (not found):
+        await anyio.sleep(0.05)
+        now = stage.held(wave.number)
+        if len(now) > len(found):
+            found, since = now, anyio.current_time()
+    return found
+
+
+@asynccontextmanager
+async def _answered(stage: Stage, wave: Wave, asking: bool) -> AsyncIterator[None]:
+    """Somebody who answers the questions of the wave as they come, some of them with no."""
+    async with anyio.create_task_group() as tasks:
+        if asking:
+            tasks.start_soon(_answer, stage, random.Random(wave.number))
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def _answer(stage: Stage, draw: random.Random) -> None:
+    answered: set[str] = set()
+    while True:
+        try:
+            for asked in await stage.running.gateway.waiting():
+                if asked.id not in answered:
+                    allow = draw.random() >= DENIED
+                    await stage.running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
+                    answered.add(asked.id)
+        except (BusError, RemoteFault, OSError):
+            pass  # whoever takes questions is being struck
+        await anyio.sleep(0.1)
+
+
+async def _watched(stage: Stage, accepted: Iterable[MessageAccepted]) -> dict[tuple[str, str], list[str]]:
+    """What a reader of each turn's feed was shown as results, by turn and call."""
+    shown: dict[tuple[str, str], list[str]] = {}
+    limiter = anyio.CapacityLimiter(AT_ONCE)
+
+    async def watch(one: MessageAccepted) -> None:
+        async with limiter:
+            async for event in stage.running.gateway.watch(one.conversation, one.turn):
+                if isinstance(event, ToolEnded):
+                    shown.setdefault((one.turn, event.call_id), []).append(event.output)
+
+    with anyio.move_on_after(PATIENCE):
+        async with anyio.create_task_group() as tasks:
+            for one in accepted:
+                tasks.start_soon(watch, one)
+    return shown
+
+
+async def _read(stage: Stage, since: dict[str, int]) -> _Told:
+    told, keys = _Told(), dict[str, str]()
+    async for stored in stage.running.bus.history(JOURNAL, after=since["journal"]):
+        turn = stored.data.turn
+        for entry in stored.data.entries:
+            if isinstance(entry, ToolPlanned):
+                mark = str(entry.call.arguments["mark"])
+                keys[entry.key] = told.ids[turn, entry.call.id] = mark
+                told.names[turn, entry.call.id] = entry.call.name
+            elif isinstance(entry, ToolFinished | ApprovalRecorded) and (turn, entry.call_id) in told.ids:
+                told.note(turn, entry)
+            elif isinstance(entry, Finished):
+                told.ended.add(turn)
+    async for record in stage.running.bus.history(EFFECT, after=since["effect"]):
+        if isinstance(record.data, EffectFinished) and record.data.call in keys:
+            told.ledger[keys[record.data.call]] = record.data.outcome
+    return told
+
+
+async def _cases(
+    stage: Stage, wave: Wave, accepted: Sequence[MessageAccepted], held: dict[str, int], blow: Blow,
+    told: _Told, shown: dict[tuple[str, str], list[str]],
+) -> list[Case]:  # fmt: skip
+    """Every call that was held. The effects are counted last."""
+    stored = await _stored(stage, accepted, told)
+    effects = Counter(stage.effects())
+    turns = {mark: one.turn for one, marks in zip(accepted, wave.turns, strict=True) for mark in marks}
+    ids = {mark: key for key, mark in told.ids.items()}
+    return [
+        Case(
+            mark=mark,
+            fault=wave.kind.fault,
+            struck=mark in blow.struck,
+            effects=effects[mark],
+            outcomes=told.outcomes.get(mark, ()),
+            stored=stored.get(mark, ()),
+            shown=shown.get(ids.get(mark, ("", "")), ()),
+            ledger=told.ledger.get(mark),
+            standing=blow.standing.get(mark),
+            answers=blow.answers.get(mark, ()),
+            cut=blow.cut,
+            ended=turns[mark] in told.ended,
+            tool=wave.kind.tool,
+        )
+        for mark in held
+    ]
+
+
+async def _stored(stage: Stage, accepted: Iterable[MessageAccepted], told: _Told) -> dict[str, list[str]]:
+    """The results that the conversations hold, by mark."""
+    found: dict[str, list[str]] = {}
+    limiter = anyio.CapacityLimiter(AT_ONCE)
+
+    async def read(one: MessageAccepted) -> None:
+        async with limiter:
+            view = await stage.running.gateway.conversation(one.conversation, include_tools=True)
+        for message in view.messages:
+            mark = told.ids.get((one.turn, message.tool_call_id or ""))
+            if message.role == "tool" and mark is not None:
+                found.setdefault(mark, []).append(message.content)
+
+    async with anyio.create_task_group() as tasks:
+        for one in accepted:
+            tasks.start_soon(read, one)
+    return found
+
+
+async def play(
+    home: Path, seed: int, kinds: Sequence[Kind], injections: int, size: tuple[int, int],
+    tell: Callable[[Verdict, str], None] = lambda verdict, said: None, seconds: float = math.inf,
+) -> Verdict:  # fmt: skip
+    """Play waves until so many calls were struck or ``seconds`` are over: first those without questions, then, on a
+    platform that asks, those with. ``size``: turns a wave, and calls a turn. ``tell`` hears of each wave."""
+    verdict = Verdict()
+    whole, over = sum(kind.weight for kind in kinds), anyio.current_time() + seconds
+    wanted = 0.0
+    for asking in (False, True):
+        its = [kind for kind in kinds if kind.asking is asking]
+        wanted += injections * sum(kind.weight for kind in its) / whole
+        if not its:
+            continue
+        async with on_stage(home / ("asking" if asking else "plain"), asking=asking) as stage:
+            for wave in plan(seed, round(wanted) - verdict.injected, *size, its):
+                if verdict.injected >= round(wanted) or anyio.current_time() >= over:
+                    break
+                verdict.add(await prove(stage, wave, asking))
+                tell(verdict, f"{wave.kind.fault}, {wave.kind.boundaries[0]} …")
+            verdict.count_again(Counter(stage.effects()))
+    return verdict

@@ -1,0 +1,220 @@
+"""The blow of a wave: what happens to whom while its calls are held. Says nothing about what must come of it."""
+
+import random
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import anyio
+
+from trunkline.messages.gateway import MessageAccepted
+from trunkline.messages.tools import CallTool, EffectFinished, ToolOutcome
+from trunkline.messages.turn import ToolPlanned
+from trunkline.messages.workers import WorkerKind
+from trunkline.subjects import CALL_TOOL, EFFECT, JOURNAL
+from trunkline_bus import BusError, RemoteFault
+
+from .judge import Standing
+from .stage import Stage
+from .waves import Wave
+
+ASKERS = 3
+"""Who ask for the same call at once, besides the turn."""
+
+OVERDUE = 2.5
+"""Seconds for which a tool with a limit of one second is held: the limit, the time to stop, and some more."""
+
+
+@dataclass(slots=True)
+class Blow:
+    """What was done: the calls that it struck, and how each stood in the ledger when its tools worker was dead."""
+
+    struck: set[str] = field(default_factory=set)
+    standing: dict[str, Standing] = field(default_factory=dict)
+    answers: dict[str, list[ToolOutcome]] = field(default_factory=dict)
+    cut: bool = False
+
+
+class Striker:
+    """Strikes one wave on a stage. ``since`` are the last records of ledger and journal before the wave."""
+
+    def __init__(
+        self, stage: Stage, wave: Wave, accepted: Sequence[MessageAccepted], since: Mapping[str, int]
+    ):
+        self._stage = stage
+        self._wave = wave
+        self._accepted = accepted
+        self._since = since
+        self._draw: random.Random = wave.draw
+        self._workers: Mapping[str, int] = {}
+        """The process of each worker before the blow, by the worker's id."""
+        self.blow = Blow()
+
+    async def strike(self, held: Mapping[str, int]) -> Blow:
+        """Do it, and let the calls go on. Who was killed is not started again here."""
+        self._workers = await self._stage.workers()
+        if self._wave.flying:
+            await self._fly(held)
+            return self.blow
+        match self._wave.kind.fault:
+            case "kill tools":
+                await self._kill(held, self._some("tools"))
+            case "kill monitor":
+                await self._kill(held, self._some("monitor"))
+            case "kill both":
+                await self._kill(held, [*self._some("tools"), *self._some("monitor")])
+            case "kill server":
+                self.blow.struck = set(held)
+                await self._stage.kill_server()
+            case "stop tools":
+                return await self._stop(held)
+            case "lose acks" | "lose acks, kill":
+                return await self._lose(held)
+            case "race":
+                return await self._race(held)
+            case "cancel":
+                await self._cancel(held)
+            case "panic":
+                return await self._panic(held)
+            case "deadline":
+                self.blow.struck = set(held)
+                await anyio.sleep(OVERDUE)
+            case "decide":
+                await self._decide_again(held)
+        self._stage.go(self._wave.number)
+        return self.blow
+
+    def _some(self, kind: WorkerKind) -> list[str]:
+        names = self._stage.names(kind)
+        return self._draw.choice([[name] for name in names] + [names])
+
+    async def _kill(self, held: Mapping[str, int], names: Sequence[str]) -> None:
+        """Those that are held in them are struck; if they hold none, somebody else's are not."""
+        pids = self._stage.pids(names)
+        tools = self._stage.pids(set(names) & set(self._stage.names("tools")))
+        self._stage.signal(names, signal.SIGKILL)
+        self.blow.struck = {mark for mark, pid in held.items() if pid in pids}
+        await self._look({mark: pid for mark, pid in held.items() if pid in tools})
+
+    async def _look(self, held: Mapping[str, int]) -> None:
+        """How these calls stand in the ledger, now that the processes that held them are dead."""
+        if not held:
+            return
+        records = await self._ledger(set(held.values()))
+        for key, (mark, _) in (await self.calls()).items():
+            if mark in held:
+                self.blow.standing[mark] = records.get(key, "")
+
+    async def _ledger(self, dead: set[int]) -> dict[str, Standing]:
+        """What the dead have left; another worker may have begun a call anew already."""
+        records: dict[str, Standing] = {}
+        async for stored in self._stage.running.bus.history(EFFECT, after=self._since["effect"]):
+            record = stored.data
+            if isinstance(record, EffectFinished):
+                records[record.call] = "finished"
+            elif self._workers.get(record.worker) in dead:
+                records[record.call] = "started"
+        return records
+
+    async def calls(self) -> dict[str, tuple[str, CallTool]]:
+        """The calls of the wave by their key: the mark, and how they are asked for."""
+        found = {}
+        async for stored in self._stage.running.bus.history(JOURNAL, after=self._since["journal"]):
+            for entry in stored.data.entries:
+                if isinstance(entry, ToolPlanned):
+                    request = CallTool(
+                        call=entry.key, name=entry.call.name, arguments=entry.call.arguments,
+                        block=stored.envelope.block or "main", conversation=stored.keys["conversation"],
+                        turn=stored.data.turn, actor="owner",
+                    )  # fmt: skip
+                    found[entry.key] = (str(entry.call.arguments["mark"]), request)
+        return found
+
+    async def _fly(self, held: Mapping[str, int]) -> None:
+        """They send, and end themselves before or after they have read the answer."""
+        self.blow.struck = set(held)
+        tools = self._stage.pids(self._stage.names("tools"))
+        self._stage.go(self._wave.number)
+        await self._stage.until_gone(held.values())
+        await self._look({mark: pid for mark, pid in held.items() if pid in tools})
+
+    async def _stop(self, held: Mapping[str, int]) -> Blow:
+        """One stands still, perhaps long enough to be given up, and then goes on as if nothing had been."""
+        names = self._some("tools")[:1]
+        pids = self._stage.pids(names)
+        self.blow.struck = {mark for mark, pid in held.items() if pid in pids}
+        self._stage.signal(names, signal.SIGSTOP)
+        try:
+            self._stage.go(self._wave.number)
+            await anyio.sleep(self._draw.uniform(1.0, 9.0))
+        finally:
+            self._stage.signal(names, signal.SIGCONT)
+        return self.blow
+
+    async def _lose(self, held: Mapping[str, int]) -> Blow:
+        """The server stores what it is sent, and nobody hears that it did."""
+        self.blow.struck = set(held)
+        wire = self._stage.wire
+        wire.losing = True
+        try:
+            self._stage.go(self._wave.number)
+            await anyio.sleep(self._draw.uniform(0.5, 2.0))
+            if "kill" in self._wave.kind.fault:
+                self._stage.signal(self._stage.names("tools"), signal.SIGKILL)
+                await self._look(held)
+        finally:
+            wire.losing = False
+        return self.blow
+
+    async def _race(self, held: Mapping[str, int]) -> Blow:
+        """Others ask for the same calls, of whichever worker has time."""
+        self.blow.struck = set(held)
+        wanted = [(mark, call) for mark, call in (await self.calls()).values() if mark in held]
+        async with anyio.create_task_group() as tasks:
+            for mark, call in wanted:
+                for _ in range(ASKERS):
+                    tasks.start_soon(self._ask, mark, call)
+            await anyio.sleep(0.3)
+            self._stage.go(self._wave.number)
+        return self.blow
+
+    async def _ask(self, mark: str, call: CallTool) -> None:
+        bus = self._stage.running.bus
+        with anyio.fail_after(60):
+            while True:
+                with suppress(BusError):
+                    async with bus.call_streaming(CALL_TOOL, call, idle_timeout=3.0) as replies:
+                        async for reply in replies:
+                            if isinstance(reply, ToolOutcome):
+                                self.blow.answers.setdefault(mark, []).append(reply)
+                                return
+                await anyio.sleep(0.1)
+
+    async def _cancel(self, held: Mapping[str, int]) -> None:
+        self.blow.struck, self.blow.cut = set(held), True
+        async with anyio.create_task_group() as tasks:
+            for one in self._accepted:
+                tasks.start_soon(self._stage.running.gateway.cancel, one.turn)
+        await anyio.sleep(self._draw.uniform(0.0, 0.6))
+
+    async def _panic(self, held: Mapping[str, int]) -> Blow:
+        self.blow.struck, self.blow.cut = set(held), True
+        self._stage.latch.pull("the proof")
+        await anyio.sleep(self._draw.choice((0.0, 1.0)))
+        self._stage.go(self._wave.number)
+        await anyio.sleep(1.0)
+        self._stage.latch.release()
+        return self.blow
+
+    async def _decide_again(self, held: Mapping[str, int]) -> None:
+        """A second decision, against the first, while the allowed call is under way."""
+        self.blow.struck = set(held)
+        settled = (await self._stage.running.gateway.approval_list(settled=True)).approvals
+        turns = {one.turn for one in self._accepted}
+        for asked in settled:
+            if asked.turn in turns and asked.settled is not None and asked.settled.allow:
+                with suppress(RemoteFault):  # a conflict, as it should be
+                    await self._stage.running.gateway.decide(
+                        asked.turn, asked.call, asked.call_hash, allow=False
+                    )

@@ -1,0 +1,42 @@
+"""Some hundred calls struck at their boundaries: the short form of ``python -m benchmarks.effects``."""
+
+import random
+import shutil
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from .proof import play
+from .waves import AT_WORKER, AT_WORKER_FLYING, Kind
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+DRAWN = random.SystemRandom().randrange(1_000_000)
+
+SHORT = (
+    Kind("kill tools", AT_WORKER, 4),
+    Kind("kill tools", AT_WORKER_FLYING, 1),
+    Kind("kill server", AT_WORKER, 1),
+    Kind("cancel", AT_WORKER, 1),
+    Kind("kill tools", ("effect after",), 1, tool="careless"),
+)
+
+
+@pytest.mark.timeout(150)
+async def test_no_effect_happens_twice_and_every_doubt_is_told() -> None:
+    """At every boundary of a write: the workers that hold the calls are killed, or the server, or the turn cancelled.
+    No effect happens twice, what nobody can know is said to be unknown, and everybody is told the same. A tool that
+    says that it only reads is run again, and is found out: its effect is counted twice."""
+    home = Path(tempfile.mkdtemp(prefix=f"trunkline-effects-{DRAWN}-"))
+    verdict = await play(home, DRAWN, SHORT, 200, (8, 6))
+    liars = {case.mark for case in verdict.cases if case.tool == "careless"}
+    broken = [finding for finding in verdict.findings if finding.mark not in liars]
+    shown = "\n".join(finding.what for finding in broken[:5])
+    assert not broken, f"seed {DRAWN}, logs in {home}\n{shown}"
+    assert verdict.injected >= 200
+    assert {case.boundary for case in verdict.cases if case.struck} >= {*AT_WORKER, *AT_WORKER_FLYING}
+    in_doubt = [case for case in verdict.cases if case.in_doubt]
+    assert in_doubt and all(case.doubt for case in in_doubt)
+    assert "doubled" in {finding.sort for finding in verdict.findings if finding.mark in liars}
+    shutil.rmtree(home, ignore_errors=True)
