@@ -138,6 +138,7 @@ def tool(
     network: bool = False,
     argv: str = "",
     plan: bool = False,
+    look: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
 
@@ -146,8 +147,9 @@ def tool(
     ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added. ``free``
     names those that a lasting approval leaves open, such as a file's content; all others it binds by value.
     ``network``: it reaches other hosts. ``argv`` names the parameter that holds a program's argument vector: one that
-    only reads needs no approval. ``plan``: it may be used while planning, on plan files if it has paths at all.
-    A parameter annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
+    only reads needs no approval. ``look``: its programs only read, whatever the arguments, and are run where nothing
+    can be changed. ``plan``: it may be used while planning, on plan files if it has paths at all. A parameter
+    annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
     the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
 
     Raises:
@@ -156,7 +158,7 @@ def tool(
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         made = _made(function, name or function.__name__, effect, idempotent, timeout, paths)
-        made.spec = replace(made.spec, free=free, network=network, argv=argv, plan=plan)
+        made.spec = replace(made.spec, free=free, network=network, argv=argv, plan=plan, look=look)
         return made
 
     return decorate

@@ -1,4 +1,6 @@
-"""Text that others wrote, made fit to be shown on a terminal. One pure function and its table."""
+"""Text that others wrote: made fit to be shown on a terminal, and taken apart into words. Pure."""
+
+import re
 
 _ESCAPES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
 _C1 = dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -25,3 +27,28 @@ def printable(text: str) -> str:
     the clipboard or shows text in another order than it runs.
     """
     return text.translate(_TABLE)
+
+
+_PIECE = re.compile(
+    r"""(?P<gap>[ \t]+)
+    |(?P<bare>(?:[A-Za-z0-9_./:=@%+,^-]|(?<=[A-Za-z0-9_])~)+)
+    |'(?P<raw>[^'\r\n\0]*)'
+    |"(?P<soft>[^"$`\\!\r\n\0]*)\"""",
+    re.VERBOSE,
+)
+
+
+def plain_words(line: str) -> list[str] | None:
+    """The words that every POSIX shell reads in a line, where that needs no knowledge of shells: plain words and quoted
+    ones with blanks between. None for any other, such as one with ``;``, ``$``, ``*``, ``~``, ``\\`` or two lines."""
+    words: list[str] = []
+    at, apart = 0, True
+    while at < len(line):
+        piece = _PIECE.match(line, at)
+        if piece is None:
+            return None
+        if piece["gap"] is None:
+            text = piece["bare"] or piece["raw"] or piece["soft"] or ""
+            words[len(words) - (not apart) :] = [text if apart else words[-1] + text]
+        at, apart = piece.end(), piece["gap"] is not None
+    return words

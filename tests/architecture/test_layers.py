@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 PUBLIC = (
     "trunkline.abc",
-    "trunkline.text",  # one pure function, which the face shows as trunkline.printable
+    "trunkline.text",  # pure functions: the face shows trunkline.printable; the words of a line for a shell
     "trunkline.cli.attaching",  # asking workers from a command
     "trunkline.cli.command",  # what a command looks like, prints, and asks of memory
     "trunkline.cli.memory.attached",

@@ -13,9 +13,10 @@ from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
 from trunkline.abc.sandbox import NoSandbox, Sandbox
+from trunkline.errors import ToolError
 from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import ToolOutcome, ToolSchema, ToolSpec
-from trunkline.paths import NEAR, Folder, Reach, beneath
+from trunkline.paths import NEAR, Folder, Reach, beneath, is_far
 
 Stage = Literal["schema", "policy", "path", "gate", "execute"]
 
@@ -54,6 +55,23 @@ class ToolContext:
             OSError: the workspace is not there.
         """
         return beneath(self.workspace, self.reach)
+
+    def folder(self, path: str) -> str:
+        """The path, if it is that of a folder of the workspace, which is all that programs see of files.
+
+        Raises:
+            ToolError: it is not.
+        """
+        if is_far(path):
+            raise ToolError(f"{path!r} is not below the workspace, which is all that a program can see.")
+        try:
+            with self.files() as files:
+                kind = files.stat(path).kind
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise ToolError(f"There is no folder {path!r} in the workspace.") from error
+        if kind != "folder":
+            raise ToolError(f"{path!r} is not a folder.")
+        return path
 
 
 @dataclass(frozen=True, slots=True)

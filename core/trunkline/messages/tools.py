@@ -30,6 +30,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     it, ``free`` those whose values a lasting approval leaves open, such as a file's content. ``network``: it reaches
     other hosts.
     ``argv`` names the parameter that holds the argument vector of a program, by which a look is told from a run.
+    ``look``: its programs only read, in every call; they are run where nothing can be changed.
     ``plan``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
     source when it is called otherwise here. ``blocks`` are those that may have it, all when none is named.
@@ -48,6 +49,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     network: bool = False
     argv: str = ""
     plan: bool = False
+    look: bool = False
     source: str = "native:unknown"
     category: Category = "always-send"
     own_name: str = ""

@@ -11,13 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trunkline.messages.tools import ToolSpec
+from trunkline.text import plain_words
 
 _ROWS = re.compile(r"(\d+|\$)(,(\d+|\$))?p")
 _NUMBER = re.compile(r"[-+]?\d+[a-zA-Z]?")
-
-_PIECE = re.compile(
-    r"""(?P<gap>[ \t]+)|(?P<bare>[A-Za-z0-9_./:=@%+,-]+)|'(?P<raw>[^'\r\n\0]*)'|"(?P<soft>[^"$`\\!\r\n\0]*)\""""
-)
 
 PLAIN: dict[str, tuple[str, frozenset[str]]] = {
     "ls": ("laAhRtrS1dFinsp", frozenset({"all", "almost-all", "human-readable", "recursive", "reverse"})),
@@ -98,27 +95,13 @@ GIT: dict[str, frozenset[str]] = {
 
 
 def is_look(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call of a tool does nothing but run a program that only reads. The parameter that ``spec.argv`` names
-    holds its argument vector, or a line for a shell in which no sign means anything to the shell."""
-    given = arguments.get(spec.argv) if spec.effect == "exec" and spec.argv else None
+    """Whether a call of a tool does nothing but run programs that only read: all of its calls do, or the parameter that
+    ``spec.argv`` names holds such an argument vector, or a line for a shell in which no sign means anything to it."""
+    if spec.effect != "exec" or spec.look:
+        return spec.look and spec.effect == "exec"
+    given = arguments.get(spec.argv) if spec.argv else None
     words = plain_words(given) if isinstance(given, str) else given
     return isinstance(words, list) and all(isinstance(word, str) for word in words) and only_reads(words)
-
-
-def plain_words(line: str) -> list[str] | None:
-    """The words that every POSIX shell reads in a line, where that needs no knowledge of shells: plain words and quoted
-    ones with blanks between. None for any other, such as one with ``;``, ``$``, ``*``, ``~``, ``\\`` or two lines."""
-    words: list[str] = []
-    at, apart = 0, True
-    while at < len(line):
-        piece = _PIECE.match(line, at)
-        if piece is None:
-            return None
-        if piece["gap"] is None:
-            text = piece["bare"] or piece["raw"] or piece["soft"] or ""
-            words[len(words) - (not apart) :] = [text if apart else words[-1] + text]
-        at, apart = piece.end(), piece["gap"] is not None
-    return words
 
 
 def only_reads(argv: Sequence[str]) -> bool:

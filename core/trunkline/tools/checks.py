@@ -25,6 +25,8 @@ def _of_definition(spec: ToolSpec) -> Iterator[str]:
         yield f"the effect {spec.effect!r} must be one of {', '.join(get_args(Effect))}"
     if spec.category not in get_args(Category):
         yield f"the category {spec.category!r} must be one of {', '.join(get_args(Category))}"
+    if spec.look and spec.effect != "exec":
+        yield f"look is for tools that run programs, and the effect is {spec.effect!r}"
     if not (math.isfinite(spec.timeout) and spec.timeout > 0):
         yield f"the timeout {spec.timeout!r} must be a number of seconds above 0"
 

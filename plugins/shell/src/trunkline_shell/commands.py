@@ -10,7 +10,6 @@ from trunkline import (
     ApprovalDetail,
     BlockPath,
     Meant,
-    PathRefused,
     SandboxResult,
     Tool,
     ToolContext,
@@ -19,7 +18,7 @@ from trunkline import (
     preview,
     tool,
 )
-from trunkline_shell.report import told
+from trunkline.abc.telling import told
 from trunkline_shell.settings import ShellSettings
 
 LONGEST_SECONDS = 120
@@ -41,12 +40,11 @@ class Commands:
         self, context: ToolContext, argv: list[str], *, folder: str, seconds: float, network: bool = False
     ) -> SandboxResult:
         """Run a program in a folder of the workspace. Raises ToolError."""
-        require_folder(context, folder)
         return await context.sandbox.run(
             argv,
             workspace=context.workspace,
             env=self.settings.env,
-            folder=folder,
+            folder=context.folder(folder),
             limits=self.settings.limits(seconds, network),
         )
 
@@ -73,7 +71,7 @@ def command_tool(settings: ShellSettings) -> Tool:
             network: Whether it needs the network, which a person must have permitted.
         """
         ran = await commands.run(context, argv_of(command), folder=folder, seconds=timeout, network=network)
-        return told(ran, settings.memory)
+        return told(ran, settings.limits(timeout))
 
     @execute_command.also
     def execute_bash(command: str, timeout: Seconds = 30) -> Meant:
@@ -112,21 +110,6 @@ def shown(command: list[str] | str, folder: str, network: bool) -> ApprovalDetai
     if isinstance(command, str) and _listed(command) is None:
         return preview("command", command + (f"\n(in {where})" if where else ""))
     return command_preview(argv_of(command), where)
-
-
-def require_folder(context: ToolContext, folder: str) -> None:
-    """Raises ToolError unless it is a folder of the workspace."""
-    if folder.startswith(("/", "~")):
-        raise ToolError(f"{folder!r} is not below the workspace, which is all that a program can see.")
-    try:
-        with context.files() as files:
-            kind = files.stat(folder).kind
-    except PathRefused:
-        raise
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ToolError(f"There is no folder {folder!r} in the workspace.") from error
-    if kind != "folder":
-        raise ToolError(f"{folder!r} is not a folder.")
 
 
 def _listed(text: str) -> list[str] | None:

@@ -1,6 +1,7 @@
-"""What came of a program, in words for a model: exit code, standard output, standard error, within a bound. Pure."""
+"""What came of a program, in words for a model: exit code, standard output, standard error, within a bound."""
 
-from trunkline import SandboxResult, ToolError
+from trunkline.abc.sandbox import SandboxLimits, SandboxResult
+from trunkline.errors import ToolError
 
 LONGEST = 50_000
 """Characters of output that are told (MB-F17)."""
@@ -8,13 +9,13 @@ LONGEST = 50_000
 _ENDED = {
     "timeout": "It did not end in its time, so it was ended after {seconds:.1f} s, with all that it had begun.",
     "memory": "It needed more than the {memory} MB of memory that it may have, so it was ended with all that it had "
-    "begun. A person can raise memory in [plugins.shell].",
+    "begun. A person can permit it more.",
     "panic": "It was ended by panic, with all that it had begun.",
 }
 
 
-def told(ran: SandboxResult, memory: int) -> str:
-    """The result as text; ``memory`` is the limit that it had.
+def told(ran: SandboxResult, limits: SandboxLimits) -> str:
+    """The result as text; ``limits`` are those that it had.
 
     Raises:
         ToolError: the program was ended before it had; the text has what it printed until then.
@@ -26,8 +27,8 @@ def told(ran: SandboxResult, memory: int) -> str:
         return f"exit code {ran.exit_code}{missing}, {ran.seconds:.1f} s{printed(ran)}"
     why = _ENDED.get(ran.killed, "It was ended from outside, with all that it had begun.")
     raise ToolError(
-        f"{why.format(seconds=ran.seconds, memory=memory)} What it was to do may be done in part: look before you run "
-        f"it again.{printed(ran)}"
+        f"{why.format(seconds=ran.seconds, memory=limits.memory)} What it was to do may be done in part: look before "
+        f"you run it again.{printed(ran)}"
     )
 
 

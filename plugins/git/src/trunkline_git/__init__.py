@@ -1,0 +1,1 @@
+"""git for agents, with a guard of protected branches."""

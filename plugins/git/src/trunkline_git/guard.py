@@ -1,0 +1,318 @@
+"""What a git command may do, by its words: free, only once a person has said so, or never. Pure.
+
+It knows options by name and in short, since git takes ``--forc`` for ``--force``, and in capitals too. What it does not
+know it refuses: an unknown command may be an alias, which runs anything.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+Ruling = Literal["free", "confirm", "refused"]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What was ruled, and why, in words for the model and for the person who is asked."""
+
+    ruling: Ruling = "free"
+    why: str = ""
+
+
+FREE = Verdict()
+
+KNOWN = frozenset(
+    (
+        *("add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file"),
+        *(
+            "check-attr",
+            "check-ignore",
+            "checkout",
+            "cherry",
+            "cherry-pick",
+            "clean",
+            "clone",
+            "commit",
+            "config",
+        ),
+        *(
+            "count-objects",
+            "describe",
+            "diff",
+            "diff-tree",
+            "fetch",
+            "for-each-ref",
+            "format-patch",
+            "fsck",
+            "gc",
+        ),
+        *("grep", "init", "log", "ls-files", "ls-remote", "ls-tree", "merge", "merge-base", "mv", "name-rev"),
+        *(
+            "notes",
+            "pull",
+            "push",
+            "range-diff",
+            "rebase",
+            "reflog",
+            "remote",
+            "reset",
+            "restore",
+            "rev-list",
+        ),
+        *("rev-parse", "revert", "rm", "shortlog", "show", "show-ref", "sparse-checkout", "stash", "status"),
+        *(
+            "submodule",
+            "switch",
+            "symbolic-ref",
+            "tag",
+            "update-index",
+            "verify-commit",
+            "version",
+            "whatchanged",
+        ),
+        *("worktree", "write-tree"),
+    )
+)
+"""Commands that are git's own: git lets no alias take their names. None of them is a way around ``push``."""
+
+PROGRAMS = (
+    "--upload-pack",
+    "--receive-pack",
+    "--exec",
+    "--exec-path",
+    "--extcmd",
+    "--open-files-in-pager",
+    "--template",
+)
+"""Options that name a program for git to run, or a folder of such."""
+
+_NO_PROGRAM = "it names a program for git to run. Run programs with execute_command."
+_WRITE_OUT = "git would have to guess what it means. Write commands and options in full and in small letters."
+
+
+def judged(words: Sequence[str], protected: Sequence[str]) -> Verdict:
+    """What is ruled about ``git`` with these words. ``protected`` are names of branches."""
+    if not words:
+        return Verdict("refused", "it names no command of git, such as status.")
+    if words[0].startswith("-"):
+        return Verdict(
+            "refused", f"{words[0]!r} comes before the command; options before it change what git runs."
+        )
+    command = words[0].lower()
+    rest = [word for word in words[1:] if word != "--"] if command == "push" else _before_paths(words[1:])
+    if command not in KNOWN:
+        return Verdict(
+            "refused", f"{words[0]!r} is no command that is known here; it may be an alias for anything."
+        )
+    if any(_means(word, option) for word in rest for option in PROGRAMS):
+        return Verdict("refused", _NO_PROGRAM)
+    verdict = _RULES.get(command, _no_rule)(rest, frozenset(map(str.lower, protected)))
+    if verdict.ruling != "refused" and command != words[0]:
+        return Verdict("refused", _WRITE_OUT)
+    return verdict
+
+
+def _no_rule(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return FREE
+
+
+def _push(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    """Force, deletion, and everything at once. Which branches it is in the end, ``pushing.py`` finds out from git."""
+    if unknown := [word for word in words if word.startswith("-") and not _is_push_option(word)]:
+        return Verdict("refused", f"{unknown[0]!r} is no option of push that is known here. {_WRITE_OUT}")
+    targets = {_target(word) for word in words if not word.startswith("-")}
+    deleting = _has(words, "dD", "--delete", "--prune") or any(word.startswith((":", "+:")) for word in words)
+    forced = _has(words, "fF", "--force") or any(word.startswith("+") for word in words)
+    if _has(words, "", "--mirror"):
+        return Verdict("refused", "--mirror forces and deletes every branch of the remote.")
+    if forced or deleting or _has(words, "", "--force-with-lease"):
+        what = "deletes" if deleting else "forces"
+        if _has(words, "", "--all", "--branches") or any("*" in target for target in targets):
+            return Verdict("refused", f"it {what} every branch, protected ones too.")
+        if hit := sorted(targets & protected):
+            return Verdict("refused", f"it {what} the protected branch {hit[0]}. Push to another branch.")
+    if deleting:
+        return Verdict("confirm", "It deletes a branch of the remote.")
+    if forced:
+        return Verdict(
+            "confirm", "It forces a branch of the remote: what others have pushed there may be lost."
+        )
+    return _confirm(words, "", ("--no-verify",), "It skips the checks before a push.")
+
+
+PUSH_FLAGS = frozenset(
+    (
+        *(
+            "--all",
+            "--atomic",
+            "--branches",
+            "--delete",
+            "--dry-run",
+            "--follow-tags",
+            "--force",
+            "--force-if-includes",
+        ),
+        *(
+            "--force-with-lease",
+            "--ipv4",
+            "--ipv6",
+            "--mirror",
+            "--no-verify",
+            "--porcelain",
+            "--progress",
+            "--prune",
+        ),
+        *("--quiet", "--set-upstream", "--tags", "--verbose", "--verify"),
+    )
+)
+PUSH_LETTERS = "fuvqnd46"
+
+
+def _is_push_option(word: str) -> bool:
+    """Whether it is one that is known, by its whole name; those with a value have it attached."""
+    if word.startswith("--"):
+        return word in PUSH_FLAGS or word.startswith(("--force-with-lease=", "--push-option="))
+    return len(word) > 1 and all(letter in PUSH_LETTERS for letter in word[1:])
+
+
+def _target(word: str) -> str:
+    """The branch that a refspec leads to, in small letters."""
+    name = word.lower().lstrip("+").rpartition(":")[2]
+    return branch_of(name)
+
+
+def branch_of(ref: str) -> str:
+    """The name of a branch without what may stand before it."""
+    return ref.removeprefix("refs/").removeprefix("heads/")
+
+
+def _commit(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    if _has(words, "", "--amend"):
+        return Verdict("confirm", "It replaces the last commit.")
+    return _confirm(words, "n", ("--no-verify",), "It skips the checks before a commit.")
+
+
+def _reset(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(
+        words, "", ("--hard", "--merge", "--keep"), "It throws away changes that are not committed."
+    )
+
+
+def _clean(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    if _has(words, "n", "--dry-run") and not _has(words, "f", "--force"):
+        return FREE
+    return Verdict("confirm", "It deletes files that git does not keep; nothing brings them back.")
+
+
+def _branch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(
+        words, "DMCf", ("--force",), "It deletes or replaces a branch whose commits may be nowhere else."
+    )
+
+
+def _checkout(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(
+        words, "fB", ("--force", "--discard-changes"), "It throws away changes that are not committed."
+    )
+
+
+def _switch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    options = ("--force", "--discard-changes", "--force-create")
+    return _confirm(words, "fC", options, "It throws away changes that are not committed.")
+
+
+def _rebase(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    if _has(words, "x"):
+        return Verdict("refused", _NO_PROGRAM)
+    if words and words[0] in ("--abort", "--continue", "--quit", "--skip"):
+        return FREE
+    return Verdict(
+        "confirm", "It replaces commits; those that others have already will come back as strangers."
+    )
+
+
+def _stash(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm_word(words, ("drop", "clear"), "It throws away changes that were put aside.")
+
+
+def _tag(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(words, "fd", ("--force", "--delete"), "It moves or deletes a tag.")
+
+
+def _fetch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    if any(word.startswith("+") for word in words):
+        return Verdict("confirm", "It moves branches here to where the remote's are.")
+    return _confirm(words, "f", ("--force",), "It moves branches here to where the remote's are.")
+
+
+def _config(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    looking = ("-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch")
+    safe = ("user.name", "user.email", "pull.rebase", "pull.ff", "core.autocrlf", "push.autosetupremote")
+    plain = not any(word.startswith("-") for word in words)
+    if words[:1] and (words[0] in looking or (plain and (len(words) == 1 or words[0].lower() in safe))):
+        return FREE
+    return Verdict("confirm", "It changes how git works here; some settings name programs that git will run.")
+
+
+def _remote(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    changing = ("remove", "rm", "set-url", "rename", "prune", "set-head", "set-branches")
+    return _confirm_word(words, changing, "It changes where this repository is pushed to.")
+
+
+def _reflog(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm_word(words, ("expire", "delete"), "It throws away the record of where branches were.")
+
+
+def _gc(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(words, "", ("--prune",), "It throws away commits that no branch has any more.")
+
+
+def _runs(word: str) -> Callable[[Sequence[str], frozenset[str]], Verdict]:
+    def rule(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+        return Verdict("refused", _NO_PROGRAM) if any(one.lower() == word for one in words) else FREE
+
+    return rule
+
+
+def _grep(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return Verdict("refused", _NO_PROGRAM) if _has(words, "O") else FREE
+
+
+def _clone(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return Verdict("refused", _NO_PROGRAM) if _has(words, "uc", "--config") else FREE
+
+
+_RULES: dict[str, Callable[[Sequence[str], frozenset[str]], Verdict]] = {
+    "bisect": _runs("run"), "branch": _branch, "checkout": _checkout, "clean": _clean, "clone": _clone,
+    "commit": _commit, "config": _config, "fetch": _fetch, "gc": _gc, "grep": _grep, "pull": _fetch, "push": _push,
+    "rebase": _rebase, "reflog": _reflog, "remote": _remote, "reset": _reset, "stash": _stash,
+    "submodule": _runs("foreach"), "switch": _switch, "tag": _tag,
+}  # fmt: skip
+
+
+def _confirm(words: Sequence[str], letters: str, options: Sequence[str], why: str) -> Verdict:
+    return Verdict("confirm", why) if _has(words, letters, *options) else FREE
+
+
+def _confirm_word(words: Sequence[str], wanted: Sequence[str], why: str) -> Verdict:
+    return Verdict("confirm", why) if any(word.lower() in wanted for word in words) else FREE
+
+
+def _has(words: Sequence[str], letters: str, *options: str) -> bool:
+    """Whether one of these options is among the words: in full, shortened, in capitals, or as a letter in a cluster."""
+    return any(any(_means(word, option) for option in options) or _holds(word, letters) for word in words)
+
+
+def _means(word: str, option: str) -> bool:
+    """Whether git could take the word for the option."""
+    name = word.lower().partition("=")[0]
+    return len(name) > 2 and name.startswith("--") and option.startswith(name)
+
+
+def _holds(word: str, letters: str) -> bool:
+    return word.startswith("-") and not word.startswith("--") and any(letter in word for letter in letters)
+
+
+def _before_paths(words: Sequence[str]) -> list[str]:
+    """The words before ``--``; what follows are paths, whatever they look like."""
+    return [*words[: words.index("--")]] if "--" in words else [*words]

@@ -1,0 +1,80 @@
+"""The guard at work: around every tool that is given an argument vector, this plugin's own and others'.
+
+What it refuses no policy, approval or mode permits. A script's text it does not read: who approves a script approves
+what it does.
+"""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from trunkline import Proceed, Stage, ToolError, ToolInvocation, ToolOutcome
+from trunkline.text import plain_words
+from trunkline_git.guard import FREE, Verdict, judged
+
+COMMIT, OURS = "git_commit", "native:"
+AMENDING = Verdict("confirm", "It replaces the last commit.")
+
+
+class Refusing:
+    """Refuses what no agent may do."""
+
+    stage: Stage = "policy"
+
+    def __init__(self, protected: Sequence[str]) -> None:
+        self._protected = protected
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed, or raise ToolError."""
+        verdict = verdict_on(invocation, self._protected)
+        if verdict.ruling == "refused":
+            raise ToolError(f"git was not run: {verdict.why}")
+        return await proceed(invocation)
+
+
+class Confirming:
+    """Asks a person about what throws work away, also where nobody is asked otherwise."""
+
+    stage: Stage = "gate"
+
+    def __init__(self, protected: Sequence[str]) -> None:
+        self._protected = protected
+
+    async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
+        """Proceed with what is free or was approved as it stands, else ask."""
+        verdict = verdict_on(invocation, self._protected)
+        if verdict.ruling == "free" or invocation.approved == invocation.call_hash:
+            return await proceed(invocation)
+        return ToolOutcome(
+            call=invocation.context.call,
+            status="approval",
+            call_hash=invocation.call_hash,
+            question=f"{verdict.why} Let git do it?",
+        )
+
+
+def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
+    """What is ruled about a call; free is what does not run git by an argument vector."""
+    spec, arguments = invocation.spec, invocation.arguments
+    if (spec.own_name or spec.name) == COMMIT and spec.source.startswith(OURS):
+        return AMENDING if arguments.get("amend") else FREE
+    words = _words(arguments.get(spec.argv)) if spec.argv else None
+    if not words:
+        return FREE
+    if spec.name == "git" and words[0] != "git":
+        words = ["git", *words]
+    if PurePath(words[0]).name.lower() != "git":
+        return FREE
+    return judged(_of_git(words[1:]), protected)
+
+
+def _words(given: object) -> list[str] | None:
+    """The argument vector; None for a script, and for what is none."""
+    words = plain_words(given) if isinstance(given, str) else given
+    return words if isinstance(words, list) and all(isinstance(word, str) for word in words) else None
+
+
+def _of_git(words: list[str]) -> list[str]:
+    """The words from the command on, past options that only say where and how it is shown."""
+    while words[:1] and words[0] in ("--no-pager", "-P", "-C"):
+        words = words[2 if words[0] == "-C" else 1 :]
+    return words

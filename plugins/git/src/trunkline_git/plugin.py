@@ -1,0 +1,28 @@
+"""The plugin: declares its section, its tools and its guard, and nothing else."""
+
+from collections.abc import Iterable
+
+import trunkline
+from trunkline_git.settings import GitSettings
+
+
+@trunkline.hookimpl
+def trunkline_config() -> Iterable[trunkline.ConfigSection]:
+    return [trunkline.ConfigSection("plugins", "git", GitSettings)]
+
+
+@trunkline.hookimpl
+def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
+    """git (MN-F14)."""
+    from trunkline_git.tools import git_tools
+
+    return git_tools(settings.section(GitSettings))
+
+
+@trunkline.hookimpl
+def trunkline_tool_middleware(settings: trunkline.PluginSettings) -> Iterable[trunkline.ToolMiddleware]:
+    """The guard of protected branches, and of work that would be lost."""
+    from trunkline_git.guards import Confirming, Refusing
+
+    protected = settings.section(GitSettings).protected
+    return [Refusing(protected), Confirming(protected)]

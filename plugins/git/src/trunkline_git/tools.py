@@ -1,0 +1,166 @@
+"""``git``, ``git_status`` and ``git_commit`` (MN-F14)."""
+
+from trunkline import (
+    ApprovalDetail,
+    BlockPath,
+    Meant,
+    Tool,
+    ToolContext,
+    ToolError,
+    command_preview,
+    preview,
+    tool,
+)
+from trunkline.abc.telling import told
+from trunkline.text import plain_words
+from trunkline_git.committing import commit
+from trunkline_git.guard import judged
+from trunkline_git.pushing import push
+from trunkline_git.running import Git
+from trunkline_git.settings import GitSettings
+
+BEGINNING_SECONDS = 30.0
+
+
+def git_tools(settings: GitSettings) -> list[Tool]:
+    """The tools, with these settings."""
+    return [_status(settings), _commit(settings), _git(settings)]
+
+
+def _status(settings: GitSettings) -> Tool:
+    @tool(effect="exec", look=True, idempotent=True, timeout=settings.timeout + BEGINNING_SECONDS)
+    async def git_status(context: ToolContext, folder: BlockPath = "") -> str:
+        """Tell the branch and what has changed in a repository of the workspace.
+
+        Args:
+            folder: The repository, relative to the workspace; empty for the workspace itself.
+        """
+        git = Git(context, settings, folder)
+        return told(await git.run("status", "--short", "--branch"), git.limits)
+
+    @git_status.also
+    def git_status_safe() -> Meant:
+        """Tell the branch and what has changed."""
+        return Meant("git_status", {})
+
+    return git_status
+
+
+def _commit(settings: GitSettings) -> Tool:
+    @tool(effect="exec", paths=("add_files",), timeout=3 * settings.timeout + BEGINNING_SECONDS)
+    async def git_commit(
+        context: ToolContext,
+        message: str,
+        add_all: bool = False,
+        add_files: list[str] = [],  # noqa: B006  part of the schema, and never changed
+        amend: bool = False,
+        allow_empty: bool = False,
+        folder: BlockPath = "",
+    ) -> str:
+        """Commit changes of a repository of the workspace. Files with names that secrets go by are left out.
+
+        Args:
+            message: The message of the commit.
+            add_all: Whether to add all changes first.
+            add_files: Files to add first, relative to the repository.
+            amend: Whether to replace the last commit, which a person must approve.
+            allow_empty: Whether to commit although nothing has changed.
+            folder: The repository, relative to the workspace; empty for the workspace itself.
+        """
+        if not message.strip():
+            raise ToolError("The message is empty. Say what the commit is good for. Nothing was committed.")
+        git = Git(context, settings, folder)
+        ran, left = await commit(
+            git, message, add_all=add_all, add_files=add_files, amend=amend, allow_empty=allow_empty
+        )
+        note = f"\nLeft out, because secrets are kept under such names: {', '.join(left)}." if left else ""
+        return told(ran, git.limits) + note
+
+    @git_commit.also
+    def git_commit_safe(
+        message: str,
+        add_all: bool = False,
+        add_files: list[str] = [],  # noqa: B006  part of the schema, and never changed
+        amend: bool = False,
+        allow_empty: bool = False,
+    ) -> Meant:
+        """Commit changes."""
+        given = {"message": message, "add_all": add_all, "add_files": add_files}
+        return Meant("git_commit", {**given, "amend": amend, "allow_empty": allow_empty})
+
+    @git_commit.shows
+    def _shown(
+        context: ToolContext,
+        message: str,
+        add_all: bool,
+        add_files: list[str],
+        amend: bool,
+        allow_empty: bool,
+        folder: str,
+    ) -> ApprovalDetail:
+        what = "all changes" if add_all else ", ".join(add_files) or "what was added before"
+        how = ", replacing the last commit" if amend else ""
+        return preview("command", f"git commit of {what}{how}{_in(folder)}\n\n{message}")
+
+    return git_commit
+
+
+def _git(settings: GitSettings) -> Tool:
+    @tool(effect="exec", argv="command", timeout=2 * settings.timeout + BEGINNING_SECONDS)
+    async def git(
+        context: ToolContext, command: list[str] | str, folder: BlockPath = "", network: bool = False
+    ) -> str:
+        """Run git in a repository of the workspace. To force or delete a protected branch of a remote is refused; what
+        throws work away needs a person's approval; what only reads needs none.
+
+        Args:
+            command: The command as a list, such as ["git", "diff", "--stat"], or as a line of plain words.
+            folder: The repository, relative to the workspace; empty for the workspace itself.
+            network: Whether it needs the network, which a person must have permitted.
+        """
+        words = git_words(command)
+        verdict = judged(words, settings.protected)
+        if verdict.ruling == "refused":
+            raise ToolError(f"git was not run: {verdict.why}")
+        runs = Git(context, settings, folder, network)
+        ran = await (push(runs, words[1:]) if words[0] == "push" else runs.run(*words))
+        return told(ran, runs.limits)
+
+    @git.also
+    def git_safe(command: str, allow_dangerous: bool = False, reason: str = "") -> Meant:
+        """Run git. What is dangerous a person is asked about, whatever is said here.
+
+        Args:
+            command: The command as a line.
+            allow_dangerous: Without effect: only a person can allow it.
+            reason: Without effect.
+        """
+        return Meant("git", {"command": command})
+
+    @git.shows
+    def _shown(context: ToolContext, command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
+        why = judged(git_words(command), settings.protected).why
+        detail = command_preview(
+            ["git", *git_words(command)], ("with the network" if network else "") or folder
+        )
+        return preview("command", f"{detail.text}\n{why}".rstrip())
+
+    return git
+
+
+def git_words(command: list[str] | str) -> list[str]:
+    """The words after ``git``. Raises ToolError for a line that a shell would read otherwise."""
+    words = plain_words(command) if isinstance(command, str) else [*command]
+    if words is None:
+        raise ToolError(
+            "Give the command as a list of words: no shell reads it, so quotes and $ mean nothing."
+        )
+    if words[:1] == ["git"]:
+        words = words[1:]
+    if words[:1] in (["--no-pager"], ["-P"]):
+        words = words[1:]
+    return words
+
+
+def _in(folder: str) -> str:
+    return f" in {folder}" if folder else ""

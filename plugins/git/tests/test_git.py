@@ -1,0 +1,195 @@
+"""git as an agent has it: through a tools worker, in a real sandbox, on real repositories."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from places import git, needs_both, place
+
+pytestmark = [pytest.mark.anyio, needs_both]
+
+
+async def test_status_commit_and_a_push(tmp_path: Path) -> None:
+    """What an agent does every day, with the words of its commit and its name in history."""
+    async with place(tmp_path) as here:
+        (here.repo / "new").write_text("text")
+        assert "?? new" in (await here.call("git_status")).output
+        said = await here.call("git_commit", message="Add it", add_files=["new"])
+        assert (said.status, "1 file changed" in said.output) == ("ok", True)
+        assert git(here.repo, "log", "-1", "--format=%an %s") == "Trunkline agent Add it"
+        assert (await here.run("push")).output.startswith("exit code 128") or here.heads()
+        assert (await here.run("push -u origin main")).status == "ok"
+        assert here.heads()["main"] == git(here.repo, "rev-parse", "main")
+        assert "exit code 1" in (await here.call("git_commit", message="Nothing")).output
+        assert (await here.call("git_commit", message="x", allow_empty=True)).status == "ok"
+        assert (await here.run("push")).status == "ok"
+        assert here.heads()["main"] == git(here.repo, "rev-parse", "main")
+        assert "list of words" in (await here.run("log | cat")).output
+        assert (await here.call("git_commit", message=" ")).status == "error"
+
+
+FORCING = [
+    "push -f origin main", "push origin +main", "push origin +feature:main", "push origin :main", "push -d origin main",
+    "push --mirror origin", "push --forc origin main", "PUSH -f origin main", "push --force-with-lease origin main",
+    "push --all --force origin", "push origin +refs/heads/main:refs/heads/main", "push -- origin +main",
+]  # fmt: skip
+
+
+async def test_MN_T6_no_word_forces_or_deletes_a_protected_branch(tmp_path: Path) -> None:
+    """Nobody is asked about it: it is refused where nothing else is, and by the tool for commands too."""
+    async with place(tmp_path) as here:
+        here.rewrite()
+        before = here.heads()
+        for line in FORCING:
+            said = await here.run(line, yes=True)
+            assert (said.status, "git was not run" in said.output) == ("error", True), line
+            said = await here.call("execute_command", command=["git", *line.split()])
+            assert (said.status, "git was not run" in said.output) == ("error", True), line
+        assert here.heads() == before
+
+
+CONFIGURED = [
+    (["config", "remote.origin.push", "+refs/heads/*:refs/heads/*"], "push"),
+    (["config", "remote.origin.push", "+feature:main"], "push origin feature"),
+    (["config", "remote.origin.mirror", "true"], "push origin"),
+    (["config", "push.default", "upstream"], "push -f origin"),
+    (["config", "alias.status", "!git push -f origin main"], "status"),
+    (["config", "alias.p", "!git push -f origin main"], "p"),
+    (["config", "push.default", "matching"], "push --force"),
+    (["symbolic-ref", "HEAD", "refs/heads/main"], "push -f origin HEAD"),
+    (["symbolic-ref", "HEAD", "refs/heads/main"], "push -f origin @"),
+]
+
+
+async def test_MN_T6_no_configuration_forces_or_deletes_a_protected_branch(tmp_path: Path) -> None:
+    """What a push does is asked of git itself: a repository's settings may send one branch to another, and force it."""
+    async with place(tmp_path) as here:
+        here.rewrite()
+        before = here.heads()
+        git(here.repo, "branch", "-q", "--set-upstream-to", "origin/main", "feature")
+        for setting, line in CONFIGURED:
+            git(here.repo, *setting)
+            git(here.repo, "checkout", "-q", "feature")
+            if setting[0] == "symbolic-ref":
+                git(here.repo, "checkout", "-q", "main")
+            await here.run(line, yes=True)
+            assert here.heads()["main"] == before["main"], (setting, line)
+            if setting[0] == "config":
+                git(here.repo, "config", "--unset-all", setting[1])
+
+
+async def test_MN_T6_what_throws_work_away_waits_for_a_person(tmp_path: Path) -> None:
+    """Also where nobody is asked otherwise; once approved it is done. What is free runs."""
+    async with place(tmp_path) as here:
+        here.rewrite()
+        (here.repo / "file").write_text("changed")
+        for line in (
+            "reset --hard", "branch -D feature", "clean -fd", "commit --no-verify -m x", "commit --amend",
+            "push --force origin feature", "push origin :feature", "checkout -f main",
+        ):  # fmt: skip
+            assert (await here.run(line)).status == "approval", line
+        asked = await here.call("git_commit", message="x", amend=True)
+        assert (asked.status, "replaces the last commit" in asked.question) == ("approval", True)
+        assert (await here.call("execute_command", command=["git", "reset", "--hard"])).status == "approval"
+        before = here.heads()
+        for line in ("branch x", "branch -d x", "status", "push --force-with-lease origin main:fresh"):
+            assert (await here.run(line)).status == "ok", line
+        assert here.heads() == {**before, "fresh": git(here.repo, "rev-parse", "main")}
+        assert (await here.run("push --force origin feature", yes=True)).status == "ok"
+        assert here.heads()["feature"] == git(here.repo, "rev-parse", "feature")
+        assert (await here.run("reset --hard", yes=True)).status == "ok"
+        assert (here.repo / "file").read_text() == "two"
+
+
+async def test_reading_needs_no_approval_and_programs_need_the_permission(tmp_path: Path) -> None:
+    """With approvals, looks run and the rest is asked about, shown as it is; without the permission nothing runs."""
+    async with place(tmp_path, approvals="some") as here:
+        for line in (["git", "log", "--oneline"], "git diff", "git show --stat", "git status"):
+            assert (await here.run(line)).status == "ok", line
+        assert (await here.call("git_status")).status == "ok"
+        asked = await here.run(["git", "reset", "--hard"])
+        assert "git reset --hard" in asked.detail.text
+        assert "throws away" in asked.question
+        committing = await here.call("git_commit", message="A message", add_all=True)
+        assert "A message" in committing.detail.text
+    async with place(tmp_path / "other", allow_shell=False) as here:
+        for name, given in (
+            ("git_status", {}),
+            ("git", {"command": "git log"}),
+            ("git_commit", {"message": "x"}),
+        ):
+            said = await here.call(name, **given)
+            assert (said.status, "refused" in said.output) == ("error", True)
+
+
+async def test_a_look_runs_no_program_that_git_can_be_kept_from(tmp_path: Path) -> None:
+    """Of a repository that names programs for everything; and what it names for status changes nothing."""
+    mark = "sh -c 'echo MARK; echo MARK >> /workspace/mark; echo MARK >&2; cat'"
+    async with place(tmp_path, approvals="some") as here:
+        (here.repo / ".gitattributes").write_text("* diff=evil\n")
+        (here.repo / "file").write_text("three")
+        for name in (
+            "core.fsmonitor", "core.pager", "diff.external", "diff.evil.textconv", "diff.evil.command", "gpg.program",
+            "core.sshCommand", "core.editor", "core.askPass", "credential.helper",
+        ):  # fmt: skip
+            git(here.repo, "config", name, mark)
+        for hook in ("post-index-change", "pre-commit", "pre-auto-gc"):
+            file = here.repo / ".git/hooks" / hook
+            file.write_text(f"#!/bin/sh\n{mark}\n")
+            file.chmod(0o755)
+        for line in ("git status", "git diff", "git log -p", "git show", "git diff --stat"):
+            said = await here.run(line)
+            assert (said.status, "MARK" in said.output) == ("ok", False), line
+        assert "MARK" not in (await here.call("git_status")).output
+        assert not (here.workspace / "mark").exists()
+
+
+async def test_secrets_are_not_committed(tmp_path: Path) -> None:
+    """Files with protected names are empty in the sandbox: neither new ones nor known ones come into a commit."""
+    async with place(tmp_path) as here:
+        (here.repo / "auth.json").write_text("known")
+        git(here.repo, "add", "-f", ".")
+        git(here.repo, "commit", "-qm", "by hand")
+        for name in (".env", "id_rsa", "file"):
+            (here.repo / name).write_text("new")
+        said = await here.call("git_commit", message="All", add_all=True)
+        assert "Left out, because secrets are kept under such names: auth.json" in said.output
+        assert git(here.repo, "show", "--name-only", "--format=") == "file"
+        assert git(here.repo, "show", "HEAD:auth.json") == "known"
+        refused = await here.call("git_commit", message="x", add_files=[".env"])
+        assert (refused.status, "protected name" in refused.output) == ("error", True)
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        [
+            "origin", "main", "+main", ":main", "feature", "+feature:main", "HEAD", "+HEAD:main", "-f", "--force",
+            "--forc", "-d", "--delete", "--mirror", "--all", "--prune", "--", "--force-with-lease", "-u",
+            "refs/heads/main", "MAIN", "+refs/heads/*:refs/heads/*", "--tags", "@", "-fu", ".", "../remote",
+        ]
+    ),
+    max_size=5,
+)  # fmt: skip
+
+
+async def test_MN_T6_no_push_of_any_words_rewrites_main(tmp_path: Path) -> None:
+    """Whatever the words, and approved by a person each time: main of the remote is there, and has all it had."""
+    async with place(tmp_path) as here:
+        here.rewrite()
+        before = here.heads()["main"]
+        for words in _examples(10):
+            await here.run(["git", "push", *words], yes=True)
+            assert before in git(here.remote, "log", "--format=%H", "main").split(), words
+
+
+def _examples(count: int) -> list[list[str]]:
+    found: list[list[str]] = []
+
+    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
+    @given(WORDS)
+    def collect(words: list[str]) -> None:
+        found.append(words)
+
+    collect()
+    return found

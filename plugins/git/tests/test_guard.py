@@ -1,0 +1,93 @@
+"""What the guard rules about git by its words alone."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trunkline.text import plain_words
+from trunkline_git.guard import judged
+from trunkline_git.settings import GitSettings
+
+PROTECTED = GitSettings().protected
+
+REFUSED = [
+    "push -f origin main", "push origin main --force", "push --force origin master", "push origin +main",
+    "push origin +HEAD:main", "push origin +feature:refs/heads/main", "push origin :main", "push origin +:main",
+    "push origin --delete main", "push -d origin main", "push --mirror", "push --mirror origin",
+    "push --all --force", "push --branches -f", "push --forc origin main", "push --fo origin main",
+    "push origin main -uf", "push --force-with-lease origin main", "push --force-with-lease=main origin main",
+    "push -- origin +main", "push origin +refs/heads/*:refs/heads/*", "push origin heads/main -f",
+    "push -f origin develop", "push -f o release", "push -f origin production", "push -f origin x:main",
+    "push --del origin main", "push -d o refs/heads/main", "push --receive-pack=./x origin main",
+    "push --exec=./x origin a", "push --exe=./x origin", "push --repo=x -f main", "push -f origin MAIN",
+    "push -F origin main", "PUSH -f origin main", "push ORIGIN main --FORCE", "Push origin +main", "RESET --hard",
+    "-c alias.x=!sh x", "-c core.sshCommand=x fetch", "--exec-path=. status", "--exec-path status",
+    "--git-dir=x status", "--work-tree=/ checkout -f", "--config-env=core.pager=X log", "-C .. status",
+    "--bare status", "fetch --upload-pack=x origin", "fetch --upload-pa=x", "ls-remote --upload-pack x .",
+    "clone -u ./x y", "clone -c core.fsmonitor=x y", "clone --template=x y", "init --template=x",
+    "rebase -x ./x main", "rebase --exec ./x", "bisect run ./x", "submodule foreach ./x", "grep -O./x y",
+    "grep --open-files-in-pager=x y", "x", "difftool", "send-pack --force . main", "remote-ext x y",
+    "filter-branch", "fast-import", "hook run x", "credential fill", "for-each-repo", "daemon", "upload-pack .",
+    "archive --exec=x", "",
+]  # fmt: skip
+
+CONFIRMED = [
+    "reset --hard", "reset --hard HEAD~1", "reset --har", "branch -D x", "branch -d -f x", "branch --delete --force x",
+    "branch -f main x", "branch -M x", "clean -fd", "clean --force", "clean -d", "commit --no-verify -m x",
+    "commit -n -m x", "commit --amend", "commit --am", "commit -m x --AMEND", "push --force origin feature", "push -f",
+    "push -f origin HEAD", "push origin +feature", "push origin :feature", "push --delete origin feature",
+    "push --no-verify", "push --prune origin", "checkout -f", "checkout --force x", "checkout -B x", "switch -f x",
+    "switch --discard-changes x", "switch -C x", "rebase main", "rebase -i main", "stash drop", "stash clear",
+    "stash -q drop", "tag -d v1", "tag -f v1", "config core.sshCommand x", "config --unset core.x", "config -e",
+    "config --add remote.origin.push +a:main", "config alias.x !sh", "remote set-url origin x", "remote -v remove o",
+    "reflog expire --all", "gc --prune=now", "fetch origin +a:b", "fetch -f origin a:b",
+]  # fmt: skip
+
+FREE = [
+    "branch -d x", "push --force-with-lease", "push --force-with-lease origin feature", "status", "commit -m x",
+    "commit -am x", "push", "push origin main", "push -u origin feature", "push origin HEAD:feature", "push --tags",
+    "push origin HEAD:main", "log --oneline -5", "diff", "add .", "add -- -f", "checkout x", "checkout -b x",
+    "switch -c x", "reset HEAD x", "reset --soft HEAD~1", "merge x", "rebase --abort", "clean -n", "clean -nd", "stash",
+    "tag v1", "fetch origin", "pull", "config user.name x", "config --get user.name", "config user.name", "remote -v",
+    "remote add o x", "commit -m '--amend is a word'", "worktree list",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_MN_T6_what_is_refused(line: str) -> None:
+    """To force or delete a protected branch, however it is written; to have git run a program; what may be an alias."""
+    verdict = judged(line.split(" ") if line else [], PROTECTED)
+    assert (verdict.ruling, bool(verdict.why)) == ("refused", True)
+
+
+@pytest.mark.parametrize("line", CONFIRMED)
+def test_MN_T6_what_a_person_is_asked_about(line: str) -> None:
+    """What throws work away."""
+    verdict = judged(line.split(" "), PROTECTED)
+    assert (verdict.ruling, bool(verdict.why)) == ("confirm", True)
+
+
+@pytest.mark.parametrize("line", FREE)
+def test_MN_T6_what_is_free(line: str) -> None:
+    """What can be taken back, or is everybody's daily work."""
+    assert judged(plain_words(line) or [], PROTECTED).ruling == "free"
+
+
+def test_the_owner_names_the_branches() -> None:
+    """Other names, in place of the usual ones."""
+    assert judged(["push", "-f", "o", "Live"], ("live",)).ruling == "refused"
+    assert judged(["push", "-f", "o", "main"], ("live",)).ruling == "confirm"
+
+
+ANY = st.lists(
+    st.text(max_size=6) | st.sampled_from(["push", "-f", "main", "+main", ":main", "--", "--force", "commit"])
+)
+
+
+@given(ANY)
+def test_every_list_of_words_gets_a_ruling(words: list[str]) -> None:
+    """None is passed over, and a push that names a protected branch and forces it is never free."""
+    verdict = judged(words, PROTECTED)
+    assert verdict.ruling in ("free", "confirm", "refused")
+    if words[:1] == ["push"] and "+main" in words:
+        assert verdict.ruling == "refused"
