@@ -92,7 +92,7 @@ def _permissions(home: Path, choice: str) -> None:
 ASKED = [
     "ls; rm -rf x", "echo $(rm x)", "find . -delete", "git diff --output=f", "ls && rm x", "ls | tee x", "cat x > y",
     "LD_PRELOAD=./x ls", "./ls", ["find", ".", "-delete"], ["git", "diff", "--output=f"], ["sh", "-c", "ls"],
-    ["env", "ls"], ["git", "-c", "alias.x=!rm x", "x"], ["sort", "-o", "x", "x"], ["sed", "-i", "s/a/b/", "x"],
+    ["env", "ls"], ["sort", "-o", "x", "x"], ["sed", "-i", "s/a/b/", "x"],
     '["ls"]', "",
 ]  # fmt: skip
 
