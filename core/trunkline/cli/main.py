@@ -20,6 +20,7 @@ COMMANDS: dict[str, str] = {
     "approvals": "See the calls that wait for your yes, and decide.",
     "blocks": "Make, list, show, archive, restore and delete blocks.",
     "permissions": "Show and change what an agent may do.",
+    "policies": "Add, list and remove rules about what agents may do.",
     "audit": "Show what was decided and done.",
     "memory": "Bring files into memory, read and search it.",
     "plugins": "List the plugins, bring them in and out, or begin a new one.",

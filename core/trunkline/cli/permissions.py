@@ -50,7 +50,7 @@ def command(block: str, god: int | None, as_json: bool, **choices: Any) -> None:
     if god:
         _confirm(block, god)
     _show(
-        with_memory(lambda bus: permitting.settled(bus, block, changes, god), hint=permitting.NO_BLOCK),
+        with_memory(lambda bus: permitting.settled(bus, block, changes, god)),
         as_json,
     )
 

@@ -16,8 +16,12 @@ import anyio
 import anyio.to_thread
 import pytest
 
+from trunkline.cli.owned.ruling import insist_on_sense
+from trunkline.errors import ConfigError
+from trunkline.messages.memory import WriteManyMemory
+from trunkline.messages.policies import Conditions, Policy
 from trunkline.messages.tools import CallTool, ToolOutcome
-from trunkline.subjects import CALL_TOOL
+from trunkline.subjects import CALL_TOOL, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 
@@ -93,8 +97,9 @@ async def test_permissions_are_shown_and_changed(running: Platform, cli: Cli) ->
 
 async def test_a_block_that_is_not_there_has_no_permissions(running: Platform, cli: Cli) -> None:
     """An error with a hint; wrong values are wrong usage."""
-    assert "blocks list" in await cli("permissions", "nobody", status=1)
-    assert "blocks list" in await cli("permissions", "nobody", "--allow-shell", status=1)
+    told = await cli("permissions", "nobody", status=1)
+    assert "There is no block nobody." in told and "There are: main." in told
+    assert "There is no block nobody." in await cli("permissions", "nobody", "--allow-shell", status=1)
     assert "max-timeout" in await cli("permissions", "main", "--max-timeout", "0", status=2)
     assert "is no time" in await cli("audit", "--since", "yesterday", status=1)
 
@@ -126,6 +131,68 @@ async def test_cc_t13_god_mode_is_given_at_a_terminal_only(
     assert (await call(running, "read_file", path=str(secret))).status == "error"
 
 
+async def test_a_denial_is_added_listed_and_removed_in_one_command_each(
+    running: Platform, cli: Cli, environ: dict[str, str]
+) -> None:
+    """It counts at once, is in memory and in the audit log; what lets agents do more is agreed to at a terminal."""
+    await call(running, "memory_write", path="/diary/a.md", content="hidden")
+    denied = json.loads(
+        await cli("policies", "add", "deny", "*", "read", "memory:/diary/*", "--note", "mine", "--json")
+    )
+    assert denied["id"] == "deny-memory-diary"
+    assert (await call(running, "memory_read", path="/diary/a.md")).status == "error"
+    again = await cli("policies", "add", "deny", "*", "read", "memory:/diary/*")
+    assert again.startswith("deny-memory-diary-2: deny * to read memory:/diary/*")
+    listed = await cli("policies", "list", "--block", "main")
+    assert "deny-memory-diary  " in listed and "(mine)" in listed
+    (file,) = (running.home.memory / "policies").glob("deny-memory-diary.json")
+    assert json.loads(file.read_text())["created_by"] == "owner"
+    for words in (("remove", denied["id"]), ("add", "allow", "*", "*", "*")):
+        assert "at a terminal only" in await cli("policies", *words, status=1)
+    for id in (denied["id"], "deny-memory-diary-2"):
+        status, screen = await anyio.to_thread.run_sync(at_terminal, environ, "y", "policies", "remove", id)
+        assert status == 0, screen
+    assert (await call(running, "memory_read", path="/diary/a.md")).output.count("hidden")
+    status, screen = await anyio.to_thread.run_sync(
+        at_terminal, environ, "", "policies", "add", "allow", "block:main", "*", "*"
+    )
+    assert status == 1 and "Nothing was changed" in screen
+    log = [json.loads(line) for line in (await cli("audit", "--event", "permissions", "--json")).splitlines()]
+    assert log[0]["why"].startswith("deny-memory-diary: deny * to read") and len(log) == 4
+
+
+async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: Cli, trunkline: Run) -> None:
+    """Each error says what would be right; a file that is no rule is named, so that it can be removed."""
+    assert "would ever meet" in await cli("policies", "add", "deny", "*", "read", "diary/*", status=1)
+    wish = WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
+    await running.bus.call(MEMORY_WRITE_MANY, wish)
+    assert (await call(running, "read_file", path="x")).output.count("odd.json")
+    done = await anyio.to_thread.run_sync(lambda: trunkline("policies", "list", "--json"))
+    assert done.returncode == 1 and "odd.json" in json.loads(done.stdout)["policies"][0]["broken"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"subject": "block:No Such"}, "names no block"),
+        ({"subject": "agent"}, "nobody"),
+        ({"resource": "memory:diary"}, "would ever meet"),
+        ({"resource": "files:home"}, "would ever meet"),
+        ({"id": "god-x"}, "given by Trunkline"),
+        ({"id": "../x"}, "no rule"),
+        ({"conditions": Conditions(time_window="8-20")}, "no rule"),
+        ({"conditions": Conditions(days=("someday",))}, "no rule"),  # type: ignore[arg-type]
+        ({"conditions": Conditions(zone="Nowhere/Town")}, "time zone"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_said(wrong: dict[str, Any], told: str) -> None:
+    """Whoever denies something must not be left in error that it is denied."""
+    right: dict[str, Any] = {"subject": "*", "resource": "tool:*", "action": "read", "effect": "deny"}
+    insist_on_sense(Policy(**right))
+    with pytest.raises(ConfigError, match=told):
+        insist_on_sense(Policy(**{**right, **wrong}))
+
+
 def at_terminal(environ: dict[str, str], typed: str, *arguments: str) -> tuple[int, str]:
     """Run the program at a terminal of its own and type a line when it asks."""
     keys, screen = pty.openpty()
@@ -143,7 +210,7 @@ def at_terminal(environ: dict[str, str], typed: str, *arguments: str) -> tuple[i
                 break
         elif process.poll() is not None:
             break
-        if not sent and "Type " in shown:
+        if not sent and ("Type " in shown or "[y/N]" in shown):
             os.write(keys, f"{typed}\n".encode())
             sent = True
     os.close(keys)

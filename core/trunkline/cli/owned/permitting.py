@@ -10,18 +10,17 @@ from trunkline.config import load_config
 from trunkline.config.edit import edited
 from trunkline.errors import ConfigError, ToolError
 from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.memory import MemoryFile, ReadMemory, WriteManyMemory
+from trunkline.messages.memory import ListMemory, MemoryFile, ReadMemory, WriteManyMemory
 from trunkline.messages.policies import Conditions, PermissionTable, Policy
 from trunkline.policy import STANDARD, preset
 from trunkline.policy.explain import Line, explained
 from trunkline.runtime.audit import entry
-from trunkline.subjects import AUDIT, MEMORY_READ, MEMORY_WRITE_MANY
+from trunkline.subjects import AUDIT, MEMORY_LIST, MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.tools.rules import FOLDER, policy_files, policy_in
-from trunkline_bus import Bus, new_id
+from trunkline_bus import Bus, RemoteFault, new_id
 
 OWNER = "owner"
 SECONDS = 10.0
-NO_BLOCK = '"trunkline blocks list" shows the blocks there are.'
 GOD = "god-"
 """How the names of the policies begin that God Mode is made of."""
 
@@ -49,7 +48,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def standing(bus: Bus, block: str) -> Standing:
-    """What holds now. Raises RemoteFault when there is no such block, ConfigError when a file cannot be used."""
+    """What holds now. Raises ConfigError when there is no such block, or a file cannot be used."""
     said = _config(await _block_file(bus, block)).permissions
     defaults = load_config().settings.permissions
     try:
@@ -92,7 +91,7 @@ async def change(bus: Bus, block: str, changes: Mapping[str, Any]) -> None:
         reason=f"permissions of {block}: {said}",
     )
     await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
-    await _note(bus, block, f"{said}.")
+    await note_change(bus, block, f"{said}.")
 
 
 async def god(bus: Bus, block: str, minutes: int) -> None:
@@ -123,16 +122,28 @@ async def god(bus: Bus, block: str, minutes: int) -> None:
             files=files, gone=tuple(gone), actor=OWNER, reason=f"permissions of {block}: {said}"
         )
         await bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
-    await _note(bus, block, said)
+    await note_change(bus, block, said)
 
 
-async def _note(bus: Bus, block: str, said: str) -> None:
+async def note_change(bus: Bus, block: str, said: str) -> None:
+    """Put into the audit log what the owner changed."""
     line = entry(event="permissions", block=block, actor=OWNER, by=(OWNER,), why=said)
     await bus.append(AUDIT, line, msg_id=line.id, block=block)
 
 
 async def _block_file(bus: Bus, block: str) -> MemoryFile:
-    return await bus.call(MEMORY_READ, ReadMemory(path=f"blocks/{block}/block.toml"), timeout=SECONDS)
+    """Raises ConfigError when there is no such block."""
+    try:
+        return await bus.call(MEMORY_READ, ReadMemory(path=f"blocks/{block}/block.toml"), timeout=SECONDS)
+    except RemoteFault as fault:
+        if fault.code not in ("not_found", "invalid_path"):
+            raise
+        there = await bus.call(MEMORY_LIST, ListMemory(path="blocks"), timeout=SECONDS)
+        names = ", ".join(entry.path.rpartition("/")[2] for entry in there.entries)
+        raise ConfigError(
+            f"There is no block {block}.",
+            hint=f'There are: {names}. "trunkline blocks create" makes one.',
+        ) from fault
 
 
 def _config(file: MemoryFile) -> BlockConfig:

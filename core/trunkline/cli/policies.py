@@ -1,0 +1,167 @@
+"""``trunkline policies``: the owner's own rules about what agents may do. The owner's alone."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trunkline.cli.command import Group
+from trunkline.cli.completing import BlockName
+
+if TYPE_CHECKING:
+    from trunkline.cli.owned.ruling import Rule
+    from trunkline.messages.policies import Conditions
+
+EXAMPLES = """
+trunkline policies list
+trunkline policies add deny '*' read 'memory:/diary/*'
+trunkline policies add allow block:garden send tool:send_mail --max-per-day 10
+trunkline policies remove deny-memory-diary
+"""
+
+ADDING = """
+trunkline policies add deny '*' read 'memory:/diary/*'
+trunkline policies add deny block:garden send 'tool:mcp:brave:*' --note "no searches from here"
+trunkline policies add allow type:agent write tool:append_to_file --ask
+trunkline policies add allow block:garden send tool:send_mail --max-per-day 10 --between 08:00-20:00 --on mon,tue
+"""
+
+
+@click.group(cls=Group, examples=EXAMPLES)
+def command() -> None:
+    """Add, list and remove rules about what agents may do.
+
+    A denial wins over everything; what nothing permits is refused. "trunkline permissions BLOCK" shows what comes of
+    all rules. They lie in memory under policies/, where no agent can write.
+    """
+
+
+@command.command("list", examples="trunkline policies list --block garden\ntrunkline policies list --json")
+@click.option("--block", type=BlockName(), help="Only those that speak of this block's agent.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_rules(block: str | None, as_json: bool) -> int:
+    """List the rules. Fails when one cannot be read: while there is such a one, no tool may be used."""
+    from trunkline.cli.memory.attached import with_memory
+    from trunkline.cli.output import json_out, table
+    from trunkline.cli.owned import ruling
+
+    found = with_memory(lambda bus: ruling.rules(bus, block))
+    broken = any(one.broken for one in found)
+    if as_json:
+        json_out({"policies": found})
+    elif found:
+        table([(one.id, one.broken or _noted(one)) for one in found], header=("ID", "SAYS"))
+    else:
+        click.echo("There are no rules but what each block's permissions say.")
+    return 1 if broken else 0
+
+
+@command.command("add", examples=ADDING)
+@click.argument("effect", type=click.Choice(["allow", "deny"]))
+@click.argument("subject")
+@click.argument("action", type=click.Choice(["read", "write", "send", "exec", "network", "*"]))
+@click.argument("resource")
+@click.option("--ask", is_flag=True, help="Allow it once a person has approved, each time.")
+@click.option("--max-per-day", type=click.IntRange(min=0), metavar="TIMES", help="So many times a day.")
+@click.option("--between", "time_window", metavar="HH:MM-HH:MM", help="Between these times of the day.")
+@click.option("--on", "days", metavar="DAYS", help="On these days: mon,tue,wed,thu,fri,sat,sun.")
+@click.option("--zone", default="UTC", show_default=True, help="The time zone of times, days and midnight.")
+@click.option("--until", type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]), help="Not from then on (UTC).")
+@click.option("--conversation", metavar="ID", help="In that conversation alone.")
+@click.option("--id", default="", help="What to call it; made from what it says otherwise.")
+@click.option("--note", default="", help="What it is for, in your words.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def add_rule(
+    effect: Any, subject: str, action: str, resource: str, id: str, note: str, as_json: bool, **when: Any
+) -> None:
+    """Add a rule: whether SUBJECT may do ACTION to RESOURCE.
+
+    SUBJECT is block:NAME (its agent), type:agent, '*', or the id of a person whom an agent works for. RESOURCE is
+    tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:block|workspace|system or system:network; * stands for any text.
+    What allows something asks you at the terminal first; a denial does not.
+    """
+    from datetime import UTC
+
+    from trunkline.cli.memory.attached import OWNER, with_memory
+    from trunkline.cli.output import json_out
+    from trunkline.cli.owned import ruling
+    from trunkline.messages.policies import Policy
+    from trunkline.policy.explain import in_words
+
+    policy = Policy(
+        id=id, subject=subject, resource=resource, action=action, effect=effect, conditions=_conditions(**when),
+        note=note, created=datetime.now(UTC), created_by=OWNER,
+    )  # fmt: skip
+    ruling.insist_on_sense(policy)
+    if effect == "allow":
+        _agreed(f"This is to hold from now on: {in_words(policy)}.")
+    kept = with_memory(lambda bus: ruling.add(bus, policy))
+    if as_json:
+        json_out(kept)
+    else:
+        click.echo(f"{kept.id}: {kept.says}.")
+
+
+@command.command("remove", examples="trunkline policies remove deny-memory-diary")
+@click.argument("id")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def remove_rule(id: str, as_json: bool) -> None:
+    """Remove a rule. It asks you at the terminal, since less may be forbidden then; history keeps what it said."""
+    from trunkline.cli.memory.attached import with_memory
+    from trunkline.cli.output import json_out
+    from trunkline.cli.owned import ruling
+
+    _agreed(f"The rule {id} is not to hold any more.")
+    gone = with_memory(lambda bus: ruling.remove(bus, id))
+    if as_json:
+        json_out(gone)
+    else:
+        click.echo(f"Removed {id}{f': {gone.says}' if gone.says else ''}.")
+
+
+def _conditions(
+    *,
+    ask: bool,
+    max_per_day: int | None,
+    time_window: str | None,
+    days: str | None,
+    zone: str,
+    until: datetime | None,
+    conversation: str | None,
+) -> "Conditions":
+    """What is said of when, as it stands in a rule; whether it is right says who keeps it."""
+    from datetime import UTC
+    from typing import cast
+
+    from trunkline.messages.policies import Conditions, Day
+
+    return Conditions(
+        requires_approval=ask,
+        max_per_day=max_per_day,
+        time_window=time_window,
+        days=cast("tuple[Day, ...]", tuple(days.lower().split(","))) if days else (),
+        zone=zone,
+        until=until.replace(tzinfo=UTC) if until else None,
+        conversation=conversation,
+    )
+
+
+def _agreed(said: str) -> None:
+    """Have a person agree at a terminal. There is no flag for it: a script or an agent cannot say yes."""
+    import sys
+
+    from trunkline.errors import TrunklineError
+
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise TrunklineError(
+            "What lets agents do more is said at a terminal only.",
+            hint="Run this command yourself, without a pipe or a script.",
+        )
+    click.echo(said, err=True)
+    if not click.confirm("Is that what you want?", default=False, err=True):
+        raise TrunklineError("Nothing was changed.")
+
+
+def _noted(rule: "Rule") -> str:
+    note = rule.policy.note if rule.policy else ""
+    return f"{rule.says} ({note})" if note else rule.says
