@@ -47,7 +47,8 @@ class DecodeError(BusError):
     """Bytes that are not an envelope of the expected payload.
 
     ``reason`` is ``"garbage"`` (not JSON), ``"unknown_type"`` (an unknown payload tag), ``"invalid"`` (fields
-    of the wrong type) or ``"claim_missing"`` (the claimed object is gone).
+    of the wrong type), ``"claim_missing"`` (the claimed object is gone) or ``"object_broken"`` (a
+    piece of one is).
     """
 
     def __init__(self, reason: str, detail: str) -> None:

@@ -2,7 +2,8 @@
 
 import base64
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,16 +11,17 @@ from typing import Any
 import anyio
 import msgspec
 
-from trunkline_bus.errors import StreamUnavailable
+from trunkline_bus.errors import BusError, DecodeError, StreamUnavailable
 from trunkline_bus.ids import new_id
 from trunkline_bus.jetstream import last_record, records, store
-from trunkline_bus.jsapi import MSG_ID, STREAM_NOT_FOUND
+from trunkline_bus.jsapi import MSG_ID, STREAM_NOT_FOUND, StoredRecord
 from trunkline_bus.link import Link
 from trunkline_bus.persistence import ask
 from trunkline_bus.specs import ObjectStoreSpec
 from trunkline_bus.topology import apply_one
 
 _CHUNK = 128 * 1024
+_CLEARING = 5.0
 _ROLLUP = {"Nats-Rollup": "sub"}
 
 
@@ -34,6 +36,7 @@ class ObjectInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     digest: str = ""
     mtime: str = ""
     deleted: bool = False
+    metadata: dict[str, str] = {}
 
 
 class ObjectStore:
@@ -54,18 +57,34 @@ class ObjectStore:
 
     async def put(self, name: str, data: bytes) -> ObjectInfo:
         """Store ``data`` under ``name``, replacing what was there. Raises ``StreamError`` kinds."""
-        return await self._put(name, _pieces_of(data))
+        return await self._put(name, new_id(), _pieces_of(data), {})
 
     async def put_file(self, name: str, file: Path) -> ObjectInfo:
         """Store a file's bytes under ``name``, a piece at a time. Raises OSError and ``StreamError`` kinds."""
-        return await self._put(name, _pieces_in(file))
+        return await self._put(name, new_id(), _pieces_in(file), {})
+
+    async def put_pieces(
+        self, name: str, pieces: AsyncIterable[bytes], *, metadata: Mapping[str, str] | None = None
+    ) -> ObjectInfo:
+        """Store what ``pieces`` yields, each of at most 128 KiB, under ``name``; ``metadata`` is noted with it.
+
+        Nothing is there under that name until all of it is. Raises ``StreamError`` kinds; what was stored until then
+        is removed, which takes the right to purge.
+        """
+        nuid = new_id()
+        try:
+            return await self._put(name, nuid, pieces, dict(metadata or {}))
+        except BaseException:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(_CLEARING), suppress(BusError):
+                await self._purge(nuid)
+            raise
 
     async def get(self, name: str) -> bytes | None:
         """The bytes of ``name``; None when there is no such object or its bytes do not match its digest."""
         info = await self.info(name)
         if info is None:
             return None
-        data = b"".join([piece async for piece in self._pieces(info)])
+        data = b"".join([piece async for piece in self._chunks(info)])
         return data if _digest(hashlib.sha256(data)) == info.digest else None
 
     async def get_file(self, name: str, file: Path) -> bool:
@@ -80,7 +99,7 @@ class ObjectStore:
         digest, whole = hashlib.sha256(), False
         async with await anyio.open_file(file, "xb") as target:
             try:
-                async for piece in self._pieces(info):
+                async for piece in self._chunks(info):
                     digest.update(piece)
                     await target.write(piece)
                 whole = _digest(digest) == info.digest
@@ -88,6 +107,20 @@ class ObjectStore:
                 if not whole:
                     await anyio.Path(file).unlink(missing_ok=True)
         return whole
+
+    async def pieces(self, info: ObjectInfo) -> AsyncIterator[bytes]:
+        """The bytes of an object, a piece at a time and none of them out of place.
+
+        Raises ``DecodeError("object_broken")`` when one is missing, and ``StreamError`` kinds.
+        """
+        count = 0
+        async for record in self._records(info):
+            if record.headers.get(MSG_ID) != f"{info.nuid}-{count}":
+                break
+            yield record.data
+            count += 1
+        if count < info.chunks:
+            raise DecodeError("object_broken", f"piece {count} of the object {info.name[:100]!r} is gone")
 
     async def info(self, name: str) -> ObjectInfo | None:
         """What is known of ``name``; None when it does not exist, was deleted, or the bucket is missing."""
@@ -111,18 +144,24 @@ class ObjectStore:
         await self._store(self._meta(name), msgspec.json.encode(gone), {MSG_ID: new_id(), **_ROLLUP})
         await self._purge(info.nuid)
 
-    async def names(self) -> list[str]:
-        """The names of all objects in the bucket."""
-        found: list[str] = []
+    async def infos(self) -> list[ObjectInfo]:
+        """What is known of each object in the bucket, the one that was stored first at the beginning."""
+        found: list[ObjectInfo] = []
         async for record in records(self._link, self.spec.stream_name, f"$O.{self.spec.name}.M.*"):
             info = msgspec.json.decode(record.data, type=ObjectInfo)
             if not info.deleted:
-                found.append(info.name)
+                found.append(info)
         return found
 
-    async def _put(self, name: str, pieces: AsyncIterator[bytes]) -> ObjectInfo:
+    async def names(self) -> list[str]:
+        """The names of all objects in the bucket."""
+        return [info.name for info in await self.infos()]
+
+    async def _put(
+        self, name: str, nuid: str, pieces: AsyncIterable[bytes], metadata: dict[str, str]
+    ) -> ObjectInfo:
         previous = await self.info(name)
-        nuid, digest, size, count = new_id(), hashlib.sha256(), 0, 0
+        digest, size, count = hashlib.sha256(), 0, 0
         async for piece in pieces:
             digest.update(piece)
             await self._store(f"$O.{self.spec.name}.C.{nuid}", piece, {MSG_ID: f"{nuid}-{count}"})
@@ -135,16 +174,19 @@ class ObjectStore:
             chunks=count,
             digest=_digest(digest),
             mtime=datetime.now(UTC).isoformat().replace("+00:00", "Z"),
+            metadata=metadata,
         )
         await self._store(self._meta(name), msgspec.json.encode(info), {MSG_ID: nuid, **_ROLLUP})
         if previous is not None:
             await self._purge(previous.nuid)
         return info
 
-    async def _pieces(self, info: ObjectInfo) -> AsyncIterator[bytes]:
-        subject = f"$O.{self.spec.name}.C.{info.nuid}"
-        async for record in records(self._link, self.spec.stream_name, subject):
+    async def _chunks(self, info: ObjectInfo) -> AsyncIterator[bytes]:
+        async for record in self._records(info):
             yield record.data
+
+    def _records(self, info: ObjectInfo) -> AsyncIterator[StoredRecord]:
+        return records(self._link, self.spec.stream_name, f"$O.{self.spec.name}.C.{info.nuid}")
 
     async def _store(self, subject: str, data: bytes, headers: dict[str, str]) -> None:
         await store(self._link, self.spec.stream_name, subject, data, headers, 10.0)

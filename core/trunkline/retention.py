@@ -38,6 +38,8 @@ class Retention(msgspec.Struct, frozen=True, kw_only=True):
     dead_mb: Megabytes = 256.0
     approval_mb: Megabytes = 64.0
     body_mb: Megabytes = 1_024.0
+    result_days: Span = 30.0
+    result_mb: Megabytes = 512.0
     log_mb: Megabytes = 4.0
     log_files: Number = 2
     log_days: Span = 30.0

@@ -89,6 +89,9 @@ MEANING = {
     "audit.detail": "what the audit log has of arguments and results: `minimal` none, `standard` the beginning of each "
     "argument, `verbose` both",
     "tools.workspaces": "holds one folder a block, in which its file tools work",
+    "tools.shown_result": "how large a tool's result may be to be shown to the model whole; of a larger one it is "
+    "shown the beginning and the end, and `read_result` reads the rest",
+    "tools.largest_result": "how much of a tool's result is kept at most",
     "tools.timeout": "how long a tool may take that does not say so itself",
     "tools.drain": "how long running calls may take to end when the worker stops",
     "tools.concurrency": "how many tools run at once",
@@ -107,6 +110,8 @@ MEANING = {
     "retention.dead_days": "how long dead letters are kept, in days",
     "retention.dead_mb": "how much of them is kept, in MB",
     "retention.approval_mb": "how much is kept of where approvals stand, and of their timers, in MB each",
+    "retention.result_days": "how long tool results that are too long for their conversation are kept, in days",
+    "retention.result_mb": "how much of them is kept, in MB; then the oldest go",
     "retention.body_mb": "how much of bodies above 128 KiB is kept, in MB; then such messages are refused",
     "retention.log_mb": "how large a log file in `logs/` grows, in MB, before a new one is begun",
     "retention.log_files": "how many full ones are kept of each",

@@ -2,7 +2,9 @@
 
 import json
 import random
+import re
 import time
+from pathlib import Path
 
 import anyio
 import httpx
@@ -118,8 +120,9 @@ async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
 
 
 async def test_PA_T15_results_reach_the_model_unchanged(house: Open) -> None:
-    """Control characters and a megabyte: the model, the client and the stored conversation get the same."""
-    async with house(plugins=[Tools()]) as running:
+    """Control characters and megabytes: the model, the client and the stored conversation get the same, as far as the
+    owner lets results be shown whole."""
+    async with house(config={"tools.shown_result": 4_000_000}, plugins=[Tools()]) as running:
         reply = await running.client.say("call:blob {} ;; say:much")
         assert reply.results() == [BLOB]
         assert running.provider.asked[-1].body["messages"][-1]["content"] == BLOB
@@ -127,6 +130,36 @@ async def test_PA_T15_results_reach_the_model_unchanged(house: Open) -> None:
         assert [message.content for message in stored.messages if message.role == "tool"] == [BLOB]
         await running.client.say("say:next", reply.conversation)
         assert running.provider.asked[-1].body["messages"][3]["content"] == BLOB
+
+
+def reads_on(heard: Heard) -> Reply:
+    """A model that has much said and reads all of it, as the notes say."""
+    if not heard.asked:
+        return answer(Ask((Wish("blob", {}),)))
+    text = heard.results[-1][1]
+    id = re.search(r'id="(\w+)"', heard.results[0][1])
+    onward = re.search(r"Read on with offset=(\d+)\.]$", text)
+    if id is None or (onward is None and heard.asked > 1):
+        return answer(Say("That is all."))
+    wish = {"id": id[1], "offset": int(onward[1]) if onward else 0}
+    return answer(Ask((Wish("read_result", wish),)))
+
+
+async def test_PA_T15_what_is_too_long_is_read_to_the_last_byte(home: Path) -> None:
+    """A result of megabytes comes with its beginning and its end, and the model is then offered ``read_result``, whose
+    parts together are the very same text."""
+    with ScriptedProvider(reads_on) as provider:
+        async with (
+            platform(home, plugins=[Tools()], config=talks_to(provider)) as running,
+            client_of(running.url, running.token) as client,
+        ):
+            reply = await client.say("Say much.")
+            assert reply.text == "That is all."
+        first, *parts = reply.results()
+        assert len(first) < 20_000 and first.startswith(BLOB[:12_000])
+        assert "".join(part.partition("\n\n[Cut here: this is")[0] for part in parts) == BLOB
+        offered = [[tool["function"]["name"] for tool in one.body["tools"]] for one in provider.asked[:2]]
+        assert "read_result" not in offered[0] and offered[1] == [*offered[0], "read_result"]
 
 
 async def test_many_loops_run_at_once(house: Open) -> None:

@@ -15,7 +15,7 @@ from .installation import USERS, Installation, installation
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT")
-BUCKETS = ("KV_pulse", "KV_workers", "KV_quotas", "OBJ_exports", "OBJ_imports", "OBJ_claims")
+BUCKETS = ("KV_pulse", "KV_workers", "KV_quotas", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results")
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
     "LEADER.STEPDOWN",
@@ -86,7 +86,7 @@ def published() -> Iterator[str]:
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
     yield "$KV.quotas.key"
-    yield from ("$O.imports.C.key", "$O.imports.M.key")
+    yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from (f"_INBOX_{user}.forged.1" for user in USERS)
     yield from ("_INBOX.forged.1", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING", "anything")
 
@@ -167,6 +167,7 @@ DEADLINES = {
     "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0",
 }
 QUOTAS = {*reads("KV_quotas"), "$KV.quotas.key"}
+RESULTS = {*reads("OBJ_results"), "$JS.API.STREAM.PURGE.OBJ_results", "$O.results.M.key", "$O.results.C.key"}
 EXPORTS = {*reads("OBJ_exports"), "$JS.API.STREAM.PURGE.OBJ_exports", "$O.exports.M.key"}
 CONSUMING = {
     subject
@@ -202,7 +203,8 @@ PUBLISH: dict[str, set[str]] = {
     "tools": {
         *BLOCK_MEMORY,
         *memory("export", "read-many", "write-many", "collect", "collected", "collected-search", "collected-clear"),
-        *memory("import"), *BRINGS, "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
+        *memory("import", "conversation-load"), *BRINGS, *RESULTS,
+        "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
         "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
         "trunkline.evt.audit.main.noted", *looks("AUDIT"), *QUOTAS,
         *CLAIMS, *inboxes("monitor", "operator", "memory"),  # to break a streaming answer off

@@ -33,7 +33,7 @@ async def test_a_platform_full_of_bad_plugins_answers(tmp_path: Path) -> None:
         for dist in harmless:
             if BAD[dist].call:
                 outcome = await called(running, BAD[dist].call)
-                assert outcome is not None and BAD[dist].gives in outcome.output[:1000], (dist, outcome)
+                assert outcome is not None and BAD[dist].gives in outcome.output, (dist, outcome)
         good = await called(running, "good")
         assert good is not None and good.output == "a good answer"
         answer = await running.say("/tool good")

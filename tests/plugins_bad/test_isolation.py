@@ -15,7 +15,7 @@ import pytest
 
 from trunkline.config.edit import write_settings
 from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.tools import CallTool, CancelCall, ListTools, ToolOutcome
+from trunkline.messages.tools import CallTool, CancelCall, ListTools, StoredResult, ToolOutcome
 from trunkline.subjects import CALL_TOOL, CANCEL_CALL, LIST_TOOLS, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import new_id
@@ -183,7 +183,8 @@ async def test_a_plugin_apart_works_as_one_inside_does(
         assert "without a model" in (await call(found, "consult", purpose="repl")).output
         assert (await call(found, "consult", purpose="No Word")).output == "code invalid_request"
         assert (await call(found, "fail")).output == "Please be kind."
-        assert len((await call(found, "big", size=500_000)).output) == 500_000
+        big = (await call(found, "big", size=500_000)).stored
+        assert isinstance(big, StoredResult) and big.kept == 500_000
         wrong = await call(found, "big", size="many")
         assert wrong.status == "error" and "must be a whole number" in wrong.output
         await cancelled(found)

@@ -130,12 +130,18 @@ class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none."""
+    """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none.
+
+    A result of more than ``shown_result`` bytes is kept apart, and the model is shown its beginning and its end; of one
+    that has more than ``largest_result`` bytes no more than that is kept.
+    """
 
     workspaces: Path = Path("workspaces")
     timeout: Seconds = 60.0
     drain: Delay = 20.0
     concurrency: Count = 64
+    shown_result: Annotated[int, msgspec.Meta(ge=1_000)] = 131_072
+    largest_result: Annotated[int, msgspec.Meta(ge=1_000)] = 16_777_216
 
 
 class MemorySettings(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,7 +12,7 @@ from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.messages.workers import WorkerBeat
 from trunkline.retention import MEGABYTE
 from trunkline.runtime.bus_form import BUS_FORM, bus_form
-from trunkline.subjects import CLAIMS, STREAMS, WORKER_BUCKET
+from trunkline.subjects import CLAIMS, RESULTS, STREAMS, WORKER_BUCKET
 from trunkline.workers import KINDS
 from trunkline_bus import BusError
 from trunkline_bus.operating import StreamState, stream_state
@@ -87,7 +87,7 @@ async def streams_room(patient: Patient) -> HealthResult | None:
     """streams.room: no stream has come near the size that `[retention]` allows it."""
     if patient.bus is None:
         return None
-    names = [*(spec.name for spec in STREAMS), CLAIMS.stream_name]
+    names = [*(spec.name for spec in STREAMS), CLAIMS.stream_name, RESULTS.stream_name]
     states = [await stream_state(patient.bus, name) for name in names]
     refusing = [one for one in states if one.refuses and one.full > NEARLY]
     dropping = [one for one in states if not one.refuses and one.full > NEARLY]

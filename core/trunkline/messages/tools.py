@@ -12,6 +12,11 @@ Category = Literal["always-send", "discoverable"]
 
 REMOTE_SOURCE = "remote:"
 
+PLATFORM_SOURCE = "native:trunkline"
+"""The source of the tools that belong to the platform: they handle tools and results and do nothing else."""
+
+READ_RESULT = "read_result"
+
 
 class ToolSchema(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a model needs to call a tool; ``parameters`` is a JSON schema of type object."""
@@ -84,17 +89,21 @@ class ListTools(Payload, frozen=True, kw_only=True, tag="tools.list.v1"):
 
 
 class ToolCatalogue(Payload, frozen=True, kw_only=True, tag="tools.catalogue.v1"):
-    """The tools of a block. ``tools`` is None when the asker's version is current."""
+    """The tools of a block. ``tools`` is None when the asker's version is current.
+
+    ``own`` are the platform's: a model is given one when there is a use for it. An earlier version has none."""
 
     version: str
     tools: tuple[ToolSpec, ...] | None = None
+    own: tuple[ToolSpec, ...] = ()
 
 
 class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     """Run a tool. ``call`` is the key of the effect ledger: the same one never has its effect twice.
 
     ``arguments`` may also be text that is not JSON, as a model sent it; the worker repairs or refuses it.
-    ``approved`` carries the hash of the approved call when a person has allowed it.
+    ``approved`` carries the hash of the approved call when a person has allowed it. ``forked_from`` is the conversation
+    that this one branches off from, for as long as memory has not heard of it.
     """
 
     call: str
@@ -105,6 +114,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     turn: str
     actor: str
     approved: str | None = None
+    forked_from: str | None = None
 
 
 class AskAlive(Payload, frozen=True, kw_only=True, tag="tools.ask-alive.v1"):
@@ -136,6 +146,15 @@ class ToolProgress(Payload, frozen=True, kw_only=True, tag="tools.progress.v1"):
     note: str = ""
 
 
+class StoredResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A result that is too long for the conversation; ``read_result`` reads it by its ``id``. Without one it could not
+    be kept. ``characters`` is its length, ``kept`` how many of them are kept, from the first one on."""
+
+    id: str
+    characters: int
+    kept: int
+
+
 class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     """How a call ended.
 
@@ -143,7 +162,8 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     effect was cut off, because its worker died, its time was over or somebody stopped it; ``output`` tells the model to
     verify. ``approval``: a person must decide first,
     and ``call_hash``, ``question`` and ``detail`` say what about. ``repeated`` is true for a result out of the ledger.
-    ``effect`` is the tool's, as far as it was found; an earlier version's outcome has none.
+    ``effect`` is the tool's, as far as it was found; an earlier version's outcome has none. ``stored``: ``output`` is
+    the beginning and the end of a longer result. ``loads`` names tools that the model is to be given from now on.
     """
 
     call: str
@@ -154,6 +174,8 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     repeated: bool = False
     effect: Effect | None = None
     detail: ApprovalDetail | msgspec.UnsetType = msgspec.UNSET
+    stored: StoredResult | msgspec.UnsetType = msgspec.UNSET
+    loads: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 ToolReply = ToolProgress | ToolOutcome

@@ -24,7 +24,9 @@ class Actor:
         self._bus = bus
         self._silence = silence
 
-    async def outcome(self, command: RunTool, scope: Scope, actor: str) -> ToolOutcome:
+    async def outcome(
+        self, command: RunTool, scope: Scope, actor: str, forked_from: str | None = None
+    ) -> ToolOutcome:
         """How the call ended; every failure of the way there is an outcome too."""
         request = CallTool(
             call=command.key,
@@ -35,6 +37,7 @@ class Actor:
             turn=scope.turn or "",
             actor=actor,
             approved=command.approved,
+            forked_from=forked_from,
         )
         deadline = anyio.current_time() + PATIENCE
         heard = command.again
@@ -76,9 +79,11 @@ class Actor:
 class Unasking(Actor):
     """Sends calls of a loop at which nobody can be asked: one that needs a person's yes is refused."""
 
-    async def outcome(self, command: RunTool, scope: Scope, actor: str) -> ToolOutcome:
+    async def outcome(
+        self, command: RunTool, scope: Scope, actor: str, forked_from: str | None = None
+    ) -> ToolOutcome:
         """How the call ended; never ``approval``."""
-        outcome = await super().outcome(command, scope, actor)
+        outcome = await super().outcome(command, scope, actor, forked_from)
         if outcome.status != "approval":
             return outcome
         text = f"{command.call.name} needs a person's approval, and nobody can be asked here. It was not run."

@@ -17,6 +17,7 @@ from trunkline.messages.turn import StatusShown, TurnRequested
 from trunkline.monitor.assembly import assembled
 from trunkline.monitor.standing import PATIENCE, Standing, Standings
 from trunkline.monitor.transcript import message_id
+from trunkline.monitor.visible import visible
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import LOAD_MESSAGES
 from trunkline_bus import Bus
@@ -39,10 +40,11 @@ class Briefing:
         """The block's choices."""
         return self.standing.block
 
-    @property
-    def schemas(self) -> tuple[ToolSchema, ...]:
-        """What the model is offered: our tools and the client's, which stand in for ours of the same name."""
-        own = self.standing.tools.schemas
+    def schemas(self, new: Sequence[Message]) -> tuple[ToolSchema, ...]:
+        """What the model is offered after the messages ``new`` of this turn: our tools and the client's, which stand in
+        for ours of the same name."""
+        tools = self.standing.tools
+        own = visible(tools.schemas, tools.own, (*self.history, *new))
         if not self.request.client_tools:
             return own
         clients = {tool.name: tool for tool in self.request.client_tools}

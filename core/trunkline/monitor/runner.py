@@ -200,10 +200,10 @@ class Runner:
 
     def _request(self, choice: Choice, begun: str) -> ModelRequest:
         assert self.turn.started is not None
-        request = self._briefing.request
+        request, new = self._briefing.request, new_messages(self.turn)
         return ModelRequest(
-            messages=given(self.turn.started.context, self._briefing.history, new_messages(self.turn)),
-            tools=self._briefing.schemas,
+            messages=given(self.turn.started.context, self._briefing.history, new),
+            tools=self._briefing.schemas(new),
             model=choice.model,
             max_tokens=request.max_tokens,
             temperature=request.temperature,
@@ -217,7 +217,9 @@ class Runner:
 
     async def _act(self, command: RunTool) -> None:
         with self._cuttable():
-            outcome = await self._means.actor.outcome(command, self._scope, self._briefing.request.actor)
+            request = self._briefing.request
+            origin = request.fork.origin.conversation if request.fork is not None else None
+            outcome = await self._means.actor.outcome(command, self._scope, request.actor, origin)
             await self._send.send(_result(command, outcome, self._means.patience))
 
     async def _store(self, command: Store) -> None:

@@ -40,10 +40,13 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Tools:
-    """A block's tools. ``version`` is the catalogue's; None before the first."""
+    """A block's tools, and the platform's ``own``. ``version`` is the catalogue's; None before the first."""
 
-    def __init__(self, version: str | None = None, specs: tuple[ToolSpec, ...] = ()) -> None:
+    def __init__(
+        self, version: str | None = None, specs: tuple[ToolSpec, ...] = (), own: tuple[ToolSpec, ...] = ()
+    ) -> None:
         self.version = version
+        self.own = own
         self._specs = specs
 
     @cached_property
@@ -98,7 +101,7 @@ class Standings:
         wish = ListTools(block=block, version=known.version)
         found = await self._bus.call(LIST_TOOLS, wish, timeout=PATIENCE, repeatable=True)
         if found.tools is not None:
-            self._tools[block] = Tools(found.version, found.tools)
+            self._tools[block] = Tools(found.version, found.tools, found.own)
 
     async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
         named = (_place(block, name) for name in self._files)

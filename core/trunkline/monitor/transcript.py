@@ -10,6 +10,7 @@ import msgspec
 
 from trunkline.messages.conversation import AppendConversation, Message, ToolCall
 from trunkline.monitor.turn import Step, Turn
+from trunkline.monitor.visible import LOADS, loads_of
 from trunkline_bus import key_of
 
 UNFINISHED = "The turn ended before this call did; whether it took effect is not known."
@@ -89,7 +90,8 @@ def _step_messages(turn: str, step: Step, closing: bool) -> Iterable[Message]:
         )
     for action in step.actions:
         if action.outcome is not None:
-            yield _result(turn, step, action.call, action.outcome.output, action.outcome.status != "ok")
+            outcome = action.outcome
+            yield _result(turn, step, action.call, outcome.output, outcome.status != "ok", loads_of(outcome))
         elif closing and not action.client:
             yield _result(turn, step, action.call, UNDECIDED if action.waiting else UNFINISHED, True)
     yield from step.steered
@@ -112,7 +114,9 @@ def _ran_messages(turn: str, step: Step) -> Iterable[Message]:
         begin = at
 
 
-def _result(turn: str, step: Step, call: ToolCall, output: str, error: bool) -> Message:
+def _result(
+    turn: str, step: Step, call: ToolCall, output: str, error: bool, loads: tuple[str, ...] = ()
+) -> Message:
     return Message(
         id=message_id(turn, "result", str(step.number), call.id),
         role="tool",
@@ -121,4 +125,5 @@ def _result(turn: str, step: Step, call: ToolCall, output: str, error: bool) -> 
         tool_call_id=call.id,
         name=call.name,
         error=error,
+        metadata={LOADS: list(loads)} if loads else {},
     )

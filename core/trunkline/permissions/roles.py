@@ -140,6 +140,7 @@ TOOLS = Role(
         s.MEMORY_WRITE_MANY,
         s.MEMORY_EXPORT,
         s.MEMORY_IMPORT,
+        s.MEMORY_LOAD_CONVERSATION,  # what a conversation was forked from, and whether it is still there
         s.COMPLETE,
         s.REMOTE_LIST,
         s.REMOTE_CALL,
@@ -151,8 +152,8 @@ TOOLS = Role(
     reads=(s.EFFECT_STREAM,),
     keeps=(s.QUOTA_BUCKET,),
     looks=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
-    brings=(s.IMPORTS,),
-    fetches=(s.EXPORTS,),
+    brings=(s.IMPORTS, s.RESULTS),
+    fetches=(s.EXPORTS, s.RESULTS),
 )
 
 MEMORY = Role(

@@ -13,6 +13,7 @@ from trunkline.messages.tools import (
 from trunkline_bus import (
     BucketSpec,
     Endpoint,
+    ObjectStoreSpec,
     Subject,
     Topic,
 )
@@ -43,6 +44,7 @@ QUOTA_BUCKET: BucketSpec[QuotaUsed] = BucketSpec(
     max_bytes=16 * 1024 * 1024,
     description="How often policies were used, by day",
 )
+RESULTS = ObjectStoreSpec(name="results", description="Tool results that are too long for their conversation")
 CANCEL_CALL: Topic[CancelCall] = Topic(
     name="tool call cancel",
     subject=Subject("trunkline.ctl.tools.{call}.cancel"),

@@ -22,7 +22,7 @@ from trunkline.subjects.streams import (
     TIMER_STREAM,
     inbox_consumer,
 )
-from trunkline.subjects.tools import QUOTA_BUCKET
+from trunkline.subjects.tools import QUOTA_BUCKET, RESULTS
 from trunkline.subjects.watching import CLAIMS, EXPORTS, IMPORTS, PULSE_BUCKET, WORKER_BUCKET
 from trunkline_bus import (
     ObjectStoreSpec,
@@ -70,7 +70,8 @@ def topology(
             replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET)
         ),
         objects=tuple(
-            replace(store, replicas=replicas) for store in (EXPORTS, IMPORTS, claims_store(retention))
+            replace(store, replicas=replicas)
+            for store in (EXPORTS, IMPORTS, claims_store(retention), results_store(retention))
         ),
     )
 
@@ -87,6 +88,11 @@ def remote_topology(retention: Retention = USUAL) -> Topology:
 def claims_store(retention: Retention) -> ObjectStoreSpec:
     """Where bodies lie that are too large for a message, for as long as anything may name one."""
     return replace(CLAIMS, ttl=retention.body_days * DAY, max_bytes=int(retention.body_mb * MEGABYTE))
+
+
+def results_store(retention: Retention) -> ObjectStoreSpec:
+    """Where the tools worker keeps results that are too long for their conversation."""
+    return replace(RESULTS, ttl=retention.result_days * DAY, max_bytes=int(retention.result_mb * MEGABYTE))
 
 
 def _limits(retention: Retention) -> dict[str, tuple[float | None, float]]:

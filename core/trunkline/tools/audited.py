@@ -2,6 +2,8 @@
 
 from time import perf_counter
 
+from msgspec import UnsetType
+
 from trunkline.messages.tools import ToolOutcome
 from trunkline.runtime.audit import AuditLog
 from trunkline.tools.calls import Run, Work
@@ -26,7 +28,9 @@ def audited(work: Work, audit: AuditLog) -> Work:
                 effect=outcome.effect,
                 status=outcome.status,
                 seconds=round(perf_counter() - began, 6),
-                size=len(outcome.output),
+                size=len(outcome.output)
+                if isinstance(outcome.stored, UnsetType)
+                else outcome.stored.characters,
                 **audit.content(call.arguments, outcome.output),
             )
         return outcome

@@ -47,6 +47,9 @@ class AwayToolsWorker(ToolsWorker):
         """None: those are the hub's."""
         return ()
 
+    def long_results(self) -> None:
+        """None: the hub cuts them."""
+
     def model_of(self, call: CallTool) -> Completer:
         """None: it can ask nothing of the hub."""
         return NoModel()

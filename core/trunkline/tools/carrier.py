@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 from trunkline.abc.tools import ToolContext, ToolInvocation
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.function_tool import DEFAULT_TIMEOUT
-from trunkline.messages.tools import ToolOutcome, ToolSpec
+from trunkline.messages.tools import PLATFORM_SOURCE, ToolOutcome, ToolSpec
 from trunkline.tools import faults
 from trunkline.tools.calls import Run
 from trunkline.tools.catalogue import Catalogue, Listed
@@ -22,6 +22,7 @@ from trunkline.tools.execute import execute
 from trunkline.tools.ledger import Abandoned, Done, Fresh, Ledger, Taken, repeated
 from trunkline.tools.resources import Resources
 from trunkline.tools.sandboxes import held
+from trunkline.tools.results import Results
 from trunkline.tools.shelf import Shelf
 from trunkline_bus import BusError
 
@@ -35,7 +36,7 @@ what it may reach."""
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a carrier works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that set
-    none, ``tasks`` is where tools run, ``at_work`` notes whose tool it is."""
+    none, ``tasks`` is where tools run, ``at_work`` notes whose tool it is. Without ``results`` none is cut."""
 
     ledger: Ledger
     shelf: Shelf
@@ -45,6 +46,7 @@ class Parts:
     timeout: float
     tasks: TaskGroup
     at_work: AtWork
+    results: Results | None = None
 
 
 @dataclass(slots=True)
@@ -76,7 +78,9 @@ class Carrier:
         attempt = _Attempt()
         outcome = await self._once_only(run, attempt)
         if outcome is not None and attempt.spec is not None:
-            outcome = msgspec.structs.replace(outcome, effect=attempt.spec.effect)
+            outcome = await self._fitting(
+                run, msgspec.structs.replace(outcome, effect=attempt.spec.effect), attempt
+            )
         if outcome is None or not attempt.record:
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
@@ -84,6 +88,13 @@ class Carrier:
             return outcome  # nobody waits for that: a read whose result is not recorded may run again
         patient = attempt.spec is None or not attempt.spec.repeatable
         return await self._parts.ledger.finish(run.call, outcome, attempt.seq, patient=patient)
+
+    async def _fitting(self, run: Run, outcome: ToolOutcome, attempt: _Attempt) -> ToolOutcome:
+        """The outcome as a conversation can take it. The platform's own tools bound theirs themselves."""
+        own = attempt.spec is not None and attempt.spec.source == PLATFORM_SOURCE
+        if self._parts.results is None or outcome.repeated or own:
+            return outcome
+        return await self._parts.results.fitting(run.call, outcome)
 
     async def _once_only(self, run: Run, attempt: _Attempt) -> ToolOutcome | None:
         """Run the call unless the ledger knows how it ended; as often as another worker is quicker."""

@@ -9,7 +9,7 @@ import msgspec
 
 from trunkline.abc.tools import Tool, ToolAlias
 from trunkline.errors import ToolError
-from trunkline.messages.tools import ToolCatalogue, ToolSpec
+from trunkline.messages.tools import PLATFORM_SOURCE, ToolCatalogue, ToolSpec
 from trunkline.plugins import Owned
 from trunkline.tools.arguments import RAW, prepared
 from trunkline.tools.checks import NAME, problems
@@ -18,6 +18,10 @@ from trunkline.tools.limits import Limits
 from trunkline_bus import key_of
 
 log = logging.getLogger(__name__)
+
+
+PLATFORM = "trunkline"
+"""The owner of what is built in."""
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -76,8 +80,12 @@ class Catalogue:
 
     def _limited(self, limits: Limits) -> ToolCatalogue:
         specs = (self._tools[name].spec for name in sorted(self._tools))
-        shown = tuple(spec for spec in specs if limits.allow(spec))
-        return ToolCatalogue(version=key_of("tools", msgspec.json.encode(shown).decode()), tools=shown)
+        allowed = tuple(spec for spec in specs if limits.allow(spec))
+        return ToolCatalogue(
+            version=key_of("tools", msgspec.json.encode(allowed).decode()),
+            tools=tuple(spec for spec in allowed if spec.source != PLATFORM_SOURCE),
+            own=tuple(spec for spec in allowed if spec.source == PLATFORM_SOURCE),
+        )
 
     def _add(self, owner: str, tool: Tool) -> None:
         wrong = self._refusal(owner, tool)
@@ -103,6 +111,8 @@ class Catalogue:
             return f"{tool.spec.name}: {'; '.join(found)}"
         if tool.spec.away and tool.spec.source != owner:
             return f"{tool.spec.name}: only a remote's tools may have the source {tool.spec.source!r}"
+        if tool.spec.source == PLATFORM_SOURCE and owner != PLATFORM:
+            return f"{tool.spec.name}: only the platform's own tools may have the source {PLATFORM_SOURCE!r}"
         other = self._tools.get(tool.spec.name)
         if other is not None:
             return f"the tool name {tool.spec.name!r} is taken by {other.owner}; rename one of them"

@@ -16,8 +16,6 @@ log = logging.getLogger(__name__)
 GRACE = 1.0
 """Seconds that a tool has to stop once it is told to; after that it is left behind."""
 
-LARGEST_OUTPUT = 16 * 1024 * 1024
-
 
 async def execute(
     tool: Tool,
@@ -77,10 +75,6 @@ class _Job:
             kind = type(output).__name__
             return faults.incident(
                 call, f"{spec.name} ran, but returned {kind} in place of text.", tool=spec.name
-            )
-        if len(output) > LARGEST_OUTPUT:
-            return faults.failed(
-                call, f"{spec.name} ran, but its output of {len(output)} characters is too large."
             )
         return ToolOutcome(call=call, status="ok", output=faults.printable(output))
 

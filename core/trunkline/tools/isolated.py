@@ -24,7 +24,6 @@ from trunkline.messages.isolated import (
 from trunkline.messages.tools import ToolProgress, ToolSpec
 from trunkline.plugins import Owned, PluginState
 from trunkline.subjects import PLUGIN_MEMORY, PLUGIN_RUN, PLUGIN_TOOLS
-from trunkline.tools.execute import LARGEST_OUTPUT
 from trunkline.tools.faults import VERIFY
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault
 
@@ -38,6 +37,9 @@ MISSED = 3
 
 SILENCE = 5.0
 """Seconds after which a process that says nothing while it runs a tool counts as dead."""
+
+LARGEST_OUTPUT = 16 * 1024 * 1024
+"""Characters of a result that are taken from a process of its own."""
 
 LARGEST_QUESTION = 100_000
 """Bytes that may go to a plugin in one message: the bucket for larger ones is closed to it."""

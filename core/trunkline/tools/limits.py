@@ -13,7 +13,7 @@ import msgspec
 from trunkline.errors import ToolError
 from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.memory import ReadMemory
-from trunkline.messages.tools import REMOTE_SOURCE, ToolSpec
+from trunkline.messages.tools import PLATFORM_SOURCE, REMOTE_SOURCE, ToolSpec
 from trunkline.subjects import MEMORY_READ
 from trunkline.tools.remembered import Remembered
 from trunkline_bus import Bus, RemoteFault
@@ -42,7 +42,12 @@ class Limits:
             return False
         if spec.away and spec.source.removeprefix(REMOTE_SOURCE) not in self.remotes:
             return False
-        return self.names is None or spec.name in self.names
+        return self.names is None or spec.name in self.names or (bool(self.names) and _handles_others(spec))
+
+
+def _handles_others(spec: ToolSpec) -> bool:
+    """Whether it is the platform's, so that who may use any tool may use it: what the others gave or are."""
+    return spec.source == PLATFORM_SOURCE
 
 
 def block_files(bus: Bus) -> Remembered[BlockConfig]:

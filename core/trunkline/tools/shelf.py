@@ -21,7 +21,7 @@ from trunkline.abc.tools import Tool
 from trunkline.config import Config
 from trunkline.errors import PluginError
 from trunkline.plugins import Owned, Plugins
-from trunkline.tools.catalogue import Catalogue
+from trunkline.tools.catalogue import PLATFORM, Catalogue
 from trunkline.tools.dispatch import Dispatch, Guard
 from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.manifest import manifest_tool
@@ -42,13 +42,14 @@ Mark = tuple[Path, int, int, int]
 @dataclass(frozen=True, slots=True)
 class Supplies:
     """Where tools come from: the worker's plugins, its configuration (for ``tool_sources``), the guards that are
-    built in, the tools of plugins in processes of their own, and those that come and go."""
+    built in, the tools of plugins in processes of their own, those that come and go, and the platform's ``own``."""
 
     plugins: Plugins
     config: Config
     built_in: tuple[Guard, ...]
     isolated: IsolatedTools
     sources: Sources
+    own: tuple[Tool, ...] = ()
 
 
 class Shelf:
@@ -97,7 +98,8 @@ class Shelf:
         owned = (Guard(one.owner, one.item) for one in guards)
         dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.at_work)
         apart = self._supplies.isolated.tools()
-        settled = (*tools, *apart, *self._programs(), *self._remotes.tools())
+        own = (Owned(PLATFORM, tool) for tool in self._supplies.own)
+        settled = (*own, *tools, *apart, *self._programs(), *self._remotes.tools())
         return Catalogue((*settled, *distinct(settled, self._supplies.sources.tools())), dispatch)
 
     def _programs(self) -> Iterator[Owned[Tool]]:

@@ -33,6 +33,7 @@ from trunkline.messages.tools import (
     ToolSpec,
 )
 from trunkline.remotes.registry import Registry
+from trunkline.retention import MEGABYTE
 from trunkline.runtime.audit import AuditLog
 from trunkline.runtime.completion_client import BlockModel
 from trunkline.runtime.home import make_folder
@@ -40,15 +41,17 @@ from trunkline.runtime.memory_client import BlockMemory
 from trunkline.runtime.panicking import heed, listen
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.secrets.finding import Secrets
-from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, TOOLS_ALIVE
+from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, RESULTS, TOOLS_ALIVE
 from trunkline.tools.audited import audited
 from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
+from trunkline.tools.catalogue import PLATFORM
 from trunkline.tools.dispatch import Guard
 from trunkline.tools.gatekeeper import Gatekeeper
 from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.ledger import Ledger, scope_of
 from trunkline.tools.limits import BrokenLimits, Limits, block_files
+from trunkline.tools.lineage import Lineage
 from trunkline.tools.liveness import Liveness
 from trunkline.tools.memory_reach import MemoryReach, MemoryStage
 from trunkline.tools.permissions import Permissions
@@ -56,12 +59,15 @@ from trunkline.tools.policy import PolicyStage
 from trunkline.tools.quotas import Quotas
 from trunkline.tools.remotes import Remotes
 from trunkline.tools.resources import Resources
+from trunkline.tools.result_tool import read_result_tool
+from trunkline.tools.results import Results
 from trunkline.tools.rules import FOLDER, Rules, owners_policies
 from trunkline.tools.sandboxes import CallSandbox, Sandboxes
 from trunkline.tools.scopes import reach_of
 from trunkline.tools.shelf import Shelf, Supplies
 from trunkline.tools.sources import Sources
 from trunkline.tools.stages import GateStage, PathStage, QuotaStage, SchemaStage
+from trunkline.tools.sweeping import Sweeper
 from trunkline.tools.traced import traced
 from trunkline_bus import Received, Refusal, Request, SubjectError, background_tasks
 
@@ -70,8 +76,6 @@ MOST_WAITING = 4096
 
 SPARE_THREADS = 4
 """Threads for each slot: a synchronous tool that hangs keeps its thread after its call has timed out."""
-
-OURS = "trunkline"
 
 WATCHER = "owner"
 """Whom history names for what a watched folder brings: it is the owner's folder."""
@@ -92,6 +96,7 @@ class ToolsWorker(Worker):
         self._latch = Latch(context.home.path)
         self._sandboxes = Sandboxes(context.plugins.sandboxes(), self._latch)
         self._rules = owners_policies(context.bus)
+        self._lineage = Lineage(context.bus)
         self.audit = AuditLog(context.bus, context.config.settings.audit.detail)
         self.permissions = Permissions(self.table_of, self.rules, Quotas(context.bus))
 
@@ -107,7 +112,9 @@ class ToolsWorker(Worker):
             await known.open()
         self._remotes = self._known_remotes()
         tasks.start_soon(self._remotes.watch)
-        supplies = self._supplies()
+        results = self.long_results()
+        own = () if results is None else (read_result_tool(results, self._lineage),)
+        supplies = self._supplies(own)
         tasks.start_soon(supplies.isolated.keep_looking)
         tasks.start_soon(supplies.sources.run)
         bounds = context.config.settings.documents
@@ -125,6 +132,7 @@ class ToolsWorker(Worker):
                 timeout=settings.timeout,
                 tasks=tasks,
                 at_work=context.plugins.at_work,
+                results=results,
             )
         )
         capture = context.config.settings.telemetry.capture_content
@@ -132,6 +140,10 @@ class ToolsWorker(Worker):
         _allow_threads(settings.concurrency * SPARE_THREADS)
         tasks.start_soon(heed, self._latch, self._stop_everything)
         tasks.start_soon(self._sandboxes.serve)
+        if results is not None:
+            sweeper = Sweeper(context.bus, results, self._lineage)
+            await sweeper.open()
+            tasks.start_soon(sweeper.keep_swept)
         await context.service.add(TOOLS_ALIVE, self._alive, worker=context.id)
         await self.answer()
 
@@ -142,6 +154,16 @@ class ToolsWorker(Worker):
         await listen(context.bus, self._latch, self._stop_everything)
         await context.service.add(LIST_TOOLS, self._list)
         await context.service.add(CALL_TOOL, self._call, limit=MOST_WAITING)
+
+    def long_results(self) -> Results | None:
+        """Where results that are too long for a conversation are kept."""
+        settings, retention = self._settings, self.context.config.settings.retention
+        return Results(
+            self.context.bus.objects(RESULTS),
+            shown=settings.shown_result,
+            largest=settings.largest_result,
+            room=int(retention.result_mb * MEGABYTE),
+        )
 
     async def limits_of(self, block: str) -> Limits:
         """What a block may use. Raises ToolError when that cannot be known."""
@@ -169,7 +191,7 @@ class ToolsWorker(Worker):
         home, settings = self.context.home, self.context.config.settings.remotes
         return Remotes(self.context.bus, Registry(home.remotes), home.cache / "remotes", settings.patience)
 
-    def _supplies(self) -> Supplies:
+    def _supplies(self, own: tuple[Tool, ...]) -> Supplies:
         plugins = self.context.plugins
         stages: tuple[ToolMiddleware, ...] = (
             SchemaStage(),
@@ -180,7 +202,7 @@ class ToolsWorker(Worker):
             QuotaStage(self.permissions),
             MemoryStage(),
         )
-        built_in = tuple(Guard(OURS, stage) for stage in stages)
+        built_in = tuple(Guard(PLATFORM, stage) for stage in stages)
         apart = tuple(state for state in plugins.report.plugins if state.status == "isolated")
         return Supplies(
             plugins=plugins,
@@ -188,6 +210,7 @@ class ToolsWorker(Worker):
             built_in=built_in,
             isolated=IsolatedTools(self.context.bus, apart),
             sources=Sources(plugins.tool_sources(), self._sandboxes),
+            own=own,
         )
 
     def _secrets(self) -> Secrets:
@@ -220,6 +243,7 @@ class ToolsWorker(Worker):
             EFFECT.subject.format(call=call.call)
         except SubjectError as error:
             raise Refusal("invalid_request", "The key of the call is not a key.") from error
+        self._lineage.note(call)
         async for reply in self._calls.replies(call):
             yield reply
 

@@ -67,7 +67,8 @@ class Caller:
         """Call a tool as the monitor does: when its worker goes silent, again under the same key."""
         request = CallTool(
             call=more.pop("key", None) or new_id("call"), name=name, arguments={} if arguments is None else arguments,
-            block=more.pop("block", "main"), conversation="conv_1", turn="turn_1", actor="owner", **more,
+            block=more.pop("block", "main"), conversation=more.pop("conversation", "conv_1"), turn="turn_1",
+            actor="owner", **more,
         )  # fmt: skip
         with anyio.fail_after(60):
             while True:

@@ -1,0 +1,90 @@
+"""A long result belongs to its conversation: what is forked from that has it, after a restart too; no other has."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trunkline
+from trunkline.abc.models import Call, ModelAdapter, ModelRequest
+from trunkline.messages.conversation import ToolCall
+from trunkline.messages.gateway import ForkTurn
+from trunkline.messages.turn import ToolEnded
+from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+LONG = "much and more\n" * 50_000
+
+
+class World:
+    """A tool that says much, and a model that calls it when told "speak", and otherwise reads the result it is told."""
+
+    def __init__(self) -> None:
+        self.model = ScriptedModel(self.answer)
+        self.spoke = 0
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> list[ModelAdapter]:
+        return [self.model]
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="write")
+        async def speak() -> str:
+            """Say much."""
+            self.spoke += 1
+            return LONG
+
+        return [speak]
+
+    def answer(self, request: ModelRequest) -> Any:
+        last = request.messages[-1]
+        if last.role == "tool":
+            return "done"
+        if last.content == "speak":
+            return [Call(ToolCall(id="c", name="speak"))]
+        return [
+            Call(
+                ToolCall(id="c", name="read_result", arguments={"id": last.content, "offset": len(LONG) - 14})
+            )
+        ]
+
+    def running(self, home: Path) -> Any:
+        return platform(home, plugins=[self], config={"runtime.provider_adapter": self.model.name})
+
+    def offered(self) -> list[str]:
+        return [tool.name for tool in self.model.requests[-1].tools]
+
+
+def result(answer: Answer) -> str:
+    return next(event.output for event in answer.events if isinstance(event, ToolEnded))
+
+
+async def forked(running: Platform, answer: Answer, step: int, says: str) -> Answer:
+    wish = ForkTurn(turn=answer.accepted.turn, step=step, content=says)
+    return await running.answer(await running.gateway.fork(wish))
+
+
+async def test_a_fork_reads_what_its_origin_was_told(tmp_path: Path) -> None:
+    """In its first turn, of which memory knows nothing yet, in later ones, in a fork of the fork, and after a restart
+    of everything. Another conversation is told that there is no such result."""
+    world = World()
+    async with world.running(tmp_path) as running:
+        first = await running.say("speak")
+        found = re.search(r'id="(\w+)"', result(first))
+        assert found is not None
+        id, conversation = found[1], first.accepted.conversation
+        assert result(await running.say(id, conversation=conversation)) == "much and more\n"
+        fork = await forked(running, first, 1, id)
+        assert result(fork) == "much and more\n" and world.offered()[-1] == "read_result"
+        assert result(await forked(running, fork, 1, id)) == "much and more\n"
+        other = await running.say(id)
+        assert result(other).startswith("There is no result") and "read_result" not in world.offered()
+    async with world.running(tmp_path) as running:
+        later = await running.say(id, conversation=fork.accepted.conversation)
+        assert result(later) == "much and more\n" and world.offered()[-1] == "read_result"
+        assert result(await running.say(id, conversation=conversation)) == "much and more\n"
+    assert world.spoke == 1
