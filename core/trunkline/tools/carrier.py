@@ -21,8 +21,8 @@ from trunkline.tools.dispatch import AtWork, call_hash
 from trunkline.tools.execute import execute
 from trunkline.tools.ledger import Abandoned, Done, Fresh, Ledger, Taken, repeated
 from trunkline.tools.resources import Resources
-from trunkline.tools.sandboxes import held
 from trunkline.tools.results import Results
+from trunkline.tools.sandboxes import held
 from trunkline.tools.shelf import Shelf
 from trunkline_bus import BusError
 
