@@ -13,7 +13,20 @@ from datetime import datetime
 import msgspec
 
 from trunkline.errors import TrunklineError
-from trunkline.subjects import DEAD, EFFECT, FEED, INBOX, JOURNAL, MOVED, SPANS, TURN_FACT
+from trunkline.subjects import (
+    APPROVAL,
+    APPROVAL_DUE,
+    APPROVAL_TIMER,
+    AUDIT,
+    DEAD,
+    EFFECT,
+    FEED,
+    INBOX,
+    JOURNAL,
+    MOVED,
+    SPANS,
+    TURN_FACT,
+)
 from trunkline_bus import Bus, DeadLetter, DecodeError, Envelope, Subject, SubjectError
 from trunkline_bus.claims import CLAIM
 from trunkline_bus.operating import raw_history, send_again
@@ -24,6 +37,10 @@ REFUSED: Mapping[str, str] = {
     EFFECT.subject.template: "the ledger says what a tool did when; written late it would say what is not true",
     FEED.subject.template: "a feed is read by position, and what is missing in it is told from the journal",
     TURN_FACT.subject.template: "its stream has the fact; sent again, everybody else would count it twice",
+    APPROVAL.subject.template: "the journal has the question, and it is told from there; late it would be asked anew",
+    APPROVAL_TIMER.subject.template: "the server keeps the time; sent again, a question would end at another",
+    APPROVAL_DUE.subject.template: "a gateway acts on it when it is due; a question that is open can still be answered",
+    AUDIT.subject.template: "its stream has the line; sent again, it would be noted twice",
     SPANS.subject.template: "its stream has the spans; sent again, they would be drawn twice",
     "trunkline.cmd.": "it is a request: whoever asked was told that it failed, and has asked again or given up",
     "trunkline.ctl.": "control is for the moment in which it is sent",

@@ -11,9 +11,9 @@ class Inbox(trunkline.LetterChannel):
     def __init__(self, folder):
         super().__init__(notes=folder / ".conversations.json")
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
 
     async def letters(self):
+        self.folder.mkdir(parents=True, exist_ok=True)
         while True:
             for one in [one for one in self.folder.glob("*.txt") if one.stat().st_size]:
                 yield trunkline.Letter(f"{one.name} {one.stat().st_mtime_ns}", one.read_text(), origin=one)
