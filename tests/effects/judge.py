@@ -20,8 +20,8 @@ class Case:
 
     ``effects`` is how often its effect happened, counted outside. ``outcomes`` are those in the journal, ``stored``
     what the conversation holds as its results, ``shown`` what a reader of the feed was shown. ``ledger`` is the
-    outcome there. ``standing`` is how it stood in the ledger when its tools worker was killed, None when it was not.
-    ``answers`` are those that others got who asked under the same key. ``cut``: somebody ended its turn.
+    outcome there. ``standing`` is how far it came in the ledger by a tools worker that was killed over it, None when
+    none was. ``answers`` are those that others got who asked under the same key. ``cut``: somebody ended its turn.
     """
 
     mark: str

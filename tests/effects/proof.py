@@ -25,7 +25,7 @@ from trunkline.messages.turn import (
 from trunkline.subjects import EFFECT, JOURNAL
 from trunkline_bus import BusError, RemoteFault, Topic
 
-from .judge import Case, Finding, judge
+from .judge import Case, Finding, Standing, judge
 from .stage import Stage, on_stage
 from .strikes import Blow, Striker
 from .waves import Kind, Wave, plan
@@ -74,6 +74,8 @@ class _Told:
 
     outcomes: dict[str, list[ToolOutcome]] = field(default_factory=dict)
     ledger: dict[str, ToolOutcome] = field(default_factory=dict)
+    writers: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By whom each record in the ledger is."""
     ids: dict[tuple[str, str], str] = field(default_factory=dict)
     names: dict[tuple[str, str], str] = field(default_factory=dict)
     decided: set[str] = field(default_factory=set)
@@ -193,9 +195,21 @@ async def _read(stage: Stage, since: dict[str, int]) -> _Told:
             elif isinstance(entry, Finished):
                 told.ended.add(turn)
     async for record in stage.running.bus.history(EFFECT, after=since["effect"]):
-        if isinstance(record.data, EffectFinished) and record.data.call in keys:
-            told.ledger[keys[record.data.call]] = record.data.outcome
+        mark = keys.get(record.data.call, "")
+        if isinstance(record.data, EffectFinished):
+            told.ledger[mark] = record.data.outcome
+        by = "finished" if isinstance(record.data, EffectFinished) else "started"
+        told.writers.setdefault(mark, {})[by] = record.envelope.source
     return told
+
+
+def _standing(blow: Blow, mark: str, writers: Mapping[str, str]) -> Standing | None:
+    """How far a call came in the ledger by the tools worker that was killed over it; None when none was."""
+    if mark not in blow.left:
+        return None
+    if writers.get("finished") in blow.dead:
+        return "finished"
+    return "started" if writers.get("started") in blow.dead else ""
 
 
 async def _cases(
@@ -217,7 +231,7 @@ async def _cases(
             stored=stored.get(mark, ()),
             shown=shown.get(ids.get(mark, ("", "")), ()),
             ledger=told.ledger.get(mark),
-            standing=blow.standing.get(mark),
+            standing=_standing(blow, mark, told.writers.get(mark, {})),
             answers=blow.answers.get(mark, ()),
             cut=blow.cut,
             ended=turns[mark] in told.ended,

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 import anyio
 
 from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.tools import CallTool, EffectFinished, ToolOutcome
+from trunkline.messages.tools import CallTool, ToolOutcome
 from trunkline.messages.turn import ToolPlanned
 from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import CALL_TOOL, EFFECT, JOURNAL
+from trunkline.subjects import CALL_TOOL, JOURNAL
 from trunkline_bus import BusError, RemoteFault
 
-from .judge import Standing
 from .stage import Stage
 from .waves import Wave
 
@@ -28,10 +27,12 @@ OVERDUE = 2.5
 
 @dataclass(slots=True)
 class Blow:
-    """What was done: the calls that it struck, and how each stood in the ledger when its tools worker was dead."""
+    """What was done: the calls that it struck. ``dead`` are the ids of the tools workers that were killed, ``left`` the
+    calls that they held. ``cut``: the turns were ended."""
 
     struck: set[str] = field(default_factory=set)
-    standing: dict[str, Standing] = field(default_factory=dict)
+    dead: set[str] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
     answers: dict[str, list[ToolOutcome]] = field(default_factory=dict)
     cut: bool = False
 
@@ -95,27 +96,7 @@ class Striker:
         tools = self._stage.pids(set(names) & set(self._stage.names("tools")))
         self._stage.signal(names, signal.SIGKILL)
         self.blow.struck = {mark for mark, pid in held.items() if pid in pids}
-        await self._look({mark: pid for mark, pid in held.items() if pid in tools})
-
-    async def _look(self, held: Mapping[str, int]) -> None:
-        """How these calls stand in the ledger, now that the processes that held them are dead."""
-        if not held:
-            return
-        records = await self._ledger(set(held.values()))
-        for key, (mark, _) in (await self.calls()).items():
-            if mark in held:
-                self.blow.standing[mark] = records.get(key, "")
-
-    async def _ledger(self, dead: set[int]) -> dict[str, Standing]:
-        """What the dead have left; another worker may have begun a call anew already."""
-        records: dict[str, Standing] = {}
-        async for stored in self._stage.running.bus.history(EFFECT, after=self._since["effect"]):
-            record = stored.data
-            if isinstance(record, EffectFinished):
-                records[record.call] = "finished"
-            elif self._workers.get(record.worker) in dead:
-                records[record.call] = "started"
-        return records
+        self._bury(held, tools)
 
     async def calls(self) -> dict[str, tuple[str, CallTool]]:
         """The calls of the wave by their key: the mark, and how they are asked for."""
@@ -131,13 +112,18 @@ class Striker:
                     found[entry.key] = (str(entry.call.arguments["mark"]), request)
         return found
 
+    def _bury(self, held: Mapping[str, int], tools: set[int]) -> None:
+        """These tools workers are dead, and the calls that they held nobody's."""
+        self.blow.dead = {id for id, pid in self._workers.items() if pid in tools}
+        self.blow.left = {mark for mark, pid in held.items() if pid in tools}
+
     async def _fly(self, held: Mapping[str, int]) -> None:
         """They send, and end themselves before or after they have read the answer."""
         self.blow.struck = set(held)
         tools = self._stage.pids(self._stage.names("tools"))
         self._stage.go(self._wave.number)
         await self._stage.until_gone(held.values())
-        await self._look({mark: pid for mark, pid in held.items() if pid in tools})
+        self._bury(held, tools)
 
     async def _stop(self, held: Mapping[str, int]) -> Blow:
         """One stands still, perhaps long enough to be given up, and then goes on as if nothing had been."""
@@ -162,7 +148,7 @@ class Striker:
             await anyio.sleep(self._draw.uniform(0.5, 2.0))
             if "kill" in self._wave.kind.fault:
                 self._stage.signal(self._stage.names("tools"), signal.SIGKILL)
-                await self._look(held)
+                self._bury(held, set(held.values()))
         finally:
             wire.losing = False
         return self.blow

@@ -2,7 +2,9 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, NoReturn, TypeVar
 
 import anyio
 
@@ -22,8 +24,18 @@ STALE_FOR = 300.0
 """Seconds for which what was known last still counts while memory does not answer."""
 
 
+@dataclass(slots=True)
+class _Reading(Generic[T]):
+    """A read under way, which all share who ask before the next change. ``outcome`` gives what it found or raises what
+    it raised; None when its reader was cancelled."""
+
+    changes: int
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    outcome: Callable[[], T] | None = None
+
+
 class Remembered(Generic[T]):
-    """Answers by name with what ``read`` reads. ``open`` before use.
+    """Answers by name with what ``read`` reads, once however many ask at a time. ``open`` before use.
 
     A change of a file that ``counts`` has everything read again. ``unknown`` is what is said when nothing is known.
     """
@@ -36,6 +48,7 @@ class Remembered(Generic[T]):
         self._counts = counts
         self._unknown = unknown
         self._known: dict[str, tuple[float, T]] = {}
+        self._reading: dict[str, _Reading[T]] = {}
         self._changes = 0
         self._undo: Callable[[], None] | None = None
 
@@ -59,15 +72,33 @@ class Remembered(Generic[T]):
         age = anyio.current_time() - at
         if known is not None and age < FRESH_FOR:
             return known
-        changes = self._changes
         try:
-            found = await self._read(name)
+            return await self._shared(name)
         except BusError as error:
             if known is not None and age < STALE_FOR:
                 return known
             log.error("%s (%s): %s", self._unknown, name, error)
             raise ToolError(f"{self._unknown} Try again later.") from error
-        if changes == self._changes:
+
+    async def _shared(self, name: str) -> T:
+        """What is read now. Who asks after a change does not join a read that began before it."""
+        while (reading := self._reading.get(name)) is not None and reading.changes == self._changes:
+            await reading.ended.wait()
+            if reading.outcome is not None:
+                return reading.outcome()
+        reading = self._reading[name] = _Reading(self._changes)
+        try:
+            found = await self._read(name)
+        except (BusError, ToolError) as error:
+            reading.outcome = partial(_raised, error)
+            raise
+        else:
+            reading.outcome = partial(_found, found)
+        finally:
+            if self._reading.get(name) is reading:
+                del self._reading[name]
+            reading.ended.set()
+        if reading.changes == self._changes:
             self._known[name] = (anyio.current_time(), found)
         return found
 
@@ -80,3 +111,11 @@ class Remembered(Generic[T]):
         self._changes += 1
         now = anyio.current_time()
         self._known = {name: (min(at, now - FRESH_FOR), found) for name, (at, found) in self._known.items()}
+
+
+def _found(found: T) -> T:
+    return found
+
+
+def _raised(error: Exception) -> NoReturn:
+    raise error
