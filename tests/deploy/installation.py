@@ -100,9 +100,9 @@ class Installation(Talker):
         }
 
 
-def operator(url: str, passwords: Mapping[str, str]) -> BusSettings:
+def as_user(user: str, url: str, passwords: Mapping[str, str]) -> BusSettings:
     return BusSettings(
-        url=url, user="operator", password=passwords["operator"], name="test", inbox_prefix=inbox("operator"),
+        url=url, user=user, password=passwords[user], name="test", inbox_prefix=inbox(user),
         dead_letters="trunkline.dead.letters", claims="claims",
     )  # fmt: skip
 
@@ -174,7 +174,7 @@ async def installation(
         server = NatsServer(folder, passwords)
         stack.callback(server.kill)
         await server.start()
-        bus = await stack.enter_async_context(connect(operator(server.url, passwords)))
+        bus = await stack.enter_async_context(connect(as_user("operator", server.url, passwords)))
         running = Installation(bus, server, passwords, home)
         stack.callback(lambda: [one.kill() for one in running.processes.values()])
         try:

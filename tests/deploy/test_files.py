@@ -27,7 +27,10 @@ from trunkline_bus import Endpoint, Topic
 from .installation import CHANNEL, ROOT, USERS
 
 DEPLOY = ROOT / "deploy"
-KINDS = {user: "channels" if user.startswith("channel-") else user for user in USERS if user != "operator"}
+COMMANDS = ("operator", "lender")
+"""The users of a person's commands: nothing runs all the time under them."""
+
+KINDS = {user: "channels" if user.startswith("channel-") else user for user in USERS if user not in COMMANDS}
 
 
 def test_the_accounts_are_drawn_from_the_roles() -> None:

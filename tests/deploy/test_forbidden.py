@@ -200,6 +200,10 @@ PUBLISH: dict[str, set[str]] = {
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
     },
+    "lender": {
+        "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.ctl.tools.call.cancel", *CLAIMS,
+        *inboxes("tools"),  # to break a streaming answer off
+    },
     "tools": {
         *BLOCK_MEMORY,
         *memory("export", "read-many", "write-many", "collect", "collected", "collected-search", "collected-clear"),
@@ -207,7 +211,7 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
         "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
         "trunkline.evt.audit.main.noted", *looks("AUDIT"), *QUOTAS,
-        *CLAIMS, *inboxes("monitor", "operator", "memory"),  # to break a streaming answer off
+        *CLAIMS, *inboxes("monitor", "lender", "operator", "memory"),  # to break an answer off, and to say who it is
     },
     "memory": {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
@@ -221,10 +225,9 @@ PUBLISH: dict[str, set[str]] = {
         *memory("blame", "diff", "revert", "index-stats", "reindex", "purge"), *CHUNKS, *BRINGS,
         *memory("chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats"),
         "trunkline.cmd.remote.laptop.list", *CHANNEL_READER,
-        "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.ctl.tools.call.cancel",
         "trunkline.ctl.panic", "trunkline.evt.audit.main.noted",
         *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse"), "$JS.API.STREAM.MSG.DELETE.DEAD",
-        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory", "tools"),
+        "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory"),
     },
     "streams": {
         *(f"$JS.API.STREAM.{verb}.{one}" for verb in VERBS[:2] for one in (*STREAMS, *BUCKETS)),
@@ -254,6 +257,7 @@ SUBSCRIBE: dict[str, set[str]] = {
     "memory": {*memory(*MEMORY), *SERVED},
     "channel-telegram": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", *SERVED},
     "operator": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one"},
+    "lender": set(),
     "streams": set(),
 }  # fmt: skip
 """What of ``subscribed()`` each user may hear."""

@@ -9,8 +9,10 @@ import pytest
 
 from trunkline.messages.turn import ApprovalSettled
 from trunkline.messages.workers import WorkerKind
+from trunkline.testing.calling import call_tool
+from trunkline_bus import connect
 
-from .installation import CHANNEL, installation
+from .installation import CHANNEL, as_user, installation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -73,7 +75,7 @@ COMMANDS = (
 
 async def test_a_conversation_with_tools_and_memory_passes_through_separate_users(tmp_path: Path) -> None:
     """A message, a tool call that a person allows from another channel once they were reminded, memory, a body too
-    large for a message, and nobody is denied anything."""
+    large for a message, another agent's call, and nobody is denied anything."""
     plugins = tmp_path / "plugins"
     plugins.mkdir()
     (plugins / "postbox.py").write_text(dedent(POSTBOX))
@@ -107,6 +109,9 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
             argv = [sys.executable, "-m", "trunkline.cli.main", *command.format(home=running.home).split()]
             done = await anyio.run_process(argv, env=running.environ("operator"), check=False)
             assert done.returncode == 0, (command, done.stdout, done.stderr)
+        async with connect(as_user("lender", running.server.url, running.passwords)) as bus:
+            read = await call_tool(bus, "memory_read", {"path": "notes/mole.md"}, actor="agent:other")
+            assert "digs at night" in read.output
         assert running.denied() == []
 
 

@@ -171,9 +171,9 @@ OPERATOR = Role(
         *GATEWAY_DOORS, *BLOCK_CHANGES, s.MEMORY_READ, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
         s.MEMORY_BLAME, s.MEMORY_DIFF, s.MEMORY_REVERT, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_DELETE,
         s.MEMORY_EXAMINE, s.MEMORY_EXPORT, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
-        s.REMOTE_LIST, s.LIST_TOOLS, s.CALL_TOOL, *CHUNK_CARE,  # `trunkline mcp serve` lends a block's tools
+        s.REMOTE_LIST, *CHUNK_CARE,
     ),
-    says=(s.INBOX, s.AUDIT, s.PANIC, s.CANCEL_CALL),  # `trunkline dead retry` puts a message back
+    says=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back
     hears=(s.FEED, s.APPROVAL),
     reads=(*CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM),
     removes=(s.DEAD_STREAM,),
@@ -185,6 +185,13 @@ OPERATOR = Role(
     discovers=True,
     watches=True,
 )  # fmt: skip
+
+LENDER = Role(  # `trunkline mcp serve` lends a block's tools, each call through the tools worker's guards
+    name="lender",
+    calls=(s.LIST_TOOLS, s.CALL_TOOL),
+    says=(s.CANCEL_CALL,),
+    worker=False,
+)
 
 STREAMS = Role(
     name="streams",
@@ -242,4 +249,4 @@ def roles(
 ) -> tuple[Role, ...]:
     """Every role of an installation with these channels and remotes, and these plugins in processes of their own."""
     extra = (*map(channel, channels), *map(remote, remotes), *map(plugin, plugins))
-    return (GATEWAY, MONITOR, TOOLS, MEMORY, *extra, OPERATOR, STREAMS)
+    return (GATEWAY, MONITOR, TOOLS, MEMORY, *extra, OPERATOR, LENDER, STREAMS)
