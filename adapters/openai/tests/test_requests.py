@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from trunkline import Message, ModelEvent, ModelRequest, Text, ToolCall, ToolSchema
+from trunkline import Image, Message, ModelEvent, ModelRequest, Text, ToolCall, ToolSchema
 from trunkline.testing.adapter_suite import conversation_after_calls
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_openai import OpenAIAdapter, OpenAISettings
@@ -148,3 +148,29 @@ async def test_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch
     headers = provider.asked[0].headers
     assert headers["authorization"] == "Bearer no-key-needed"
     assert "openai-organization" not in headers
+
+
+@both_apis
+async def test_pictures_go_along_as_addresses_that_hold_them(api: str) -> None:
+    """In the form of each API, behind the text; a message without any is sent as before."""
+    message = Message(
+        id="msg_1", role="user", content="say:seen", images=(Image(media_type="image/png", data=b"\x89PNG"),)
+    )
+    text, body = await ask(ModelRequest(messages=(message,)), api=api)
+    assert text == "seen"
+    (sent,) = body.get("messages") or body["input"]
+    address = "data:image/png;base64,iVBORw=="
+    assert (
+        sent["content"]
+        == {
+            "chat": [
+                {"type": "text", "text": "say:seen"},
+                {"type": "image_url", "image_url": {"url": address}},
+            ],
+            "responses": [
+                {"type": "input_text", "text": "say:seen"},
+                {"type": "input_image", "image_url": address},
+            ],
+        }[api]
+    )
+    assert OpenAIAdapter.sees

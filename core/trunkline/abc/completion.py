@@ -35,7 +35,8 @@ class Completer(Protocol):
 
         Raises:
             CompletionError: with a code, and a text for the model: ``over_budget`` (nothing was asked), ``timeout``,
-                ``provider_error``, ``context_overflow``, ``engine_unavailable``, ``invalid_request``.
+                ``provider_error``, ``context_overflow``, ``engine_unavailable``, ``invalid_request``, and for
+                messages with images ``no_vision_model``.
         """
         ...
 

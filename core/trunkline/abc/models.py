@@ -90,6 +90,9 @@ class ModelAdapter(ABC):
     continues: bool = False
     """Whether the vendor can go on from a partial answer."""
 
+    sees: bool = False
+    """Whether it sends the pictures of messages (``Message.images``); else it is never given any."""
+
     configured: bool = True
     """Whether everything it needs is set (a key, an address), so that it may answer when nobody chose an adapter."""
 

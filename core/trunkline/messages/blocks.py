@@ -30,12 +30,14 @@ class MemoryPolicy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A block's own choices, in its ``block.toml``; every one can be left out.
 
-    ``model`` is ``adapter/model`` or a model of the default adapter; ``tools`` limits the catalogue to these names.
+    ``model`` is ``adapter/model`` or a model of the default adapter, ``vision_model`` the one that looks at pictures;
+    ``tools`` limits the catalogue to these names.
     """
 
     description: str = ""
     goals: tuple[str, ...] = ()
     model: str | None = None
+    vision_model: str | None = None
     tools: tuple[str, ...] | None = None
     monitor_name: str | None = None
     monitor_emoji: str | None = None

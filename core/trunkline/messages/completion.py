@@ -21,8 +21,13 @@ TIMEOUT: Final = "timeout"
 """The code when the model did not end within ``timeout``."""
 
 
+NO_VISION_MODEL: Final = "no_vision_model"
+"""The code when there are pictures to look at and no model that was chosen for it."""
+
+
 class Complete(Payload, frozen=True, kw_only=True, tag="model.complete.v1"):
-    """Ask a model. Which one is chosen as for a turn: ``model``, else the block's, else the owner's preference.
+    """Ask a model. Which one is chosen as for a turn: ``model``, else the block's, else the owner's preference. Where
+    messages have images it is their ``vision_model``.
 
     ``actor`` is who asks, for a ledger. ``max_cost`` is what the call may cost: refused when the question alone is
     too dear, and its answer is kept short enough. ``timeout`` is in seconds. Block, conversation and turn are the

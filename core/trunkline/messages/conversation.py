@@ -40,9 +40,18 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         )
 
 
+class Image(msgspec.Struct, frozen=True, kw_only=True):
+    """A picture that a model is to look at. ``media_type`` is ``image/png``, ``image/jpeg``, ``image/gif`` or
+    ``image/webp``; ``data`` the file's bytes."""
+
+    media_type: str
+    data: bytes
+
+
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One message of a conversation.
 
+    ``images`` are pictures for a model, in a user's message that a tool puts; no conversation keeps any.
     ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text that came with them (PA-F14).
     ``tool_call_id`` and ``name`` belong to a tool result; ``error`` marks a failed one.
     ``partial`` marks text of a model call that was cut, cancelled or failed.
@@ -58,6 +67,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str | None = None
     error: bool = False
     partial: bool = False
+    images: tuple[Image, ...] = ()
     metadata: dict[str, Any] = {}
 
 

@@ -13,7 +13,7 @@ from opentelemetry import trace
 
 from trunkline.abc.models import AskModel, Finish, ModelEvent, ModelRequest
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
-from trunkline.messages.completion import OVER_BUDGET, TIMEOUT, Complete, Completion
+from trunkline.messages.completion import NO_VISION_MODEL, OVER_BUDGET, TIMEOUT, Complete, Completion
 from trunkline.messages.turn import FeedEvent, ModelCallFailed, ModelCallFinished
 from trunkline.monitor.asking import Asker
 from trunkline.monitor.feed import TextStream
@@ -24,6 +24,11 @@ from trunkline.telemetry import names
 from trunkline_bus import BusError, Refusal, Request
 
 log = logging.getLogger(__name__)
+
+_NO_VISION = (
+    'No model is set that looks at pictures. A person can name one, as in vision_model = "openai/gpt-4.1-mini": in the '
+    "block's block.toml, or in preferences.toml for all blocks."
+)
 
 FLUSH = 3_600.0
 """Seconds between two pieces of text to nobody."""
@@ -122,6 +127,8 @@ class Completions:
     async def _chosen(self, wish: Complete, block: str) -> Choice:
         try:
             standing = await self._standing(block)
+            if any(message.images for message in wish.messages):
+                return self._seeing(wish, standing)
             return self._models.choose(wish.model or standing.block.model or standing.preferences.model)
         except BusError as error:
             log.warning("a question for %s cannot be asked: %s", block, error)
@@ -129,6 +136,18 @@ class Completions:
         except ModelError as error:
             log.warning("a question for %s has no model: %s", block, error)
             raise _refused(error.code) from error
+
+    def _seeing(self, wish: Complete, standing: Standing) -> Choice:
+        """The model that somebody chose to look at pictures: not every model can, and none can tell."""
+        name = wish.model or standing.block.vision_model or standing.preferences.vision_model
+        if name is None:
+            raise Refusal(NO_VISION_MODEL, _NO_VISION)
+        choice = self._models.choose(name)
+        if not choice.adapter.sees:
+            raise Refusal(
+                NO_VISION_MODEL, f"The adapter {choice.adapter.name} takes no pictures. {_NO_VISION}"
+            )
+        return choice
 
     def _told(self, wish: Complete, choice: Choice, call: "_Call", entry: ModelCallFinished) -> Completion:
         model = call.model or choice.model

@@ -37,6 +37,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """The owner's choices that a turn heeds (conflict C37). What is unknown here belongs to others."""
 
     model: str | None = None
+    vision_model: str | None = None
 
 
 class Tools:

@@ -7,7 +7,7 @@ macOS).
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -117,10 +117,10 @@ class Folder:
 
     # Writing ---------------------------------------------------------------------------------------------------
 
-    def write_atomic(self, path: str, content: bytes) -> None:
+    def write_atomic(self, path: str, content: bytes | Iterable[bytes]) -> None:
         """Put the content in the place of the file, on disk when this returns: all of it or nothing.
 
-        The file's permissions stay; the folder it is in must be there.
+        Content of any size may come in pieces. The file's permissions stay; the folder it is in must be there.
         """
         with _told(path), self._parent(self._find(path)) as (parent, name):
             mode = self._mode_of_old(parent, _given(path, name), path)
@@ -336,12 +336,13 @@ def _entry(path: str, status: os.stat_result) -> Entry:
     return Entry(shown, kind, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))
 
 
-def _write_new(parent: int, name: str, content: bytes, mode: int | None) -> None:
+def _write_new(parent: int, name: str, content: bytes | Iterable[bytes], mode: int | None) -> None:
     handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FILE, 0o666, dir_fd=parent)
     with _closed(handle):
         if mode is not None:
             os.fchmod(handle, mode)
-        _write_all(handle, content)
+        for piece in (content,) if isinstance(content, bytes) else content:
+            _write_all(handle, piece)
         os.fsync(handle)
 
 

@@ -62,6 +62,7 @@ class ScriptedModel(ModelAdapter):
     """
 
     vendor = "scripted"
+    sees = True
 
     def __init__(
         self,

@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from trunkline import Tool
+from trunkline import Tool, ToolContext
+from trunkline.testing.contexts import tool_context
+from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_files import changing, finding, placing, reading
+from trunkline_files import changing, finding, pictures, placing, reading, searching
 
 
 def note(workspace: Path) -> str:
@@ -42,7 +44,7 @@ class TestFileInfo(ToolSuite):
 
 class TestSearchFiles(ToolSuite):
     def tool(self) -> Tool:
-        return finding.search_files
+        return searching.search_files
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         note(workspace)
@@ -56,6 +58,57 @@ class TestFindFiles(ToolSuite):
     def arguments(self, workspace: Path) -> dict[str, Any]:
         note(workspace)
         return {"pattern": "*.md", "path": "notes", "max_depth": 3}
+
+
+class TestSearchFilesByPattern(ToolSuite):
+    def tool(self) -> Tool:
+        return searching.search_files
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        note(workspace)
+        return {
+            "query": "t.o",
+            "regex": True,
+            "case_sensitive": False,
+            "output": "content",
+            "context_lines": 1,
+            "max_results": 3,
+        }
+
+
+class TestDescribeImage(ToolSuite):
+    def tool(self) -> Tool:
+        return pictures.describe_image
+
+    def context(self, workspace: Path) -> ToolContext:
+        return tool_context(workspace, model=ScriptedCompleter(lambda request: "A cat."))
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        (workspace / "cat.gif").write_bytes(b"GIF89a\1\0\1\0\x80")
+        return {"image_path": "cat.gif", "question": "What is it?"}
+
+
+class TestPreviewChange(ToolSuite):
+    def tool(self) -> Tool:
+        return changing.preview_change
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {
+            "path": note(workspace),
+            "change": "replace",
+            "text": "1",
+            "find": "one",
+            "line": 0,
+            "all": False,
+        }
+
+
+class TestInsertInFile(ToolSuite):
+    def tool(self) -> Tool:
+        return changing.insert_in_file
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": note(workspace), "line": 1, "text": "one and a half\n"}
 
 
 class TestWriteFile(ToolSuite):

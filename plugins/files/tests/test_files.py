@@ -1,28 +1,12 @@
 """What the file tools do, beyond the contract of tools (MB-F16)."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from file_calls import refusal, run
 
-from trunkline import FunctionTool, ToolError
-from trunkline.testing.contexts import tool_context
-from trunkline_files import changing, finding, placing, reading
-from trunkline_files.finding import matches
-
-
-def run(tool: FunctionTool, workspace: Path, *arguments: Any, **named: Any) -> str:
-    """The tool's function, called as the decorator would call it."""
-    found = tool.function(tool_context(workspace), *arguments, **named)
-    assert isinstance(found, str)
-    return found
-
-
-def refusal(tool: FunctionTool, workspace: Path, *arguments: Any, **named: Any) -> str:
-    """The text with which the tool refuses."""
-    with pytest.raises(ToolError) as caught:
-        run(tool, workspace, *arguments, **named)
-    return str(caught.value)
+from trunkline_files import changing, finding, placing, reading, searching
+from trunkline_files.patterns import matches
 
 
 def test_a_text_comes_back_as_it_is(tmp_path: Path) -> None:
@@ -153,21 +137,23 @@ def test_a_search_finds_lines_and_passes_by_what_is_not_text(tmp_path: Path) -> 
     (tmp_path / ".env").write_text("alpha=secret")
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "x").write_text("alpha")
-    assert run(finding.search_files, tmp_path, "alpha") == "a.md:1: Alpha\na.md:2: beta ALPHA\nb.txt:1: alpha"
-    assert run(finding.search_files, tmp_path, "ALPHA") == "a.md:2: beta ALPHA"
-    assert run(finding.search_files, tmp_path, "alpha", include="*.txt") == "b.txt:1: alpha"
-    assert run(finding.search_files, tmp_path, "alpha", path="b.txt") == "b.txt:1: alpha"
-    assert run(finding.search_files, tmp_path, "a.*a") == "No line contains 'a.*a'."
+    assert (
+        run(searching.search_files, tmp_path, "alpha") == "a.md:1: Alpha\na.md:2: beta ALPHA\nb.txt:1: alpha"
+    )
+    assert run(searching.search_files, tmp_path, "ALPHA") == "a.md:2: beta ALPHA"
+    assert run(searching.search_files, tmp_path, "alpha", include="*.txt") == "b.txt:1: alpha"
+    assert run(searching.search_files, tmp_path, "alpha", path="b.txt") == "b.txt:1: alpha"
+    assert run(searching.search_files, tmp_path, "a.*a") == "No line contains 'a.*a'."
 
 
 def test_a_search_is_bounded(tmp_path: Path) -> None:
     """50 lines a file, 20 000 characters in all, with a note."""
     (tmp_path / "a").write_text("hit\n" * 60)
-    assert "a: [more than 50 lines]" in run(finding.search_files, tmp_path, "hit")
+    assert "a: [more than 50 lines]" in run(searching.search_files, tmp_path, "hit")
     for number in range(200):
         (tmp_path / f"f{number}").write_text("hit " + "x" * 250)
-    found = run(finding.search_files, tmp_path, "hit")
-    assert "[Cut here" in found
+    found = run(searching.search_files, tmp_path, "hit")
+    assert "[Truncated: there is more." in found
     assert len(found) < 21_000
 
 

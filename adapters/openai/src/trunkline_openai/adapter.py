@@ -70,6 +70,7 @@ class OpenAIAdapter(ModelAdapter):
 
     name = "openai"
     vendor = "openai"
+    sees = True
     embeds = True
 
     def __init__(self, settings: OpenAISettings) -> None:

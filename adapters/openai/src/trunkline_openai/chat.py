@@ -1,12 +1,13 @@
 """Chat Completions: how a request is put and how its events are read. No I/O in here."""
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
-from trunkline import Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
+from trunkline import Image, Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
 from trunkline_openai.calls import CallAssembler
 from trunkline_openai.faults import in_stream
 from trunkline_openai.protocol import Protocol, Reader, decoded
@@ -143,6 +144,9 @@ def _says_something(message: Message) -> bool:
 def _message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
         return {"role": "tool", "tool_call_id": message.tool_call_id or "", "content": message.content}
+    if message.images:
+        text = {"type": "text", "text": message.content}
+        return {"role": message.role, "content": [text, *map(_image, message.images)]}
     if not message.tool_calls:
         return {"role": message.role, "content": message.content}
     calls = [
@@ -154,6 +158,15 @@ def _message(message: Message) -> dict[str, Any]:
         for call in message.tool_calls
     ]
     return {"role": "assistant", "content": message.content or None, "tool_calls": calls}
+
+
+def _image(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": data_url(image)}}
+
+
+def data_url(image: Image) -> str:
+    """The picture as an address that holds it."""
+    return f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:

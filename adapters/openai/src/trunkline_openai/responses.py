@@ -12,7 +12,7 @@ import msgspec
 
 from trunkline import Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
 from trunkline_openai.calls import arguments_of
-from trunkline_openai.chat import parameters_of
+from trunkline_openai.chat import data_url, parameters_of
 from trunkline_openai.faults import failure, in_stream
 from trunkline_openai.protocol import Protocol, Reader, decoded
 from trunkline_openai.settings import OpenAISettings
@@ -159,7 +159,11 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
             "output": message.content,
         }
         return
-    if message.content or message.role != "assistant":
+    if message.images:
+        text = {"type": "input_text", "text": message.content}
+        images = [{"type": "input_image", "image_url": data_url(image)} for image in message.images]
+        yield {"role": message.role, "content": [text, *images]}
+    elif message.content or message.role != "assistant":
         yield {"role": message.role, "content": message.content}
     for call in message.tool_calls:
         arguments = json.dumps(call.arguments)

@@ -1,8 +1,19 @@
-"""Changing what a file holds: ``write_file``, ``append_to_file``, ``replace_in_file``. On disk when they answer."""
+"""Changing what a file holds: ``write_file``, ``append_to_file``, ``insert_in_file``, ``replace_in_file``, each on disk
+when it answers; and ``preview_change``, which changes nothing."""
+
+import os
+from typing import Annotated, Literal
+
+from msgspec import Meta
 
 from trunkline import ApprovalDetail, BlockPath, Folder, ToolContext, ToolError, diff_preview, tool
-from trunkline_files.texts import counted, encoded, whole
+from trunkline_files.edits import inserted, replaced
+from trunkline_files.texts import HEAD, counted, encoded, is_binary, whole
 from trunkline_files.workspace import opened, parent_of
+
+Line = Annotated[int, Meta(ge=0)]
+
+_TAIL = 2_000
 
 
 @tool(effect="write", free=("content",), plan=True)
@@ -43,8 +54,28 @@ def append_to_file(context: ToolContext, path: BlockPath, content: str) -> str:
 
 @append_to_file.shows
 def _appended(context: ToolContext, path: str, content: str) -> ApprovalDetail:
-    now = _now(context, path)
+    now = _end(context, path)
     return diff_preview(path, now, (now or "") + content)
+
+
+@tool(effect="write", free=("text",), plan=True)
+def insert_in_file(context: ToolContext, path: BlockPath, line: Line, text: str) -> str:
+    """Put lines of text into a file of the workspace, behind one of its lines.
+
+    Args:
+        path: The file, relative to the workspace.
+        line: The line behind which the text goes, counted from 1; 0 puts it at the beginning.
+        text: The lines to put there.
+    """
+    with opened(context) as folder:
+        folder.write_atomic(path, encoded(inserted(whole(folder, path), path, line, text)))
+    return f"Put {counted(len(text), 'character')} into {path} behind line {line}."
+
+
+@insert_in_file.shows
+def _inserted(context: ToolContext, path: str, line: int, text: str) -> ApprovalDetail:
+    now = _now(context, path) or ""
+    return diff_preview(path, now, inserted(now, path, line, text))
 
 
 @tool(effect="write", free=("find", "replace"), plan=True)
@@ -57,25 +88,53 @@ def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: s
         replace: The text to put there.
         all: Whether to replace every place.
     """
-    if not find:
-        raise ToolError("The text to find is empty. Say what to replace.")
     with opened(context) as folder:
         text = whole(folder, path)
-        count = text.count(find)
-        if not count:
-            raise ToolError(f"{path!r} does not hold that text{_hint(text, find)}. It is unchanged.")
-        if count > 1 and not all:
-            raise ToolError(
-                f"{path!r} holds that text {count} times. Give more of what is around it, or all=true. It is unchanged."
-            )
-        folder.write_atomic(path, encoded(text.replace(find, replace)))
+        changed = replaced(text, path, find, replace, all)
+        folder.write_atomic(path, encoded(changed))
+    count = text.count(find)
     return f"Replaced {counted(count, 'place')} in {path}."
 
 
 @replace_in_file.shows
 def _replaced(context: ToolContext, path: str, find: str, replace: str, all: bool) -> ApprovalDetail:
     now = _now(context, path) or ""
-    return diff_preview(path, now, now.replace(find, replace) if find else now)
+    return diff_preview(path, now, replaced(now, path, find, replace, all))
+
+
+@tool(effect="read")
+def preview_change(
+    context: ToolContext,
+    path: BlockPath,
+    change: Literal["write", "append", "insert", "replace"],
+    text: str = "",
+    find: str = "",
+    line: Line = 0,
+    all: bool = False,
+) -> str:
+    """Show as a diff what a change of a file would do, without making it: nothing is written and nobody is asked.
+
+    Args:
+        path: The file, relative to the workspace.
+        change: What the change would be, as write_file, append_to_file, insert_in_file and replace_in_file make it.
+        text: What would be written, appended, inserted, or put in the place of what is found.
+        find: The text to replace.
+        line: The line behind which the text would be inserted.
+        all: Whether every place would be replaced.
+    """
+    encoded(text)
+    with opened(context) as folder:
+        if change in ("insert", "replace"):
+            now: str | None = whole(folder, path)
+        else:
+            now = whole(folder, path) if folder.exists(path) else None
+    changed = {
+        "write": lambda: text,
+        "append": lambda: (now or "") + text,
+        "insert": lambda: inserted(now or "", path, line, text),
+        "replace": lambda: replaced(now or "", path, find, text, all),
+    }[change]()
+    return f"{diff_preview(path, now, changed).text}\n[Nothing was changed.]"
 
 
 def _now(context: ToolContext, path: str) -> str | None:
@@ -84,17 +143,21 @@ def _now(context: ToolContext, path: str) -> str | None:
         return whole(folder, path) if folder.exists(path) else None
 
 
+def _end(context: ToolContext, path: str) -> str | None:
+    """How the file ends now, for one that may be of any size; None when there is none."""
+    with opened(context) as folder:
+        if not folder.exists(path):
+            return None
+        with folder.open_read(path) as file:
+            if is_binary(file.read(HEAD)):
+                raise ToolError(f"{path!r} is not a text file.")
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL))
+            return file.read().decode(errors="replace")
+
+
 def _make_way(folder: Folder, path: str) -> None:
     """Make the folders on the way to a file, once its whole path is known to be allowed."""
     folder.exists(path)
     if parent := parent_of(path):
         folder.mkdir(parent)
-
-
-def _hint(text: str, find: str) -> str:
-    """Why a text that looks right is not found."""
-    if find.strip() and find.strip() in text:
-        return "; without the space around it, it does"
-    if "".join(find.split()) in "".join(text.split()):
-        return "; with other spaces or line ends, it does"
-    return "; with other capitals, it does" if find.lower() in text.lower() else ""

@@ -1,9 +1,14 @@
 """Making, copying, moving and deleting: what stands where. Nothing here looks into a file."""
 
-from trunkline import BlockPath, Folder, ToolContext, ToolError, tool
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from trunkline import ApprovalDetail, BlockPath, Folder, ToolContext, ToolError, diff_preview, preview, tool
+from trunkline_files.texts import whole
 from trunkline_files.workspace import opened, parent_of
 
-LARGEST_COPY = 100 * 1024 * 1024
+_PIECE = 1 << 20
+_SHOWN = 200_000
 
 
 @tool(effect="write", idempotent=True)
@@ -32,13 +37,15 @@ def copy_file(context: ToolContext, source: BlockPath, target: BlockPath) -> str
         entry = folder.stat(source)
         if entry.kind != "file":
             raise ToolError(f"{source!r} is a {entry.kind}. Only files can be copied.")
-        if entry.size > LARGEST_COPY:
-            raise ToolError(
-                f"{source!r} is larger than {LARGEST_COPY // 1024 // 1024} MB, too large to be copied."
-            )
-        _make_room(folder, target)
-        folder.write_atomic(target, folder.read_bytes(source))
+        with folder.open_read(source) as file:
+            _make_room(folder, target)
+            folder.write_atomic(target, _pieces(file))
     return f"Copied {source} to {target}."
+
+
+@copy_file.shows
+def _copied(context: ToolContext, source: str, target: str) -> ApprovalDetail:
+    return preview("message", f"copy {_described(context, source)}\n  to {target}")
 
 
 @tool(effect="write")
@@ -56,6 +63,11 @@ def move_file(context: ToolContext, source: BlockPath, target: BlockPath) -> str
     return f"Moved {source} to {target}."
 
 
+@move_file.shows
+def _moved(context: ToolContext, source: str, target: str) -> ApprovalDetail:
+    return preview("message", f"move {_described(context, source)}\n  to {target}")
+
+
 @tool(effect="write")
 def delete_file(context: ToolContext, path: BlockPath) -> str:
     """Delete a file or an empty folder of the workspace. It cannot be undone.
@@ -69,6 +81,29 @@ def delete_file(context: ToolContext, path: BlockPath) -> str:
         else:
             folder.unlink(path)
     return f"Deleted {path}."
+
+
+@delete_file.shows
+def _deleted(context: ToolContext, path: str) -> ApprovalDetail:
+    with opened(context) as folder:
+        entry = folder.stat(path)
+        if entry.kind == "file" and entry.size <= _SHOWN:
+            try:
+                return diff_preview(path, whole(folder, path), None)
+            except ToolError:  # it is no text
+                pass
+    return preview("message", f"delete {_described(context, path)}")
+
+
+def _described(context: ToolContext, path: str) -> str:
+    with opened(context) as folder:
+        entry = folder.stat(path)
+    return f"{path} ({entry.kind}, {entry.size} bytes, of {entry.modified_at:%Y-%m-%d %H:%M:%S} UTC)"
+
+
+def _pieces(file: BinaryIO) -> Iterator[bytes]:
+    while piece := file.read(_PIECE):
+        yield piece
 
 
 def _make_room(folder: Folder, target: str) -> None:

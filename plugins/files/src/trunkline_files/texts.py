@@ -1,21 +1,29 @@
 """Text files: read in part, without loading what is not asked for, and told from binary ones. No tool in here."""
 
 import io
+import os
 from typing import BinaryIO
 
 from trunkline import Folder, ToolError
+from trunkline_files.kinds import picture_type
 
 LARGEST_EDIT = 10 * 1024 * 1024
 """Bytes of a file that is read whole to be changed or searched."""
 
-_HEAD = 8192
+HEAD = 8192
+"""Bytes of a file's beginning by which it is told what it is."""
+
 _STEP = 1 << 20
+_CONTINUING = bytes(range(0x80, 0xC0))
+"""Bytes that begin no character."""
 
 
-def part_of(file: BinaryIO, path: str, offset: int, limit: int) -> tuple[str, bool]:
-    """The characters from ``offset`` on, at most ``limit``, and whether more follow. Line ends stay as they are."""
-    refuse_binary(file.read(_HEAD), path)
-    file.seek(0)
+def part_of(file: BinaryIO, offset: int, limit: int) -> tuple[str, bool]:
+    """The characters from ``offset`` on, at most ``limit``, and whether more follow. Line ends stay as they are.
+
+    Raises:
+        UnicodeDecodeError: it is not text in UTF-8.
+    """
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
     try:
         skipped = 0
@@ -25,11 +33,42 @@ def part_of(file: BinaryIO, path: str, offset: int, limit: int) -> tuple[str, bo
                 break
             skipped += step
         found = text.read(limit + 1)
-    except UnicodeDecodeError as error:
-        raise not_text(path) from error
     finally:
         text.detach()
     return found[:limit], len(found) > limit
+
+
+def lines_in(file: BinaryIO) -> int:
+    """How many lines there are; what follows the last line end is one."""
+    count, last = 0, b"\n"
+    file.seek(0)
+    while piece := file.read(_STEP):
+        count += piece.count(b"\n")
+        last = piece[-1:]
+    return count + (last != b"\n")
+
+
+def past_lines(file: BinaryIO, lines: int) -> int | None:
+    """Go behind so many line ends from the beginning; how many characters that were. None: there are fewer."""
+    passed = 0
+    file.seek(0)
+    while lines:
+        piece = file.read(_STEP)
+        if not piece:
+            return None
+        ends = piece.count(b"\n")
+        cut = len(piece) if ends < lines else _behind(piece, lines)
+        file.seek(cut - len(piece), os.SEEK_CUR)
+        passed += len(piece[:cut].translate(None, _CONTINUING))
+        lines -= min(ends, lines)
+    return passed
+
+
+def _behind(piece: bytes, lines: int) -> int:
+    at = 0
+    for _ in range(lines):
+        at = piece.index(b"\n", at) + 1
+    return at
 
 
 def whole(folder: Folder, path: str) -> str:
@@ -43,7 +82,7 @@ def whole(folder: Folder, path: str) -> str:
         raise ToolError(
             f"{path!r} is larger than {LARGEST_EDIT // 1024 // 1024} MB, too large to be changed in place."
         )
-    refuse_binary(content[:_HEAD], path)
+    refuse_binary(content[:HEAD], path)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -74,11 +113,13 @@ def is_binary(head: bytes) -> bool:
 def refuse_binary(head: bytes, path: str) -> None:
     """Raise ToolError for what is not text."""
     if is_binary(head):
-        raise not_text(path)
+        raise not_text(path, head)
 
 
-def not_text(path: str) -> ToolError:
-    """The error for a file that is not text."""
+def not_text(path: str, head: bytes = b"") -> ToolError:
+    """The error for a file that is not text; ``head`` is how it begins."""
+    if kind := picture_type(head):
+        return ToolError(f"{path!r} is no text but a picture ({kind}). describe_image tells what is on it.")
     return ToolError(
         f"{path!r} is not a text file in UTF-8 but binary, or text in another encoding. "
         "file_info tells more; it cannot be read, searched or changed as text."

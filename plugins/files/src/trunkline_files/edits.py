@@ -1,0 +1,44 @@
+"""What edits make of a text. Opens no file, so that a preview shows just what would be done."""
+
+from trunkline import ToolError
+
+
+def replaced(text: str, path: str, find: str, replace: str, every: bool) -> str:
+    """The text with another one in place of ``find``. Raises ToolError unless it is clear what is to be replaced."""
+    if not find:
+        raise ToolError("The text to find is empty. Say what to replace.")
+    count = text.count(find)
+    if not count:
+        raise ToolError(f"{path!r} does not hold that text{_hint(text, find)}. It is unchanged.")
+    if count > 1 and not every:
+        raise ToolError(
+            f"{path!r} holds that text {count} times. Give more of what is around it, or all=true. It is unchanged."
+        )
+    return text.replace(find, replace)
+
+
+def inserted(text: str, path: str, line: int, new: str) -> str:
+    """The text with new lines behind a line of it. Raises ToolError when it has no such line."""
+    lines = text.split("\n")
+    there = len(lines) - (not lines[-1])
+    if line > there:
+        raise ToolError(
+            f"{path!r} has {there} lines, so nothing can stand behind line {line}. It is unchanged."
+        )
+    end = "\r\n" if "\r\n" in text else "\n"
+    before = "\n".join(lines[:line]) + ("\n" if 0 < line < len(lines) else "")
+    after = "\n".join(lines[line:])
+    if before and not before.endswith("\n"):
+        before += end
+    if new and after and not new.endswith("\n"):
+        new += end
+    return before + new + after
+
+
+def _hint(text: str, find: str) -> str:
+    """Why a text that looks right is not found."""
+    if find.strip() and find.strip() in text:
+        return "; without the space around it, it does"
+    if "".join(find.split()) in "".join(text.split()):
+        return "; with other spaces or line ends, it does"
+    return "; with other capitals, it does" if find.lower() in text.lower() else ""

@@ -1,0 +1,82 @@
+"""Searching files with ripgrep, in the sandbox, where both are there: for what takes long in Python.
+
+It reads the same files and finds the same lines in the same order. It gets the workspace only: nothing of the model's
+is a program, an option or a path outside.
+"""
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+
+import anyio
+
+from trunkline import SandboxLimits, ToolContext, ToolError
+from trunkline.paths import is_far
+from trunkline_files.patterns import matches
+from trunkline_files.scanning import DEEPEST, is_hidden_store
+from trunkline_files.wanted import Hit, Wanted
+
+PROGRAM = "rg"
+
+_OPTIONS = (
+    "--no-config", "--no-ignore", "--hidden", "--no-messages", "--glob=!.git", "--sort=path", "--color=never",
+    "--no-heading", "--with-filename", "--line-number", "--null", "--no-context-separator",
+    "--max-columns=4096", "--max-columns-preview", f"--max-depth={DEEPEST}",
+)  # fmt: skip
+_SHARE = SandboxLimits(memory=512, processes=16)
+
+
+def is_here(path: str) -> bool:
+    """Whether it may be there to search this path."""
+    return not is_far(path) and shutil.which(PROGRAM) is not None
+
+
+async def search(context: ToolContext, wanted: Wanted) -> AsyncIterator[Hit]:
+    """What is found. Whoever breaks off ends the program.
+
+    Raises:
+        ToolError: it cannot run here, or not with this pattern.
+    """
+    process = await context.sandbox.start(_argv(wanted), workspace=context.workspace, env={}, limits=_SHARE)
+    async with process:
+        rest = b""
+        try:
+            while True:
+                *lines, rest = (rest + await process.stdout.receive()).split(b"\n")
+                for hit in _hits(lines, wanted):
+                    yield hit
+        except anyio.EndOfStream:
+            pass
+        if await process.wait() not in (0, 1):
+            raise ToolError("ripgrep cannot search here.")
+
+
+async def all_of(context: ToolContext, wanted: Wanted) -> AsyncIterator[Hit]:
+    """``search``, closed in any case."""
+    async with aclosing(search(context, wanted)) as found:  # type: ignore[type-var]
+        async for hit in found:
+            yield hit
+
+
+def _argv(wanted: Wanted) -> list[str]:
+    argv = [PROGRAM, *_OPTIONS]
+    argv.append("--ignore-case" if wanted.ignore_case else "--case-sensitive")
+    if not wanted.regex:
+        argv.append("--fixed-strings")
+    if wanted.output == "count":
+        argv.append("--count")
+    else:
+        argv += [f"--max-count={wanted.most}", f"--context={wanted.around}"]
+    return [*argv, f"--regexp={wanted.query}", "--", wanted.path or "."]
+
+
+def _hits(lines: list[bytes], wanted: Wanted) -> Iterator[Hit]:
+    for line in lines:
+        name, there, rest = line.partition(b"\0")
+        path = name.decode(errors="surrogateescape").removeprefix("./")
+        if not there or is_hidden_store(path) or (wanted.include and not matches(wanted.include, path)):
+            continue
+        digits = len(rest) - len(rest.lstrip(b"0123456789"))
+        if digits:
+            found = wanted.output == "count" or rest[digits : digits + 1] == b":"
+            yield Hit(path, int(rest[:digits]), rest[digits + 1 :], found)

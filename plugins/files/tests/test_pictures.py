@@ -1,0 +1,63 @@
+"""describe_image: what is sent to the model, and what never is."""
+
+from pathlib import Path
+
+from file_calls import refusal, run
+
+from trunkline import CompletionError
+from trunkline.testing.contexts import tool_context
+from trunkline.testing.scripted_completer import ScriptedCompleter
+from trunkline_files import pictures
+
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0\1\2\xff" * 10
+
+
+def test_the_model_is_given_the_picture_and_the_question(tmp_path: Path) -> None:
+    """The bytes as they are, their type by content and not by name, the purpose ``vision``, and a bounded answer."""
+    (tmp_path / "photo.jpg").write_bytes(PNG)
+    model = ScriptedCompleter(["A red boat.", "A blue boat."])
+    given = tool_context(tmp_path, model=model)
+    found = run(pictures.describe_image, tmp_path, "photo.jpg", "What colour is the boat?", given=given)
+    assert found == "A red boat."
+    run(pictures.describe_image, tmp_path, "photo.jpg", given=given)
+    first, second = model.questions
+    (message,) = first.messages
+    assert (message.images[0].media_type, message.images[0].data) == ("image/png", PNG)
+    assert message.content.endswith("What colour is the boat?")
+    assert (first.purpose, first.max_tokens) == ("vision", 4_000)
+    assert "Describe this picture" in second.messages[0].content
+
+
+def test_what_is_no_picture_is_sent_to_nobody(tmp_path: Path) -> None:
+    """Text by the name of a picture, other binary, a folder, nothing at all, and what is too large."""
+    (tmp_path / "text.png").write_text("just text")
+    (tmp_path / "svg.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    (tmp_path / "bmp.bmp").write_bytes(b"BM\0\0\0\0")
+    (tmp_path / "empty.png").write_bytes(b"")
+    (tmp_path / "folder.png").mkdir()
+    (tmp_path / "large.png").write_bytes(PNG + b"\0" * pictures.LARGEST)
+    model = ScriptedCompleter()
+    given = tool_context(tmp_path, model=model)
+    for name, why in (
+        ("text.png", "PNG, JPEG, GIF or WebP"), ("svg.svg", "no picture"), ("bmp.bmp", "no picture"),
+        ("empty.png", "no picture"), ("folder.png", "is a folder"), ("absent.png", "There is no 'absent.png'"),
+        ("large.png", "larger than 5 MB"),
+    ):  # fmt: skip
+        assert why in refusal(pictures.describe_image, tmp_path, name, given=given)
+    assert model.questions == []
+
+
+def test_why_it_was_not_looked_at_is_told(tmp_path: Path) -> None:
+    """The reason of whoever was asked, an answer without words, and that there is no model here."""
+    (tmp_path / "a.png").write_bytes(PNG)
+    broken = CompletionError("no_vision_model", "Set vision_model.")
+
+    class Blind(ScriptedCompleter):
+        async def ask(self, question: object) -> object:  # type: ignore[override]
+            raise broken
+
+    text = refusal(pictures.describe_image, tmp_path, "a.png", given=tool_context(tmp_path, model=Blind()))
+    assert text == "'a.png' was not looked at. Set vision_model."
+    silent = tool_context(tmp_path, model=ScriptedCompleter(["  "]))
+    assert "said nothing" in refusal(pictures.describe_image, tmp_path, "a.png", given=silent)
+    assert "No model can be asked" in refusal(pictures.describe_image, tmp_path, "a.png")
