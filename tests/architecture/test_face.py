@@ -19,7 +19,7 @@ EXPORTS = {
     "ConversationPage", "ConversationSlice", "ConversationSummary", "ConversationView", "Document",
     "DocumentText", "Documents", "Effect", "Embedder",
     "ErrorCode", "FeedEvent", "Finish", "Folder", "ForegroundChannel", "FunctionTool", "Gateway", "GatewaySettings",
-    "HealthCheck", "HealthResult", "HttpRoute", "Identity", "Letter", "LetterChannel",
+    "HealthCheck", "HealthResult", "HttpRoute", "Identity", "Image", "Letter", "LetterChannel",
     "Lifespan", "LinkType", "LinkedChunk", "Recalled", "RecalledChunk", "Remembered",
     "ListConversations", "LogStore", "Memory",
     "MemoryChange", "MemoryEntry", "MemoryFile", "MemoryHit", "MemoryHits", "MemoryPath", "MemoryRecord", "MemoryRule",
