@@ -136,6 +136,7 @@ def tool(
     paths: tuple[str, ...] = (),
     free: tuple[str, ...] = (),
     network: bool = False,
+    urls: tuple[str, ...] = (),
     argv: str = "",
     plan: bool = False,
     look: bool = False,
@@ -146,10 +147,12 @@ def tool(
     ``send`` or ``exec``; the last three run again only when ``idempotent``. ``timeout`` is in seconds.
     ``paths`` names parameters that hold a path of the workspace; those annotated ``BlockPath`` are added. ``free``
     names those that a lasting approval leaves open, such as a file's content; all others it binds by value.
-    ``network``: it reaches other hosts. ``argv`` names the parameter that holds a program's argument vector: one that
-    only reads needs no approval. ``look``: its programs only read, whatever the arguments, and are run where nothing
-    can be changed. ``plan``: it may be used while planning, on plan files if it has paths at all. A parameter
-    annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
+    ``network``: it reaches other hosts. ``urls`` names parameters that hold the address of one, so that each host is a
+    resource of its own (``external:HOST``): a person is asked about hosts that the model chose. ``argv`` names the
+    parameter that holds a program's argument vector: one that only reads needs no approval. ``look``: its programs
+    only read, whatever the arguments, and are run where nothing can be changed. ``plan``: it may be used while
+    planning, on plan files if it has paths at all. A parameter annotated ``ToolContext`` is given the context and is
+    not part of the schema. The first paragraph of
     the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
 
     Raises:
@@ -158,7 +161,15 @@ def tool(
 
     def decorate(function: Callable[..., Any]) -> FunctionTool:
         made = _made(function, name or function.__name__, effect, idempotent, timeout, paths)
-        made.spec = replace(made.spec, free=free, network=network, argv=argv, plan=plan, look=look)
+        made.spec = replace(
+            made.spec,
+            free=free,
+            network=network or bool(urls),
+            urls=urls,
+            argv=argv,
+            plan=plan,
+            look=look,
+        )
         return made
 
     return decorate

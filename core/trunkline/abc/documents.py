@@ -78,6 +78,11 @@ class Documents(Protocol):
         """A file of the workspace, read apart by whatever reader there is for it."""
         ...
 
+    async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
+        """What a file says that is not in the workspace, by the reader that its name calls for or this one. It is read
+        apart, like all that strangers wrote."""
+        ...
+
     async def collect(self, name: str, text: str) -> None:
         """Keep a text with the conversation: found by ``search`` and gone with the conversation, never in memory."""
         ...
@@ -99,6 +104,10 @@ class NoDocuments:
     """There are none here: on other hosts, in processes apart, and in tests that give none."""
 
     async def read(self, path: str) -> DocumentText:
+        """Refuse."""
+        raise _nowhere()
+
+    async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
         """Refuse."""
         raise _nowhere()
 

@@ -3,6 +3,7 @@
 ``files`` opens what the call may open, by handle; the reader is given that handle and no path.
 """
 
+import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import chain, zip_longest
@@ -11,7 +12,7 @@ from typing import BinaryIO, TypeVar
 import anyio
 import anyio.to_thread
 
-from trunkline.abc.documents import DocumentText, Reader
+from trunkline.abc.documents import Document, DocumentText, Reader
 from trunkline.abc.memory import Memory
 from trunkline.documents.apart import Reading
 from trunkline.documents.around import around, page_of
@@ -102,6 +103,21 @@ class BlockDocuments:
         return DocumentText(
             name=name + CONVERTED, source=name, text=text, title=document.title, pages=document.pages
         )
+
+    async def convert(self, name: str, data: bytes, reader: Reader | None = None) -> Document:
+        """What a file says that is not in the workspace."""
+        reader = reader or self._readers.of(name)
+        if reader is None:
+            raise ToolError(f"{name!r} cannot be read: there is no reader for such files here.")
+        with tempfile.TemporaryFile() as file:
+            file.write(data)
+            file.seek(0)
+            try:
+                return await self._reading.read(reader, file, name)
+            except UnreadableDocument as error:
+                raise ToolError(f"{name!r} cannot be read: {error.sentence}.") from error
+            finally:
+                self._reading.rest()
 
     async def collect(self, name: str, text: str) -> None:
         """Keep a text with the conversation."""

@@ -47,7 +47,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     ``subject``: ``block:NAME`` (its agent), ``type:agent``, ``*``, or the id of the person whom the agent works for.
     ``resource``: ``tool:NAME`` or ``tool:SOURCE:NAME``, ``files:block|workspace|system``, ``memory:/path``,
-    ``system:network``; ``*`` stands for any text. ``action``: ``read``, ``write``, ``send``, ``exec``, ``network``, or
+    ``external:HOST`` (one that the model chose), ``system:network``; ``*`` stands for any text.
+    ``action``: ``read``, ``write``, ``send``, ``exec``, ``network``, or
     ``*``. ``id`` is the name of its file, ``note`` says in words what it is for.
     """
 

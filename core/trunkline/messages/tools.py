@@ -33,7 +33,8 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``timeout`` is in seconds. ``paths`` names the parameters that hold a path beneath the block's workspace,
     ``memory_paths`` those that hold the path of a file of memory, ``memory_trees`` of a file or of a folder with all in
     it, ``free`` those whose values a lasting approval leaves open, such as a file's content. ``network``: it reaches
-    other hosts.
+    other hosts. ``urls`` names the parameters that hold the address of a page: which host is reached is up to the
+    caller then.
     ``argv`` names the parameter that holds the argument vector of a program, by which a look is told from a run.
     ``look``: its programs only read, in every call; they are run where nothing can be changed.
     ``plan``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
@@ -52,6 +53,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory_trees: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
     network: bool = False
+    urls: tuple[str, ...] = ()
     argv: str = ""
     plan: bool = False
     look: bool = False

@@ -3,13 +3,14 @@
 from trunkline.policy.engine import Asked, Decision, decide, together
 from trunkline.policy.matching import day_of, inside
 from trunkline.policy.presets import SCOPES, STANDARD, hint, preset, reason
-from trunkline.policy.shapes import shape_of
+from trunkline.policy.shapes import bound_by, shape_of
 
 __all__ = [
     "SCOPES",
     "STANDARD",
     "Asked",
     "Decision",
+    "bound_by",
     "day_of",
     "decide",
     "hint",

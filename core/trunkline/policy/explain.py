@@ -18,6 +18,7 @@ QUESTIONS: tuple[tuple[str, str, str], ...] = (
     ("run programs", "tool:", "exec:run"),
     ("run programs that only read", "tool:", "exec:look"),
     ("reach other hosts with tools", "tool:", "network"),
+    ("read pages of hosts that it chooses", "external:", "read"),
     ("reach other hosts with programs", "system:network", "network"),
     ("open files of its own folder", "files:block", "read"),
     ("open files of other blocks' folders", "files:workspace", "read"),

@@ -26,6 +26,7 @@ def preset(block: str, table: PermissionTable) -> Iterator[Policy]:
     made = _Maker(f"block:{block}", table)
     for action in ACTIONS:
         yield made.allow(action, "tool:*", action)
+    yield made.outward("external", "external:*", "read")
     yield from _programs(made, table)
     yield from _network(made, table)
     for scope in SCOPES[: SCOPES.index(table.scope or "block") + 1]:
@@ -67,6 +68,10 @@ class _Maker:
     def allow(self, name: str, resource: str, action: str) -> Policy:
         asks = self._approvals == "all" or (self._approvals == "some" and action != "read")
         return self._made(name, resource, action, "allow", asks)
+
+    def outward(self, name: str, resource: str, action: str) -> Policy:
+        """What is read from a host of the model's choice tells that host something, by the address alone."""
+        return self._made(name, resource, action, "allow", self._approvals != "none")
 
     def quietly(self, name: str, resource: str, action: str) -> Policy:
         return self._made(name, resource, action, "allow", False)

@@ -46,6 +46,9 @@ def _of_parameters(spec: ToolSpec) -> Iterator[str]:
     for name in spec.paths:
         if name not in properties:
             yield f"the path parameter {name!r} is not among the properties"
+    for name in spec.urls:
+        if name not in properties:
+            yield f"the URL parameter {name!r} is not among the properties"
     if spec.argv and spec.argv not in properties:
         yield f"the argv parameter {spec.argv!r} is not among the properties"
     for name in (*spec.memory_paths, *spec.memory_trees):

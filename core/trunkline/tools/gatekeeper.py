@@ -12,8 +12,8 @@ import msgspec
 from trunkline.abc.tools import Proceed, Stage, Tool, ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.messages.approvals import ApprovalDetail
-from trunkline.messages.tools import Effect, ToolOutcome
-from trunkline.policy import shape_of
+from trunkline.messages.tools import Effect, ToolOutcome, ToolSpec
+from trunkline.policy import bound_by, shape_of
 from trunkline.previews import arguments_preview, in_short, preview
 from trunkline.secrets.finding import Secrets
 from trunkline.text import printable
@@ -55,7 +55,7 @@ class Gatekeeper:
 
     async def _question(self, invocation: ToolInvocation) -> ToolOutcome:
         spec, context = invocation.spec, invocation.context
-        bound = {name: value for name, value in invocation.arguments.items() if name not in spec.free}
+        bound = bound_by(spec, invocation.arguments)
         free = f"; any {', '.join(spec.free)}" if spec.free else ""
         detail = msgspec.structs.replace(
             await self._shown(invocation),
@@ -67,7 +67,7 @@ class Gatekeeper:
             call=context.call,
             status="approval",
             call_hash=invocation.call_hash,
-            question=f"The agent of block {context.block} wants to {WISHES[spec.effect]}: {spec.name}. Allow it?",
+            question=f"The agent of block {context.block} wants to {_wish(spec)}: {spec.name}. Allow it?",
             detail=detail,
         )
 
@@ -89,3 +89,7 @@ class Gatekeeper:
         ) as error:  # the person sees the arguments then; whether it can be done the call will tell
             log.info("%s cannot show what it would do: %s", invocation.spec.name, error)
             return None
+
+
+def _wish(spec: ToolSpec) -> str:
+    return "read from another host" if spec.urls and spec.effect == "read" else WISHES[spec.effect]

@@ -13,6 +13,7 @@ from trunkline.abc.tools import ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.messages.policies import PermissionTable, Policy, Scope
 from trunkline.messages.tools import CallTool, ToolSpec
+from trunkline.outbound.urls import read_url
 from trunkline.paths import check_path, is_far
 from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
 from trunkline.policy.looking import is_look
@@ -148,6 +149,7 @@ def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
     yield wish
     if spec.network:
         yield replace(wish, action="network")
+    yield from _reaching(spec, invocation.arguments, wish)
     for path in paths_of(invocation):
         for scope in scopes_of(path, context.workspace):
             yield replace(wish, resources=(f"files:{scope}",), aliases=())
@@ -164,6 +166,22 @@ def _asked_of_memory(invocation: ToolInvocation, policies: list[Policy]) -> Iter
     )
     for path, whole in memory_paths_of(invocation):
         yield from in_memory(wish, path, whole, policies)
+
+
+def _reaching(spec: ToolSpec, arguments: Mapping[str, Any], wish: Asked) -> Iterator[Asked]:
+    """The same of each host that the arguments choose. Who owns a name owns it with ``www.``, and may send us there.
+
+    Raises UrlRefused for what is no address.
+    """
+    for name in spec.urls:
+        if isinstance(text := arguments.get(name), str):
+            page = read_url(text)
+            hosts = dict.fromkeys((page.host, page.site))
+            yield replace(
+                wish,
+                resources=(*wish.resources, *(f"external:{host}" for host in hosts)),
+                aliases=(*wish.aliases, f"external:www.{page.site}"),
+            )
 
 
 def _subjects(block: str, actor: str) -> frozenset[str]:

@@ -248,6 +248,16 @@ def test_what_a_table_permits(table: Any, expected: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("table", "expected"),
+    [({}, "asks"), ({"approvals": "all"}, "asks"), ({"approvals": "none"}, "runs"), ({"plan": True}, "asks")],
+)
+def test_a_host_that_the_model_chose_is_asked_about(table: Any, expected: str) -> None:
+    """To read from it tells it something, by the address alone; a rule for that host has the last word."""
+    asked = PermissionTable(**table)
+    assert outcome(asked, "read", "external:example.com") == expected
+
+
+@pytest.mark.parametrize(
     ("table", "reached"),
     [
         ({}, {"block"}),

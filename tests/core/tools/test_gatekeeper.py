@@ -43,6 +43,12 @@ def peek(path: str) -> str:
     return "seen"
 
 
+@trunkline.tool(effect="read", urls=("url",), free=("offset",))
+def fetch(url: str, offset: int = 0) -> str:
+    """Fetch."""
+    return "page"
+
+
 class NoBus:
     """No policy in here has a number a day, so nothing is counted."""
 
@@ -52,7 +58,7 @@ class NoBus:
 
 UNCOUNTED = Quotas(NoBus())  # type: ignore[arg-type]
 
-TOOLS = {tool.spec.name: tool for tool in (note, peek)}
+TOOLS = {tool.spec.name: tool for tool in (note, peek, fetch)}
 
 
 async def outcome_of(
@@ -229,3 +235,55 @@ def test_huge_files_are_not_compared_line_by_line() -> None:
     many = "x\n" * 15_000
     made = diff_preview("big.txt", many, many + "y\n")
     assert made.text.startswith("big.txt: 15000 lines would become 15001 lines:") and made.left_out
+
+
+# Hosts that the model chose ------------------------------------------------------------------------------------
+
+
+def rule(effect: str, resource: str, action: str = "read", **conditions: Any) -> Policy:
+    """A policy for everybody."""
+    wish = {
+        "subject": "*",
+        "resource": resource,
+        "action": action,
+        "effect": effect,
+        "conditions": conditions,
+    }
+    return msgspec.convert(wish, Policy)
+
+
+async def test_a_read_from_a_host_of_the_models_choice_is_asked_about() -> None:
+    """The address alone can carry a secret out. A wider yes is bound to the host, not to the page."""
+    asked = await outcome_of(fetch, {"url": "https://Docs.example/a?b=c"})
+    assert (
+        "read from another host: fetch" in asked.question
+        and "url: https://Docs.example/a?b=c" in detail(asked).text
+    )
+    assert detail(asked).covers == 'fetch with url="docs.example"; any offset'
+    granted = rule("allow", "tool:fetch", shape=detail(asked).shape)
+    for url in ("https://docs.example/other?x", "http://docs.example"):
+        for more in ({}, {"offset": 5}):
+            assert (await outcome_of(fetch, {"url": url, **more}, rules=(granted,))).output == "ran"
+    for url in ("https://evil.example/", "https://docs.example.evil.example/", "https://www2.docs.example/"):
+        assert (await outcome_of(fetch, {"url": url}, rules=(granted,))).status == "approval"
+
+
+async def test_rules_for_hosts() -> None:
+    """The owner allows or denies by ``external:HOST``; a name stands for itself with ``www.`` too."""
+    allowed = rule("allow", "external:docs.example")
+    for url in ("https://docs.example/a", "https://www.docs.example/a"):
+        assert (await outcome_of(fetch, {"url": url}, rules=(allowed,))).output == "ran"
+    assert (
+        await outcome_of(fetch, {"url": "https://a.docs.example/"}, rules=(allowed,))
+    ).status == "approval"
+    for denied in ("external:*", "external:docs.example", "external:www.docs.example"):
+        rules = (allowed, rule("deny", denied))
+        assert (await outcome_of(fetch, {"url": "https://docs.example/"}, rules=rules)).status == "error"
+    whole = rule("allow", "tool:fetch")
+    assert (await outcome_of(fetch, {"url": "https://a.example"}, rules=(whole,))).output == "ran"
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "https://u@example.com", "http://0x7f.1/", "nonsense"])
+async def test_what_is_no_address_is_refused_and_nobody_is_asked(url: str) -> None:
+    """A policy for hosts cannot be asked about what names none."""
+    assert (await outcome_of(fetch, {"url": url})).status == "error"

@@ -1,0 +1,142 @@
+"""Reads the address of a web page, strictly: what has two readings is refused, so nobody else can have the other one.
+
+No network in here. The host that comes out is the one that policies name, that is looked up, connected to, and told to
+the server.
+"""
+
+import re
+from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import quote, urljoin
+
+import msgspec
+
+from trunkline.errors import ToolError
+
+LONGEST = 4096
+PORTS = {"http": 80, "https": 443}
+
+_FORM = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<target>[^#]*)(?:#.*)?", re.DOTALL
+)
+_HOST = re.compile(r"(?P<host>\[[^\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]*))?")
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_NUMBER = re.compile(r"(0x[0-9a-f]*|[0-9]+)")
+_FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\\]|(?! )\s")
+_SAFE = "!#$%&'()*+,/:;=?@[]~-._"
+
+
+class UrlRefused(ToolError):
+    """It is no address of a web page that can be used; the text says why."""
+
+
+class WebAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a page is: ``scheme`` is ``http`` or ``https``, ``host`` a name in ASCII or an address (of IPv6 without its
+    brackets), ``target`` path and query as they are sent."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+
+    @property
+    def authority(self) -> str:
+        """Host and port, as the server is told them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The whole address, without a fragment."""
+        return f"{self.scheme}://{self.authority}{self.target}"
+
+    @property
+    def site(self) -> str:
+        """The host without ``www.``: who owns the one owns the other."""
+        return self.host.removeprefix("www.")
+
+    def leads_to(self, link: str) -> "WebAddress":
+        """What a link on this page, or a redirect, leads to. Raises UrlRefused."""
+        try:
+            return read_url(urljoin(self.url, link.strip()))
+        except ValueError as error:
+            raise UrlRefused(f"{link[:200]!r} is no link that can be followed.") from error
+
+
+def read_url(text: str) -> WebAddress:
+    """Read an address.
+
+    Raises:
+        UrlRefused: it is another scheme, has a user or password, a host that is written in an unusual way, or is none.
+    """
+    text = text.strip()
+    shown = text if len(text) <= 200 else text[:197] + "..."
+    if len(text) > LONGEST:
+        raise UrlRefused(f"{shown!r} is longer than {LONGEST} characters.")
+    found = _FORM.fullmatch(text)
+    if found is None or _FORBIDDEN.search(text.partition("#")[0]):
+        raise UrlRefused(
+            f"{shown!r} is no address of a web page. Write it whole, such as https://example.com/page."
+        )
+    scheme = found["scheme"].lower()
+    if scheme not in PORTS:
+        raise UrlRefused(f"{shown!r} is no address of a web page: {scheme} is not used, only http and https.")
+    if "@" in found["authority"]:
+        raise UrlRefused("The address has a user or password in it, which is never sent. Leave it out.")
+    parts = _HOST.fullmatch(found["authority"])
+    if parts is None or not parts["host"]:
+        raise UrlRefused(f"{shown!r} names no host.")
+    target = quote(found["target"], safe=_SAFE)
+    return WebAddress(
+        scheme=scheme,
+        host=_host(parts["host"]),
+        port=_port(parts["port"], scheme),
+        target=target if target.startswith("/") else f"/{target}",
+    )
+
+
+def _port(text: str | None, scheme: str) -> int:
+    port = int(text) if text and len(text) <= 5 else PORTS[scheme]
+    if (text and len(text) > 5) or not 0 < port < 65536:
+        raise UrlRefused(f"{text!r} is no port.")
+    return port
+
+
+def _host(text: str) -> str:
+    if text.startswith("["):
+        try:
+            address = IPv6Address(text[1:-1])
+        except ValueError:
+            raise UrlRefused(f"{text!r} is no address of IPv6.") from None
+        if address.scope_id is not None:
+            raise UrlRefused(f"{text!r} names one of this machine's links, which is not used.")
+        return str(address)
+    host = _ascii(text).removesuffix(".")
+    labels = host.split(".")
+    if _NUMBER.fullmatch(labels[-1]):
+        return _v4(host)
+    if not host or len(host) > 253 or not all(map(_LABEL.fullmatch, labels)):
+        raise UrlRefused(f"{text[:200]!r} is no name of a host.")
+    return host
+
+
+def _v4(host: str) -> str:
+    """An address of IPv4 in its one usual form. ``127.1``, ``0x7f000001`` and ``0177.0.0.1`` are all the same machine
+    to some programs, and something else to others."""
+    try:
+        return str(IPv4Address(host))
+    except ValueError:
+        raise UrlRefused(
+            f"{host[:200]!r} is an address in an unusual form. Write a host's name, or four decimal numbers."
+        ) from None
+
+
+def _ascii(text: str) -> str:
+    """A name as it is looked up: in small letters, and what is not ASCII by the rules for names of other scripts."""
+    if text.isascii():
+        return text.lower()
+    import idna
+
+    try:
+        return idna.encode(text, uts46=True).decode("ascii").lower()
+    except (idna.IDNAError, UnicodeError):
+        raise UrlRefused(f"{text[:200]!r} is no name of a host.") from None

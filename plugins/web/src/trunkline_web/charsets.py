@@ -1,0 +1,70 @@
+"""Bytes of a page as text. What a server says of the encoding counts only if it is true. No I/O."""
+
+import codecs
+import re
+import unicodedata
+
+_KNOWN = re.compile(
+    r"utf-8|utf-16(-le|-be)?|iso8859-\d+|cp(125[0-8]|866|874|932|949)|koi8-[ru]|gb2312|gbk|gb18030|big5(hkscs)?"
+    r"|shift_jis|euc_(jp|kr)|iso2022_jp|mac-roman|ascii"
+)
+"""Python's names of encodings that the web has. Others, such as ``utf-7``, read text out of what is none."""
+
+_NAME = re.compile(r"[A-Za-z0-9_:-]{1,40}")
+
+_SAID = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:-]{1,40})", re.IGNORECASE)
+_HEAD = 4096
+
+_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+_HIDDEN = {
+    code: None
+    for code in (
+        *range(0x20),
+        *range(0x7F, 0xA0),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+        0xFEFF,
+        *range(0xD800, 0xE000),
+        *range(0xE0000, 0xE1000),
+    )
+    if chr(code) not in "\t\n"
+}
+"""What no reader sees and a model does: control characters, changes of direction, and the tag characters."""
+
+
+def decoded(data: bytes, said: str, *, cut: bool = False) -> str:
+    """The text: by its byte order mark, by what the server says, as UTF-8, by what the page says, else as Windows-1252
+    with marks for what is none. ``cut``: it may end within a character."""
+    for mark, name in _MARKS:
+        if data.startswith(mark):
+            return _read(data[len(mark) :], name, cut) or data.decode(name, "replace")
+    inside = _SAID.search(data[:_HEAD])
+    for name in (said, "utf-8", inside[1].decode() if inside else ""):
+        text = _read(data, name, cut)
+        if text is not None:
+            return text
+    return data.decode("cp1252", "replace")
+
+
+def visible(text: str) -> str:
+    """The text without what nobody sees, and with the usual ends of lines."""
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    return unicodedata.normalize("NFC", plain.translate(_HIDDEN))
+
+
+def _read(data: bytes, name: str, cut: bool) -> str | None:
+    """The text if it is in this encoding, and the encoding one of the web's."""
+    if not _NAME.fullmatch(name):
+        return None
+    try:
+        codec = codecs.lookup(name)
+    except LookupError:
+        return None
+    if not _KNOWN.fullmatch(codec.name):
+        return None
+    found = "cp1252" if codec.name in ("ascii", "iso8859-1") else codec.name
+    try:
+        return codecs.getincrementaldecoder(found)().decode(data, final=not cut)
+    except UnicodeError:
+        return None

@@ -1,0 +1,193 @@
+"""``web_crawler``: a few pages of one site, the way a person would look around there, by its ``robots.txt``."""
+
+import math
+import re
+from collections import deque
+from typing import Annotated
+
+import anyio
+from msgspec import Meta
+
+from trunkline import Tool, ToolContext, ToolError, tool
+from trunkline.fence import fenced
+from trunkline.outbound import UrlRefused, WebAddress, read_url
+from trunkline_web.charsets import decoded
+from trunkline_web.fetching import Elsewhere, Fetcher
+from trunkline_web.reading import Url, fetcher_of, refuse_faults
+from trunkline_web.robots import LARGEST, Robots, read_robots
+from trunkline_web.settings import WebSettings
+from trunkline_web.texts import Page, page_of
+
+SECONDS = 90.0
+"""After which no further page is read."""
+
+MOST_BYTES = 32 * 1024 * 1024
+MOST_WAITING = 2_000
+PAUSE = 0.2
+"""Seconds between two requests, if the site does not want more."""
+
+AT_ONCE = 32_000
+"""Characters that are shown whole: about 8000 tokens (MN-F16). Beyond that pages are kept to be searched."""
+
+BEGINNING = 400
+
+_NO_PAGES = re.compile(
+    r"\.(?:png|jpe?g|gif|webp|svg|ico|avif|css|js|mjs|map|woff2?|ttf|zip|gz|tgz|bz2|xz|7z|rar|tar|exe|dmg|iso|deb|rpm"
+    r"|whl|jar|mp[34]|m4a|ogg|wav|webm|mov|avi)$",
+    re.IGNORECASE,
+)
+
+Pages = Annotated[int, Meta(ge=1, le=30)]
+Depth = Annotated[int, Meta(ge=0, le=3)]
+
+
+def made(settings: WebSettings) -> Tool:
+    """The tool with these settings."""
+    fetcher = fetcher_of(settings)
+
+    @tool(effect="read", urls=("url",), free=("max_pages", "max_depth"), timeout=SECONDS + 90.0)
+    async def web_crawler(context: ToolContext, url: Url, max_pages: Pages = 10, max_depth: Depth = 1) -> str:
+        """Read several pages of one site, from a page along its links. Much text is kept with this conversation, to be
+        found by search_in_documents; little comes back whole.
+
+        Args:
+            url: Where to begin, such as https://example.com/docs/.
+            max_pages: How many pages to read.
+            max_depth: How many links away from the first page to go.
+        """
+        crawl = Crawl(fetcher, context, settings.user_agent)
+        with anyio.move_on_after(SECONDS) as clock:
+            await crawl.run(read_url(url), max_pages, max_depth)
+        crawl.out_of_time = clock.cancelled_caught
+        return await crawl.told()
+
+    return web_crawler
+
+
+class Crawl:
+    """One look around a site. ``run`` gathers pages, ``told`` says what there was."""
+
+    def __init__(self, fetcher: Fetcher, context: ToolContext, user_agent: str) -> None:
+        self.pages: list[Page] = []
+        self.out_of_time = False
+        self._fetcher = fetcher
+        self._context = context
+        self._user_agent = user_agent
+        self._left_out: list[str] = []
+        self._bytes = 0
+        self._robots = Robots()
+
+    async def run(self, first: WebAddress, most: int, depth: int) -> None:
+        """Read pages, the nearest first. Raises ToolError when the first cannot be read."""
+        self._robots = await self._rules(first)
+        waiting, seen = deque([(first, 0)]), {first.url}
+        tries = 0
+        while waiting and len(self.pages) < most and tries < 2 * most and self._bytes < MOST_BYTES:
+            address, at = waiting.popleft()
+            if not self._robots.allow(address.target):
+                self._refused(address)
+                continue
+            if tries:
+                await anyio.sleep(max(PAUSE, self._robots.delay))
+            tries += 1
+            page = await self._page(address)
+            if page is None or at == depth:
+                continue
+            for link in self._links(page):
+                if link.url not in seen and len(seen) < MOST_WAITING:
+                    seen.add(link.url)
+                    waiting.append((link, at + 1))
+
+    async def told(self) -> str:
+        """What was read: whole when it is little, else what is where, with all of it kept to be searched."""
+        if not self.pages:
+            raise ToolError("No page was read within the time there is. fetch_webpage reads a single one.")
+        host = self.pages[0].address.host
+        whole = sum(len(page.text) for page in self.pages) <= AT_ONCE
+        kept = not whole and await self._keep()
+        body = "\n\n".join(_section(page, math.inf if whole else self._share(kept)) for page in self.pages)
+        return "\n".join(filter(None, [fenced(f"web {host}", body), self._notes(whole, kept)]))
+
+    def _share(self, kept: bool) -> float:
+        return BEGINNING if kept else AT_ONCE // len(self.pages)
+
+    def _notes(self, whole: bool, kept: bool) -> str:
+        notes = [f"[{len(self.pages)} page{'s were' if len(self.pages) > 1 else ' was'} read."]
+        if kept:
+            notes.append("These are their beginnings; search_in_documents finds what stands in them.")
+        elif not whole:
+            notes.append("These are their beginnings; fetch_webpage reads one whole.")
+        if self.out_of_time:
+            notes.append("The time was over before the others.")
+        notes += self._left_out[:10]
+        return " ".join(notes) + "]"
+
+    async def _keep(self) -> bool:
+        """Keep the pages with the conversation. False where there is no place for them."""
+        try:
+            for page in self.pages:
+                await self._context.documents.collect(f"web/{_name(page.address)}.md", page.text)
+        except ToolError:
+            return False
+        return True
+
+    async def _rules(self, first: WebAddress) -> Robots:
+        """What the site's ``robots.txt`` says. None is no restriction; one that cannot be had now is a refusal."""
+        try:
+            answer = await self._fetcher.get(first.leads_to("/robots.txt"), most=LARGEST)
+        except Elsewhere:
+            return Robots()
+        if answer.status >= 500:
+            raise ToolError(
+                f"{first.host} cannot say now what it lets programs read (robots.txt: {answer.status}), so it is not "
+                f"crawled. Try again later, or read single pages with fetch_webpage."
+            )
+        if answer.status != 200:
+            return Robots()
+        return read_robots(decoded(answer.body, answer.charset, cut=answer.cut), self._user_agent)
+
+    async def _page(self, address: WebAddress) -> Page | None:
+        self._context.report(f"{len(self.pages)} pages read; now {address.url[:200]}")
+        try:
+            answer = await self._fetcher.get(address)
+            self._bytes += len(answer.body)
+            refuse_faults(answer)
+            page = await page_of(answer, self._context)
+        except ToolError as error:
+            if not self.pages:
+                raise
+            self._left_out.append(f"Not read: {str(error)[:300]}")
+            return None
+        self.pages.append(page)
+        return page
+
+    def _refused(self, address: WebAddress) -> None:
+        if not self.pages:
+            raise ToolError(
+                f"The site's robots.txt asks programs not to crawl {address.url[:500]}, so it was not. "
+                f"If a person wants just this page, fetch_webpage reads it."
+            )
+        self._left_out.append(f"Left out by robots.txt: {address.url[:200]}.")
+
+    def _links(self, page: Page) -> list[WebAddress]:
+        """Where the page leads within its site."""
+        found = []
+        for link in page.links:
+            try:
+                address = page.address.leads_to(link)
+            except UrlRefused:
+                continue
+            same = (address.site, address.port) == (page.address.site, page.address.port)
+            if same and not _NO_PAGES.search(address.target.partition("?")[0]):
+                found.append(address)
+        return found
+
+
+def _section(page: Page, most: float) -> str:
+    text = page.text if len(page.text) <= most else f"{page.text[: int(most)]} […]"
+    return f"# {page.title or page.address.target}\n{page.address.url}\n\n{text}"
+
+
+def _name(address: WebAddress) -> str:
+    """The name under which a page is kept."""
+    return re.sub(r"[^\w./-]+", "-", f"{address.host}{address.target}").replace("..", ".").strip("/.-")[:150]

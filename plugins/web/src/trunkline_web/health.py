@@ -1,0 +1,40 @@
+"""The checks of ``trunkline doctor``: whether the web can be searched."""
+
+from collections.abc import Awaitable, Callable
+
+from trunkline import HealthResult, ToolError
+from trunkline_web.providers import configured_wrong
+from trunkline_web.searching import provider_of
+from trunkline_web.settings import WebSettings
+
+Check = Callable[[], Awaitable[HealthResult]]
+
+CURE = "export BRAVE_API_KEY=..., or set searxng_url in [plugins.web], such as http://127.0.0.1:8888."
+
+
+def search_of(settings: WebSettings) -> Check:
+    """Whether a search engine is configured."""
+
+    async def check() -> HealthResult:
+        wrong = configured_wrong(settings)
+        if wrong:
+            return HealthResult("ok", f"Agents cannot search the web: {wrong}.", CURE)
+        return HealthResult("ok", f"Agents search the web with {provider_of(settings).name}.")
+
+    return check
+
+
+def answers_of(settings: WebSettings) -> Check:
+    """Whether it answers, by a search for one word."""
+
+    async def check() -> HealthResult:
+        if configured_wrong(settings):
+            return HealthResult("ok", "No search engine is configured, so none was asked.", CURE)
+        provider = provider_of(settings)
+        try:
+            found = await provider.search("Trunkline", 1, "")
+        except ToolError as error:
+            return HealthResult("warning", f"{provider.name} does not answer: {error}", CURE)
+        return HealthResult("ok", f"{provider.name} answers, with {len(found)} results for one word.")
+
+    return check

@@ -1,0 +1,32 @@
+"""The plugin: declares its section, its tools and its checks, and nothing else."""
+
+from collections.abc import Iterable
+
+import trunkline
+from trunkline_web.settings import WebSettings
+
+
+@trunkline.hookimpl
+def trunkline_config() -> Iterable[trunkline.ConfigSection]:
+    return [trunkline.ConfigSection("plugins", "web", WebSettings)]
+
+
+@trunkline.hookimpl
+def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
+    """``web_search``, ``fetch_webpage`` (MB-F19) and ``web_crawler`` (MN-F16)."""
+    from trunkline_web import crawling, reading, searching
+
+    section = settings.section(WebSettings)
+    return [searching.made(section), reading.made(section), crawling.made(section)]
+
+
+@trunkline.hookimpl
+def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
+    """``web.search``: whether a search engine is configured; ``web.answers``, online: whether it answers."""
+    from trunkline_web.health import answers_of, search_of
+
+    section = settings.section(WebSettings)
+    return [
+        trunkline.HealthCheck("web.search", search_of(section)),
+        trunkline.HealthCheck("web.answers", answers_of(section), online=True),
+    ]

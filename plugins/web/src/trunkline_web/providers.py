@@ -1,0 +1,179 @@
+"""Two search engines: Brave, by its API, and SearXNG, an instance of one's own. Keys go to them and nowhere else."""
+
+import html
+import re
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import msgspec
+
+from trunkline import ConfigError, ToolError
+from trunkline.outbound import Guard, WebAddress, read_url
+from trunkline_web.fetching import Answer, Fetcher
+from trunkline_web.searching import Found
+from trunkline_web.settings import WebSettings
+
+MOST_BYTES = 4 * 1024 * 1024
+_TAG = re.compile(r"</?\w{1,10}/?>")
+
+T = TypeVar("T")
+
+
+class _BraveResult(msgspec.Struct):
+    title: str
+    url: str
+    description: str | None = ""
+    age: str | None = ""
+
+
+class _BraveWeb(msgspec.Struct):
+    results: list[_BraveResult] = []
+
+
+class _BraveAnswer(msgspec.Struct):
+    web: _BraveWeb | None = None
+
+
+class _SearXNGResult(msgspec.Struct):
+    url: str
+    title: str | None = ""
+    content: str | None = ""
+    published: str | None = msgspec.field(default="", name="publishedDate")
+
+
+class _SearXNGAnswer(msgspec.Struct):
+    results: list[_SearXNGResult] = []
+
+
+class Brave:
+    """Brave's web search API (``GET /res/v1/web/search``)."""
+
+    name = "Brave"
+
+    def __init__(self, settings: WebSettings) -> None:
+        self._settings = settings
+        self._at = read_url(settings.brave_url)
+        self._line = _line_to(self._at, settings)
+
+    async def search(self, query: str, count: int, language: str) -> list[Found]:
+        """See ``Provider.search``."""
+        wish = {"q": query, "count": str(count)} | ({"search_lang": language} if language else {})
+        headers = {"X-Subscription-Token": self._key(), "Accept": "application/json"}
+        answer = await self._line.get(_asked(self._at, wish), headers=headers, most=MOST_BYTES, redirects=0)
+        self._refuse_faults(answer)
+        found = _read(answer, _BraveAnswer, self.name)
+        return [
+            Found(title=_plain(one.title), url=one.url, text=_plain(one.description), age=one.age or "")
+            for one in (found.web.results if found.web else [])
+        ]
+
+    def _key(self) -> str:
+        try:
+            key = self._settings.key.reveal()
+        except ConfigError:
+            raise ToolError(
+                f"The web cannot be searched yet: no search engine is configured. A person can set "
+                f"{self._settings.key.env} to a key of Brave's search API, or searxng_url in [plugins.web] of "
+                f"trunkline.toml to the address of a SearXNG instance. Pages whose address is known can be read with "
+                f"fetch_webpage."
+            ) from None
+        if not key.isascii() or not key.isprintable() or key != key.strip():
+            raise ToolError(
+                f"{self._settings.key.env} holds no key that can be sent. A person has to correct it."
+            )
+        return key
+
+    def _refuse_faults(self, answer: Answer) -> None:
+        if answer.status in (401, 403) or (answer.status == 422 and b"TOKEN" in answer.body[:2000]):
+            raise ToolError(
+                f"Brave refuses the key that {self._settings.key.env} holds ({answer.status}). A person has to look at "
+                f"it; asking again does not help."
+            )
+        _refuse_faults(answer, self.name)
+
+
+class SearXNG:
+    """An instance of SearXNG (``GET /search?format=json``)."""
+
+    name = "SearXNG"
+
+    def __init__(self, settings: WebSettings) -> None:
+        self._at = read_url(f"{settings.searxng_url.rstrip('/')}/search") if settings.searxng_url else None
+        self._line = _line_to(self._at, settings) if self._at else None
+
+    async def search(self, query: str, count: int, language: str) -> list[Found]:
+        """See ``Provider.search``."""
+        if self._at is None or self._line is None:
+            raise ToolError(
+                "The web cannot be searched yet: SearXNG is chosen, and searxng_url in [plugins.web] of trunkline.toml "
+                "does not say where it is. A person has to write it there."
+            )
+        wish = {"q": query, "format": "json"} | ({"language": language} if language else {})
+        answer = await self._line.get(
+            _asked(self._at, wish), headers={"Accept": "application/json"}, most=MOST_BYTES, redirects=0
+        )
+        if answer.status == 403:
+            raise ToolError(
+                "SearXNG does not answer programs (403). A person has to add json to search.formats in its "
+                "settings.yml."
+            )
+        _refuse_faults(answer, self.name)
+        found = _read(answer, _SearXNGAnswer, self.name).results
+        return [
+            Found(
+                title=_plain(one.title), url=one.url, text=_plain(one.content), age=(one.published or "")[:10]
+            )
+            for one in found[:count]
+        ]
+
+
+def _line_to(address: WebAddress, settings: WebSettings) -> Fetcher:
+    """What reaches this one address, wherever it is: the owner named it."""
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    guard = Guard([f"{host}:{address.port}"])
+    return Fetcher(guard, seconds=settings.timeout, user_agent=settings.user_agent)
+
+
+def _asked(address: WebAddress, wish: dict[str, str]) -> WebAddress:
+    joint = "&" if "?" in address.target else "?"
+    return msgspec.structs.replace(address, target=f"{address.target}{joint}{urlencode(wish)}")
+
+
+def _refuse_faults(answer: Answer, name: str) -> None:
+    if answer.status == 200:
+        return
+    if answer.status == 429:
+        raise ToolError(
+            f"{name} was asked too often. {_when(answer)} Searches one after the other need less."
+        )
+    later = " It may do better later." if answer.status >= 500 else ""
+    raise ToolError(f"{name} answers {answer.status} and no results.{later}")
+
+
+def _when(answer: Answer) -> str:
+    """When to ask again, by what the answer says of it."""
+    said = answer.headers.get("retry-after") or answer.headers.get("x-ratelimit-reset", "").partition(",")[0]
+    seconds = said.strip()
+    if seconds.isascii() and seconds.isdecimal() and len(seconds) < 9:
+        return f"Try again in {max(1, int(seconds))} seconds."
+    return "Try again later."
+
+
+def _read(answer: Answer, kind: type[T], name: str) -> T:
+    try:
+        found: T = msgspec.json.decode(answer.body, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ToolError(f"{name} answered with what are no results. It may do better later.") from error
+    return found
+
+
+def _plain(text: Any) -> str:
+    """The text without the marks that search engines set around what fits."""
+    return html.unescape(_TAG.sub("", text or ""))
+
+
+def configured_wrong(settings: WebSettings) -> str:
+    """Why nothing can be searched with these settings; empty when it can."""
+    if settings.searches_with == "searxng":
+        return "" if settings.searxng_url else "SearXNG is chosen, and searxng_url does not say where it is"
+    return "" if settings.key.is_set() else f"{settings.key.env} is not set, and there is no searxng_url"

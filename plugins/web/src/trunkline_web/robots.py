@@ -1,0 +1,99 @@
+"""What a site wants left alone by programs: ``robots.txt`` by RFC 9309. Pure.
+
+Patterns are matched piece by piece, in time that grows with their length alone: they are a stranger's.
+"""
+
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+LARGEST = 500 * 1024
+"""Bytes that are read of it (RFC 9309, 2.5)."""
+
+LONGEST_DELAY = 5.0
+"""Seconds; a site that wants longer pauses gets these."""
+
+_TOKEN = re.compile(r"[A-Za-z_-]+")
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """A pattern, and whether what it fits is allowed."""
+
+    pattern: str
+    allow: bool
+
+    def fits(self, target: str) -> bool:
+        """Whether a path with its query fits: ``*`` is any text, ``$`` the end."""
+        whole = self.pattern.endswith("$")
+        first, *rest = self.pattern.removesuffix("$").split("*")
+        if not target.startswith(first):
+            return False
+        at = len(first)
+        if not rest:
+            return not whole or at == len(target)
+        for piece in rest[:-1]:
+            found = target.find(piece, at)
+            if found < 0:
+                return False
+            at = found + len(piece)
+        if whole:
+            return target.endswith(rest[-1]) and len(target) - len(rest[-1]) >= at
+        return target.find(rest[-1], at) >= 0
+
+
+class Robots(msgspec.Struct, frozen=True):
+    """What holds for one kind of visitor. ``delay`` is in seconds between two requests."""
+
+    rules: tuple[Rule, ...] = ()
+    delay: float = 0.0
+
+    def allow(self, target: str) -> bool:
+        """Whether a path may be asked for: the longest pattern that fits counts, of equal ones the one that allows."""
+        fitting = [(len(rule.pattern), rule.allow) for rule in self.rules if rule.fits(target)]
+        return max(fitting)[1] if fitting else True
+
+
+def read_robots(text: str, user_agent: str) -> Robots:
+    """What a file says for who calls himself so, by the part of his name before the version."""
+    found = _TOKEN.match(user_agent)
+    mine = found[0].lower() if found else ""
+    own: list[tuple[str, str]] = []
+    others: list[tuple[str, str]] = []
+    named = False
+    for names, lines in _groups(text):
+        if mine in names:
+            named = True
+            own += lines
+        elif "*" in names:
+            others += lines
+    return _robots(own if named else others)
+
+
+def _groups(text: str) -> Iterator[tuple[set[str], list[tuple[str, str]]]]:
+    """Whom each group of lines is for, and its lines."""
+    names, lines = set[str](), list[tuple[str, str]]()
+    for line in text.splitlines():
+        key, colon, value = line.partition("#")[0].partition(":")
+        key, value = key.strip().lower(), value.strip()
+        if not colon:
+            continue
+        if key == "user-agent":
+            if lines:
+                yield names, lines
+                names, lines = set(), []
+            found = _TOKEN.match(value)
+            names.add("*" if value.startswith("*") else found[0].lower() if found else "")
+        elif key in ("allow", "disallow", "crawl-delay") and names:
+            lines.append((key, value))
+    yield names, lines
+
+
+def _robots(lines: list[tuple[str, str]]) -> Robots:
+    rules = tuple(Rule(value, key == "allow") for key, value in lines if key != "crawl-delay" and value)
+    delays = [_seconds(value) for key, value in lines if key == "crawl-delay"]
+    return Robots(rules, min(LONGEST_DELAY, max(delays, default=0.0)))
+
+
+def _seconds(text: str) -> float:
+    return float(text) if re.fullmatch(r"\d{1,6}(\.\d{1,6})?", text) else 0.0

@@ -1,0 +1,72 @@
+"""The section ``[plugins.web]``."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from trunkline import ConfigError, Secret
+from trunkline.outbound import Guard, UrlRefused, WebAddress, read_url
+
+BRAVE_URL = "https://api.search.brave.com/res/v1/web/search"
+BRAVE_KEY = Secret(env="BRAVE_API_KEY")
+
+OPENING = "allow or ports in [plugins.web] of trunkline.toml"
+
+Port = Annotated[int, msgspec.Meta(ge=1, le=65535)]
+
+
+class WebSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``[plugins.web]``. ``search`` says who searches: ``brave`` with the key that ``brave_key`` names
+    (``BRAVE_API_KEY`` by default), or ``searxng`` at ``searxng_url``, an instance of one's own; ``auto`` takes
+    SearXNG when its address is there, else Brave. ``brave_url`` is Brave's address, or that of a proxy for it.
+
+    ``allow`` opens hosts that are closed to agents, such as those of a private network: ``10.0.0.5``,
+    ``10.1.0.0/16``, ``wiki.intern``, each with a port after a colon if it is not a usual one. ``ports`` are those of
+    the internet that are open besides 80 and 443. ``timeout`` is how many seconds a page may take, redirects and all.
+    ``user_agent`` is what servers are told about who asks; ``robots.txt`` is read for its part before the ``/``."""
+
+    search: Literal["auto", "brave", "searxng"] = "auto"
+    brave_key: Secret | None = None
+    brave_url: str = BRAVE_URL
+    searxng_url: str | None = None
+    allow: tuple[str, ...] = ()
+    ports: tuple[Port, ...] = ()
+    timeout: Annotated[float, msgspec.Meta(gt=0, le=120)] = 15.0
+    user_agent: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z][\x20-\x7e]{0,199}$")] = "Trunkline/0.1"
+
+    def __post_init__(self) -> None:
+        _web_address("brave_url", self.brave_url)
+        if self.searxng_url is not None:
+            _web_address("searxng_url", self.searxng_url)
+        try:
+            self.guard()
+        except ValueError as error:
+            raise ConfigError(
+                f"plugins.web.allow: {error}.",
+                hint='Write addresses, networks or names: allow = ["10.0.0.5", "wiki.intern:8080"].',
+            ) from error
+
+    @property
+    def searches_with(self) -> Literal["brave", "searxng"]:
+        """Who searches."""
+        if self.search == "auto":
+            return "brave" if self.searxng_url is None else "searxng"
+        return self.search
+
+    @property
+    def key(self) -> Secret:
+        """Where Brave's key is."""
+        return self.brave_key or BRAVE_KEY
+
+    def guard(self) -> Guard:
+        """What may be reached of all that agents and pages name. Raises ValueError."""
+        return Guard(self.allow, self.ports, setting=OPENING)
+
+
+def _web_address(key: str, text: str) -> WebAddress:
+    try:
+        return read_url(text)
+    except UrlRefused as error:
+        raise ConfigError(
+            f"plugins.web.{key}: {error}", hint='Write it whole, such as "https://search.example.org".'
+        ) from error

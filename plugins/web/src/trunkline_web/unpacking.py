@@ -1,0 +1,49 @@
+"""Unpacks a body as it comes, never more of it than there is room for: a small one may stand for gigabytes. No I/O."""
+
+import zlib
+
+from trunkline import ToolError
+
+PACKINGS = "gzip, deflate"
+"""What servers are told that we unpack."""
+
+_EITHER = 32 + zlib.MAX_WBITS
+"""zlib or gzip, whichever it begins like."""
+
+
+class Unpacking:
+    """Unpacks what came by one ``Content-Encoding``. Raises ToolError for one that is not known."""
+
+    def __init__(self, packing: str) -> None:
+        names = [
+            name.strip().lower()
+            for name in packing.split(",")
+            if name.strip().lower() not in ("", "identity")
+        ]
+        if names not in ([], ["gzip"], ["x-gzip"], ["deflate"]):
+            raise ToolError(f"The page came packed as {packing[:80]!r}, which was not asked for.")
+        self._plain = not names
+        self._inner = zlib.decompressobj(_EITHER)
+        self._begun = False
+
+    def fed(self, data: bytes, room: int) -> bytes:
+        """What these bytes stand for, at most ``room`` (above 0) of it; what is beyond is lost. Raises ToolError."""
+        if self._plain:
+            return data[:room]
+        try:
+            out = self._unpacked(data, room)
+        except zlib.error as error:
+            raise ToolError("The page came packed, and the packing is broken.") from error
+        self._begun = self._begun or bool(data)
+        return out
+
+    def _unpacked(self, data: bytes, room: int) -> bytes:
+        try:
+            return self._inner.decompress(data, room)
+        except zlib.error:
+            if self._begun:
+                raise
+            self._inner = zlib.decompressobj(
+                -zlib.MAX_WBITS
+            )  # "deflate" without the wrapping, as some send it
+            return self._inner.decompress(data, room)
