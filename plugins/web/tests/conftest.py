@@ -23,7 +23,9 @@ Stream = anyio.abc.ByteStream
 Behaviour = bytes | Callable[[Stream], Awaitable[None]]
 
 
-def page(body: str | bytes, kind: str = "text/html; charset=utf-8", *, status: str = "200 OK", **headers: str) -> bytes:
+def page(
+    body: str | bytes, kind: str = "text/html; charset=utf-8", *, status: str = "200 OK", **headers: str
+) -> bytes:
     """An answer as it goes over the line."""
     data = body.encode() if isinstance(body, str) else body
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(data)}"]
@@ -90,7 +92,11 @@ async def opened() -> AsyncIterator[Open]:
     async with AsyncExitStack() as stack, anyio.create_task_group() as tasks:
 
         async def one(
-            pages: dict[str, Behaviour] | None = None, *, host: str = "127.0.0.1", port: int = 0, tls: object = None
+            pages: dict[str, Behaviour] | None = None,
+            *,
+            host: str = "127.0.0.1",
+            port: int = 0,
+            tls: object = None,
         ) -> Site:
             from anyio.streams.tls import TLSListener
 
@@ -128,6 +134,7 @@ class Documents(BlockDocuments):
 async def context(tmp_path: Path) -> AsyncIterator[ToolContext]:
     """A call's context, with documents that are read in a process of their own."""
     async with reading(DocumentsSettings(seconds=30, memory=512)) as desk:
+        desk.rest = lambda: None  # type: ignore[method-assign]  # one process is enough for all pages of a test
         yield tool_context(tmp_path, documents=Documents(tmp_path, desk))
 
 

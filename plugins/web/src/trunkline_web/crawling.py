@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections import deque
 from typing import Annotated
 
 import anyio
@@ -12,9 +11,10 @@ from trunkline import Tool, ToolContext, ToolError, tool
 from trunkline.fence import fenced
 from trunkline.outbound import UrlRefused, WebAddress, read_url
 from trunkline_web.charsets import decoded
-from trunkline_web.fetching import Elsewhere, Fetcher
+from trunkline_web.fetching import LARGEST, Answer, Elsewhere, Fetcher
 from trunkline_web.reading import Url, fetcher_of, refuse_faults
-from trunkline_web.robots import LARGEST, Robots, read_robots
+from trunkline_web.robots import MOST_BYTES as MOST_ROBOTS
+from trunkline_web.robots import Robots, read_robots
 from trunkline_web.settings import WebSettings
 from trunkline_web.texts import Page, page_of
 
@@ -65,61 +65,105 @@ def made(settings: WebSettings) -> Tool:
 
 
 class Crawl:
-    """One look around a site. ``run`` gathers pages, ``told`` says what there was."""
+    """One look around a site. ``run`` gathers pages, ``told`` says what there was.
+
+    It goes by distance: what is equally far from the first page is fetched one after the other, and read together.
+    """
 
     def __init__(self, fetcher: Fetcher, context: ToolContext, user_agent: str) -> None:
-        self.pages: list[Page] = []
         self.out_of_time = False
         self._fetcher = fetcher
         self._context = context
         self._user_agent = user_agent
+        self._read: dict[str, Page] = {}
+        self._seen: dict[str, None] = {}
         self._left_out: list[str] = []
         self._bytes = 0
+        self._tries = 0
         self._robots = Robots()
 
+    @property
+    def pages(self) -> list[Page]:
+        """What was read, the nearest first."""
+        return [self._read[url] for url in self._seen if url in self._read]
+
     async def run(self, first: WebAddress, most: int, depth: int) -> None:
-        """Read pages, the nearest first. Raises ToolError when the first cannot be read."""
+        """Read pages. Raises ToolError when the first cannot be read."""
         self._robots = await self._rules(first)
-        waiting, seen = deque([(first, 0)]), {first.url}
-        tries = 0
-        while waiting and len(self.pages) < most and tries < 2 * most and self._bytes < MOST_BYTES:
-            address, at = waiting.popleft()
-            if not self._robots.allow(address.target):
-                self._refused(address)
-                continue
-            if tries:
-                await anyio.sleep(max(PAUSE, self._robots.delay))
-            tries += 1
-            page = await self._page(address)
-            if page is None or at == depth:
-                continue
-            for link in self._links(page):
-                if link.url not in seen and len(seen) < MOST_WAITING:
-                    seen.add(link.url)
-                    waiting.append((link, at + 1))
+        self._seen[first.url] = None
+        waiting = [first]
+        for _ in range(depth + 1):
+            found: list[WebAddress] = []
+            while waiting and not self._is_enough(most):
+                now, waiting = self._next(waiting, most)
+                found += await self._looked_at(now)
+            waiting = found
+
+    def _is_enough(self, most: int) -> bool:
+        return len(self._read) >= most or self._tries >= 2 * most or self._bytes >= MOST_BYTES
+
+    def _next(self, waiting: list[WebAddress], most: int) -> tuple[list[WebAddress], list[WebAddress]]:
+        """Those to be asked for now, as many as are wanted still, and those for later."""
+        room = most - len(self._read)
+        return waiting[:room], waiting[room:]
+
+    async def _looked_at(self, addresses: list[WebAddress]) -> list[WebAddress]:
+        """Read these pages; where they lead that is new."""
+        answers = [came for address in addresses if (came := await self._fetched(address))]
+        async with anyio.create_task_group() as tasks:
+            for address, answer in answers:
+                tasks.start_soon(self._taken_in, address, answer)
+        if not self._read and self._left_out:
+            raise ToolError(self._left_out[0])
+        pages = [self._read[address.url] for address, _ in answers if address.url in self._read]
+        return [link for page in pages for link in self._links(page)]
+
+    async def _fetched(self, address: WebAddress) -> tuple[WebAddress, Answer] | None:
+        if not self._robots.allow(address.target):
+            self._refused(address)
+            return None
+        if self._tries:
+            await anyio.sleep(max(PAUSE, self._robots.delay))
+        self._tries += 1
+        self._context.report(f"{self._tries} pages asked for; now {address.url[:200]}")
+        try:
+            answer = await self._fetcher.get(address, most=min(LARGEST, MOST_BYTES - self._bytes))
+            self._bytes += len(answer.body)
+            refuse_faults(answer)
+        except ToolError as error:
+            self._left_out.append(str(error)[:500])
+            return None
+        return address, answer
+
+    async def _taken_in(self, address: WebAddress, answer: Answer) -> None:
+        try:
+            self._read[address.url] = await page_of(answer, self._context)
+        except ToolError as error:
+            self._left_out.append(str(error)[:500])
 
     async def told(self) -> str:
         """What was read: whole when it is little, else what is where, with all of it kept to be searched."""
-        if not self.pages:
+        pages = self.pages
+        if not pages:
             raise ToolError("No page was read within the time there is. fetch_webpage reads a single one.")
-        host = self.pages[0].address.host
-        whole = sum(len(page.text) for page in self.pages) <= AT_ONCE
+        host = pages[0].address.host
+        whole = sum(len(page.text) for page in pages) <= AT_ONCE
         kept = not whole and await self._keep()
-        body = "\n\n".join(_section(page, math.inf if whole else self._share(kept)) for page in self.pages)
+        body = "\n\n".join(_section(page, math.inf if whole else self._share(kept)) for page in pages)
         return "\n".join(filter(None, [fenced(f"web {host}", body), self._notes(whole, kept)]))
 
     def _share(self, kept: bool) -> float:
-        return BEGINNING if kept else AT_ONCE // len(self.pages)
+        return BEGINNING if kept else AT_ONCE // len(self._read)
 
     def _notes(self, whole: bool, kept: bool) -> str:
-        notes = [f"[{len(self.pages)} page{'s were' if len(self.pages) > 1 else ' was'} read."]
+        notes = [f"[{len(self._read)} page{'s were' if len(self._read) > 1 else ' was'} read."]
         if kept:
             notes.append("These are their beginnings; search_in_documents finds what stands in them.")
         elif not whole:
             notes.append("These are their beginnings; fetch_webpage reads one whole.")
         if self.out_of_time:
             notes.append("The time was over before the others.")
-        notes += self._left_out[:10]
+        notes += [f"Not read: {why}" for why in self._left_out[:10]]
         return " ".join(notes) + "]"
 
     async def _keep(self) -> bool:
@@ -134,7 +178,7 @@ class Crawl:
     async def _rules(self, first: WebAddress) -> Robots:
         """What the site's ``robots.txt`` says. None is no restriction; one that cannot be had now is a refusal."""
         try:
-            answer = await self._fetcher.get(first.leads_to("/robots.txt"), most=LARGEST)
+            answer = await self._fetcher.get(first.leads_to("/robots.txt"), most=MOST_ROBOTS)
         except Elsewhere:
             return Robots()
         if answer.status >= 500:
@@ -146,31 +190,16 @@ class Crawl:
             return Robots()
         return read_robots(decoded(answer.body, answer.charset, cut=answer.cut), self._user_agent)
 
-    async def _page(self, address: WebAddress) -> Page | None:
-        self._context.report(f"{len(self.pages)} pages read; now {address.url[:200]}")
-        try:
-            answer = await self._fetcher.get(address)
-            self._bytes += len(answer.body)
-            refuse_faults(answer)
-            page = await page_of(answer, self._context)
-        except ToolError as error:
-            if not self.pages:
-                raise
-            self._left_out.append(f"Not read: {str(error)[:300]}")
-            return None
-        self.pages.append(page)
-        return page
-
     def _refused(self, address: WebAddress) -> None:
-        if not self.pages:
+        if not self._read:
             raise ToolError(
                 f"The site's robots.txt asks programs not to crawl {address.url[:500]}, so it was not. "
                 f"If a person wants just this page, fetch_webpage reads it."
             )
-        self._left_out.append(f"Left out by robots.txt: {address.url[:200]}.")
+        self._left_out.append(f"{address.url[:200]}, by the wish of robots.txt.")
 
     def _links(self, page: Page) -> list[WebAddress]:
-        """Where the page leads within its site."""
+        """Where the page leads within its site that was not seen before."""
         found = []
         for link in page.links:
             try:
@@ -178,7 +207,9 @@ class Crawl:
             except UrlRefused:
                 continue
             same = (address.site, address.port) == (page.address.site, page.address.port)
-            if same and not _NO_PAGES.search(address.target.partition("?")[0]):
+            fits = same and not _NO_PAGES.search(address.target.partition("?")[0])
+            if fits and address.url not in self._seen and len(self._seen) < MOST_WAITING:
+                self._seen[address.url] = None
                 found.append(address)
         return found
 

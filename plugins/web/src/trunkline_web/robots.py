@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-LARGEST = 500 * 1024
+MOST_BYTES = 500 * 1024
 """Bytes that are read of it (RFC 9309, 2.5)."""
 
 LONGEST_DELAY = 5.0

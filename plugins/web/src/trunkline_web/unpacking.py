@@ -23,6 +23,7 @@ class Unpacking:
         if names not in ([], ["gzip"], ["x-gzip"], ["deflate"]):
             raise ToolError(f"The page came packed as {packing[:80]!r}, which was not asked for.")
         self._plain = not names
+        self._may_be_bare = names == ["deflate"]
         self._inner = zlib.decompressobj(_EITHER)
         self._begun = False
 
@@ -41,7 +42,7 @@ class Unpacking:
         try:
             return self._inner.decompress(data, room)
         except zlib.error:
-            if self._begun:
+            if self._begun or not self._may_be_bare:
                 raise
             self._inner = zlib.decompressobj(
                 -zlib.MAX_WBITS
