@@ -1,5 +1,7 @@
 """What a server answered, as text: pages, plain text, JSON, and documents by the platform's readers."""
 
+from codecs import getincrementaldecoder
+
 import msgspec
 
 from trunkline import ToolContext, ToolError
@@ -33,6 +35,9 @@ TEXTUAL = frozenset(
     }
 )
 
+UNSAID = frozenset({"", "application/octet-stream", "binary/octet-stream"})
+"""What servers say of files that they do not know."""
+
 NO_SCRIPTS = "(The page holds no text. It may need a browser that runs its scripts, which is not done here.)"
 
 
@@ -48,7 +53,9 @@ class Page(msgspec.Struct, frozen=True, kw_only=True):
 
 async def page_of(answer: Answer, context: ToolContext) -> Page:
     """The page that came. Raises ToolError for what is no text and cannot be made one."""
-    kind = answer.media_type or _guessed(answer.body)
+    kind = answer.media_type
+    if kind in UNSAID:
+        kind = _guessed(answer.body)
     if kind in PAGES:
         return await _web_page(answer, context)
     if kind in DOCUMENTS or answer.body.startswith(b"%PDF-"):
@@ -103,4 +110,14 @@ def _guessed(body: bytes) -> str:
     start = body[:1024].lstrip().lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
         return "text/html"
-    return "" if b"\0" in body[:4096] else "text/plain"
+    if b"\0" in body[:4096] or not _is_utf8(body[:4096]):
+        return ""
+    return "text/plain"
+
+
+def _is_utf8(start: bytes) -> bool:
+    try:
+        getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True
