@@ -19,6 +19,7 @@ PUBLIC = (
     "trunkline.cli.output",
     "trunkline.errors",
     "trunkline.messages",
+    "trunkline.outbound",  # addresses that somebody else chose: which are any, and which may be reached
     "trunkline.paths",
     "trunkline.fence",  # the mark around what is data, and text that can end none
     "trunkline.latch",  # whether panic holds: a sandbox begins nothing then
