@@ -5,18 +5,19 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import anyio
 import anyio.abc
 import pytest
 
-from trunkline import ToolContext
+from trunkline import Memory, ToolContext
 from trunkline.config.settings import DocumentsSettings
 from trunkline.documents.apart import Reading, reading
 from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
 from trunkline.paths import beneath
-from trunkline.testing.contexts import tool_context
+from trunkline.testing.contexts import NoMemory, tool_context
 from trunkline_documents.plugin import trunkline_readers
 
 Stream = anyio.abc.ByteStream
@@ -122,7 +123,8 @@ class Documents(BlockDocuments):
 
     def __init__(self, workspace: Path, desk: Reading) -> None:
         files = partial(beneath, workspace)
-        super().__init__(None, "main", "conv", files, Readers(trunkline_readers()), desk)  # type: ignore[arg-type]
+        readers, memory = Readers(trunkline_readers()), cast(Memory, NoMemory())
+        super().__init__(None, "main", "conv", files, readers, desk, memory)  # type: ignore[arg-type]
         self.kept: dict[str, str] = {}
 
     async def collect(self, name: str, text: str) -> None:
