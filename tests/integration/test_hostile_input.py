@@ -9,9 +9,9 @@ import pytest
 
 import trunkline
 from trunkline.abc.models import Call, ModelAdapter, Reasoning, Text
-from trunkline.errors import ErrorCode
 from trunkline.messages.conversation import ToolCall
 from trunkline.messages.tools import ToolSchema
+from trunkline.messages.turn import ToolEnded
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
 
@@ -72,12 +72,14 @@ async def test_half_characters_of_a_model_are_replaced() -> None:
         assert (await running.say("hi")).text == "a?b"
 
 
-async def test_a_call_that_no_message_can_carry_is_a_bad_response() -> None:
-    """Half a character in a call's arguments ends the turn with the provider's code, and the text before it is kept."""
+async def test_a_call_that_no_message_can_carry_is_refused_and_the_model_told_why() -> None:
+    """Half a character in a call's arguments: the tool is not run, the model may try again, and the turn goes on."""
     call = ToolCall(id="1", name="read_file", arguments={"path": "\ud800"})
-    async with talking_to(ScriptedModel([[Text("Wait."), Call(call)]])) as running:
+    async with talking_to(ScriptedModel([[Text("Wait. "), Call(call)], "Sorry."])) as running:
         answer = await running.say("hi")
-    assert (answer.ended.code, answer.text) == (ErrorCode.PROVIDER_ERROR, "Wait.")
+    (told,) = [event for event in answer.events if isinstance(event, ToolEnded)]
+    assert told.error and "half a character" in told.output and "The tool was not run." in told.output
+    assert (answer.ended.code, answer.text) == (None, "Wait. Sorry.")
 
 
 # Clients that are odd ----------------------------------------------------------------------------------------

@@ -14,7 +14,9 @@ from trunkline.messages.conversation import ToolCall
 from trunkline.messages.turn import FinishReason, ModelCallFailed, ModelCallFinished, RanTool
 from trunkline.monitor.feed import TextStream
 from trunkline.runtime.feed_journal import ran_events
+from trunkline.sayable import unsayable
 from trunkline.telemetry import names
+from trunkline.text import printable
 from trunkline_bus import span_of
 
 log = logging.getLogger(__name__)
@@ -51,9 +53,11 @@ class Answer:
             case Reasoning(text):
                 self.stream.add(self._fitting(text), reasoning=True)
             case Call(call):
+                call = sayable_call(call)
                 if self._fits(call):
                     self.calls.append(call)
             case ToolRan(call, output, error):
+                call = sayable_call(call)
                 if self._fits(call):
                     output, at = self._fitting(output), len(self.stream.text)
                     self.ran.append(RanTool(call=call, output=output, error=error, at=at))
@@ -86,11 +90,8 @@ class Answer:
         return fitting.decode(errors="ignore")
 
     def _fits(self, call: ToolCall) -> bool:
-        """Whether there is room for the call, which then is taken. Raises ModelError if no message can carry it."""
-        try:
-            self._room -= len(msgspec.json.encode(call))
-        except (UnicodeEncodeError, RecursionError, OverflowError) as error:
-            raise ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", f"a call: {error}") from error
+        """Whether there is room for the call, which then is taken."""
+        self._room -= len(msgspec.json.encode(call))
         return not self.full
 
 
@@ -98,6 +99,16 @@ def _reason(said: str) -> FinishReason:
     """The reason as one of ours. It is the very constant, because msgspec leaves a default out only when it is the same
     object: written from an equal string, a replay would find other bytes."""
     return next((reason for reason in REASONS if reason == said), "stop")
+
+
+def sayable_call(call: ToolCall) -> ToolCall:
+    """The call as messages can carry it. Arguments that none can travel as the text that says so: the tools worker
+    refuses them with what is wrong, and the model may try again."""
+    why = unsayable(call.arguments)
+    if not why and not unsayable((call.id, call.name)):
+        return call
+    arguments = {"": f"The arguments hold {why}."} if why else call.arguments
+    return msgspec.structs.replace(call, id=printable(call.id), name=printable(call.name), arguments=arguments)
 
 
 def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:

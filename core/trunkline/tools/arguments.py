@@ -12,6 +12,7 @@ from typing import Any
 
 from trunkline.errors import ToolError
 from trunkline.messages.tools import ToolSchema, ToolSpec
+from trunkline.sayable import unsayable
 from trunkline.tools.schema import Misfit, described, fit, resolved
 
 RAW = ""
@@ -53,6 +54,8 @@ def _decoded(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
         raise ToolError(
             f"{spec.name}: the arguments must be a JSON object with {_parameters(spec)}. {_NOT_RUN}"
         )
+    if why := unsayable(value):
+        raise ToolError(f"{spec.name}: the arguments hold {why}, which cannot be passed on. {_NOT_RUN}")
     return value
 
 

@@ -19,7 +19,7 @@ def arguments_of(text: str) -> dict[str, Any]:
         return {}
     try:
         arguments = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"": text}
     return arguments if isinstance(arguments, dict) else {"": text}
 
