@@ -40,7 +40,7 @@ async def test_PA_T21_what_memory_says_is_no_approval(house: Open, allow: bool) 
         calls = [call["name"] for message in told for call in message.get("tool_calls", ())]
         read, tried = [message["content"] for message in told if message["role"] == "tool"]
         assert calls == ["memory_read", "memory_write"] and ORDER in read
-        assert ("stolen.md" in tried, "denied by owner" in tried) == (allow, not allow)
+        assert ("stolen.md" in tried, "denied by the owner" in tried) == (allow, not allow)
 
 
 async def until_asked(running: House, program: str) -> tuple[str, str, dict[str, Any]]:

@@ -14,7 +14,7 @@ import pytest
 import trunkline
 from trunkline.abc.gateway import Identity
 from trunkline.errors import ErrorCode
-from trunkline.messages.approvals import DEADLINE, Approval
+from trunkline.messages.approvals import DEADLINE, Approval, decider
 from trunkline.messages.conversation import Message
 from trunkline.messages.gateway import MessageAccepted, SendMessage
 from trunkline.messages.turn import ApprovalAsked, ApprovalRequested, ToolEnded, TurnRequested
@@ -126,10 +126,10 @@ async def test_MB_T10_a_no_reaches_the_model_and_the_turn_goes_on(provider: str,
         owner = GatewayClient(running.bus, "terminal")
         await decide(owner, asked, False)
         answer = await running.answer(accepted)
-        assert "denied by channel:terminal" in results(answer.events)[0] and answer.ended.code is None
+        assert "denied by the owner in the terminal" in results(answer.events)[0] and answer.ended.code is None
         assert not (running.home.workspace("main") / "a.md").exists()
         await decide(owner, asked, False)
-        with pytest.raises(RemoteFault, match="denied by channel:terminal already") as late:
+        with pytest.raises(RemoteFault, match="denied by the owner in the terminal already") as late:
             await decide(running.gateway, asked, True)
         assert late.value.code == ErrorCode.CONFLICT
         with pytest.raises(RemoteFault) as nothing:
@@ -199,7 +199,7 @@ async def test_MB_T11_every_channel_sees_it_and_the_first_decision_wins(
             tasks.start_soon(answer, "terminal", terminal, False)
             tasks.start_soon(answer, "web", web, True)
         assert len(won) == 1 and len(lost) == 2
-        assert all(f"by channel:{won[0]} already" in sentence for sentence in lost)
+        assert all(f"by {decider(f'channel:{won[0]}')} already" in sentence for sentence in lost)
         await running.answer(accepted)
         assert (running.home.workspace("main") / "a.md").exists() is (won[0] != "terminal")
 
@@ -332,7 +332,7 @@ async def test_by_command(provider: str, tmp_path: Path) -> None:
         assert (status, said) == (0, "Allowed: write_file in block main, and calls like it.\n")
         await running.answer(accepted)
         status, said = await run("deny", asked.id)
-        assert status == 1 and "allowed by channel:cli already" in said
+        assert status == 1 and "allowed by the owner on the command line already" in said
         status, said = await run("granted", "--json")
         (grant,) = json.loads(said)["grants"]
         assert (await run("forget", grant["id"]))[0] == 0

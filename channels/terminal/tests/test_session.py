@@ -237,7 +237,7 @@ async def test_MB_T11_what_waits_in_another_channel_is_told_and_decided_by_id() 
         await talk.say(f"/approve {first.id[:6]} always")
         assert (talk.gateway.decided, talk.gateway.scopes) == ([(first.turn, first.call, True)], ["always"])
         talk.gateway.settle(second, allow=False, by="channel:telegram")
-        await until(lambda: any("Denied by channel:telegram" in text for text in talk.screen.all("note")))
+        await until(lambda: any("Denied by the owner in telegram" in text for text in talk.screen.all("note")))
         await talk.say(f"/deny {second.id}", "/approve", "/approve nothing-like-an-id")
         assert len(talk.screen.all("error")) == 3 and len(talk.gateway.decided) == 1
 

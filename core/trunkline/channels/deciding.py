@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from trunkline.abc.channels import Gateway
-from trunkline.messages.approvals import DEADLINE, Approval, ApprovalDetail, ApprovalScope
+from trunkline.messages.approvals import DEADLINE, Approval, ApprovalDetail, ApprovalScope, decider
 
 _ID = r"(?P<id>[a-z2-7]{5}-[a-z2-7]{5})"
 _BEGINNING = r"(?P<id>[a-z2-7]{2,5}(-[a-z2-7]{0,5})?)"
@@ -70,7 +70,7 @@ def _outcome(approval: Approval) -> str:
     assert settled is not None
     if settled.by == DEADLINE:
         return "Nobody decided in time, so it was denied"
-    return f"{'Allowed' if settled.allow else 'Denied'} by {settled.by}"
+    return f"{'Allowed' if settled.allow else 'Denied'} by {decider(settled.by)}"
 
 
 async def waiting_approval(gateway: Gateway, id: str) -> Approval | None:

@@ -195,9 +195,13 @@ async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool)
 
 
 def _state(approval: "Approval") -> str:
+    from trunkline.messages.approvals import DEADLINE, decider
+
     if approval.settled is None:
         return f"{approval.expires_at:%Y-%m-%d %H:%M} UTC"
-    return f"{'allowed' if approval.settled.allow else 'denied'} by {approval.settled.by}"
+    if approval.settled.by == DEADLINE:
+        return "not decided in time"
+    return f"{'allowed' if approval.settled.allow else 'denied'} by {decider(approval.settled.by)}"
 
 
 def _about(approval: "Approval") -> str:

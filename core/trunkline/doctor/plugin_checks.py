@@ -6,6 +6,7 @@ from trunkline.abc.models import ModelAdapter
 from trunkline.abc.platform import HealthResult
 from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.errors import ModelError
+from trunkline.latch import Latch
 from trunkline.monitor.provider import default_adapter
 
 ONLINE_SECONDS = 15.0
@@ -79,6 +80,8 @@ async def sandbox_available(patient: Patient) -> HealthResult | None:
     sandboxes = [owned.item for owned in patient.plugins.sandboxes()]
     if not sandboxes:
         return fine("No sandbox is installed, so tools that run programs are refused")
+    if Latch(patient.home.path).holds:  # none begins anything then, whatever else is wrong with it
+        return None
     reasons = [await sandbox.unavailable() for sandbox in sandboxes]
     usable = [sandbox.name for sandbox, reason in zip(sandboxes, reasons, strict=True) if reason is None]
     if usable:

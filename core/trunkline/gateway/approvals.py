@@ -20,6 +20,7 @@ from trunkline.messages.approvals import (
     ApprovalList,
     ApprovalView,
     ListApprovals,
+    decider,
 )
 from trunkline.messages.conversation import now
 from trunkline.messages.turn import ApprovalAsked, ApprovalDecided
@@ -46,7 +47,7 @@ class Decided(Refusal):
         sentence = (
             "Nobody decided this in time, so it was denied."
             if late
-            else f"This was {verdict} by {by} already."
+            else f"This was {verdict} by {decider(by)} already."
         )
         super().__init__(ErrorCode.CONFLICT, sentence)
 

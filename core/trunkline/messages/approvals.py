@@ -14,6 +14,16 @@ ApprovalScope = Literal["once", "conversation", "always"]
 DEADLINE = "deadline"
 """Who has decided when nobody did in time."""
 
+_PLACES = {"cli": "on the command line", "terminal": "in the terminal"}
+
+
+def decider(by: str) -> str:
+    """Who decided, in words. A channel speaks for the owner, or knows people by names of their own."""
+    if by == "owner":
+        return "the owner"
+    kind, _, name = by.partition(":")
+    return f"the owner {_PLACES.get(name, f'in {name}')}" if kind == "channel" else by
+
 
 class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a call would do, for a person to read: nothing in it is obeyed by a terminal, and its length is bounded.

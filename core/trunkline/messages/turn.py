@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.errors import ErrorCode
-from trunkline.messages.approvals import DEADLINE, ApprovalDetail, ApprovalScope, approval_id
+from trunkline.messages.approvals import DEADLINE, ApprovalDetail, ApprovalScope, approval_id, decider
 from trunkline.messages.conversation import ForkedFrom, Message, ToolCall, Usage
 from trunkline.messages.tools import ToolOutcome, ToolSchema
 from trunkline_bus import Payload
@@ -199,7 +199,7 @@ def denial(tool: str, by: str) -> str:
     """What the model and people are told of a call that a person did not allow."""
     if by == DEADLINE:
         return f"Nobody decided about the call of {tool} in time, so it was not run. Do not repeat it unless asked to."
-    return f"The call of {tool} was denied by {by}. Do not repeat it unless asked to."
+    return f"The call of {tool} was denied by {decider(by)}. Do not repeat it unless asked to."
 
 
 class Parked(msgspec.Struct, frozen=True, kw_only=True, tag="parked"):

@@ -65,6 +65,8 @@ class PolicyStage:
         made: AuditDecision = "asked" if decision.asks else "allowed" if decision.allowed else "denied"
         if made == "allowed" and spec.effect == "read":
             return
+        if made == "asked" and invocation.approved == invocation.call_hash:
+            return  # that was noted when it was asked, and what the person said when they did
         self._audit.note(
             event="decision",
             block=context.block,

@@ -39,6 +39,14 @@ def test_a_fresh_installation_is_well_and_stays_untouched(trunkline: Run, home: 
     assert not home.exists()
 
 
+def test_under_panic_only_panic_is_to_blame(trunkline: Run) -> None:
+    """Nothing can be begun then; that says nothing about the sandbox, so nothing is told to be installed."""
+    assert trunkline("panic").returncode == 0
+    status, found = examined(trunkline)
+    assert status == 1 and "--release" in found["panic.released"]["hint"]
+    assert found["sandbox.available"]["status"] == "skipped"
+
+
 def test_a_wrong_setting_is_an_error_and_the_rest_is_skipped(trunkline: Run) -> None:
     """Without a usable configuration, doctor still answers."""
     status, found = examined(trunkline, env={"TRUNKLINE_GATEWAY__PROT": "1"})

@@ -174,7 +174,7 @@ async def test_the_first_decision_counts(house: House) -> None:
     )
     assert len(await seen(house, ApprovalDecided)) == 1, "the same decision is not handed on twice"
     assert (await house.http.post(path, json={"allow": False, "hash": HASH})).status_code == 409
-    with pytest.raises(RemoteFault, match="allowed by owner already") as late:
+    with pytest.raises(RemoteFault, match="allowed by the owner already") as late:
         await house.terminal.decide(id, "c1", HASH, allow=False)
     assert late.value.code == ErrorCode.CONFLICT
 

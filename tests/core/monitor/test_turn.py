@@ -197,7 +197,7 @@ def test_a_denial_is_a_result_for_the_model() -> None:
     turn.advance(ModelCallFinished(step=0, tool_calls=calls("risky")))
     turn.advance(ApprovalAsked(call_id="c0", call_hash="h", question="?"))
     assert turn.advance(ApprovalRecorded(call_id="c0", allow=False, by="owner"))[1] == (AskModel(1),)
-    assert "denied by owner" in new_messages(turn)[-1].content
+    assert "denied by the owner" in new_messages(turn)[-1].content
 
 
 def test_a_call_to_a_clients_tool_ends_the_turn() -> None:

@@ -16,7 +16,7 @@ from trunkline.messages.policies import Conditions, Policy, PolicyEffect
 from trunkline.messages.tools import CallTool, ToolOutcome
 from trunkline.policy import inside
 from trunkline.policy.matching import _pattern
-from trunkline.subjects import CALL_TOOL, MEMORY_WRITE_MANY
+from trunkline.subjects import AUDIT, CALL_TOOL, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 
@@ -147,6 +147,7 @@ async def test_what_needs_approval_is_asked_about_as_any_call(tmp_path: Path) ->
         assert asked.status == "approval" and "dear" not in asked.output, asked
         done = await call(running, "memory_read", approved=asked.call_hash, path="/diary/day.md")
         assert done.status == "ok" and "dear diary" in done.output
+        assert await asked_of(running, "memory_read") == 1, "noted when it is asked, and not again"
         other = await call(running, "memory_read", approved=asked.call_hash, path="/diary/other.md")
         assert other.status == "error" and "approved" in other.output
         found = await call(running, "memory_search", query="dear diary")
@@ -157,6 +158,16 @@ async def test_what_needs_approval_is_asked_about_as_any_call(tmp_path: Path) ->
         assert asked.status == "approval"
         done = await call(running, "memory_delete", approved=asked.call_hash, path="/diary")
         assert done.status == "ok" and not (running.home.memory / "diary").exists()
+
+
+async def asked_of(running: Platform, tool: str) -> int:
+    """How often the audit log has that a call of this tool was asked about, once it has that it ended well."""
+    with anyio.fail_after(20):
+        while True:
+            lines = [stored.data async for stored in running.bus.history(AUDIT) if stored.data.tool == tool]
+            if sum(line.status == "ok" for line in lines) == 2:
+                return sum(line.decision == "asked" for line in lines)
+            await anyio.sleep(0.05)
 
 
 async def test_a_yes_for_longer_answers_for_the_path_too(tmp_path: Path) -> None:

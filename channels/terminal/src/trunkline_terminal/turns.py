@@ -74,6 +74,7 @@ class TurnView:
         self._shown: dict[tuple[int, str], int] = {}
         self._tools: dict[str, tuple[str, float]] = {}
         self._asking: dict[str, anyio.CancelScope] = {}
+        self._denied: set[str] = set()
         self._questions = anyio.Lock()
         self._outcome = Outcome(failed=True)
 
@@ -186,8 +187,9 @@ class TurnView:
         label, began = self._tools.pop(event.call_id, (event.name, monotonic()))
         self._screen.settle()
         self._screen.tool_ended(
-            event.call_id, label, failed=event.error, seconds=monotonic() - began, output=event.output
-        )
+            event.call_id, label, failed=event.error, seconds=monotonic() - began,
+            output="" if event.call_id in self._denied else event.output,  # who denied it was told already
+        )  # fmt: skip
 
     def _approval(self, event: ApprovalRequested, tasks: anyio.abc.TaskGroup) -> None:
         self._screen.settle()
@@ -224,6 +226,8 @@ class TurnView:
         scope = self._asking.pop(event.call_id, None)
         if scope is not None:
             scope.cancel()
+        if not event.allow:
+            self._denied.add(event.call_id)
         self._screen.note(words.settled(event))
 
     def _ended(self, event: TurnEnded) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import UnsetType
 
 from trunkline import ApprovalSettled, ToolCall, TurnEnded, Usage
+from trunkline.messages.approvals import DEADLINE, decider
 from trunkline_terminal.screen import Answer
 
 _ENDINGS = {
@@ -94,10 +95,10 @@ def hint(ended: TurnEnded) -> str:
 
 def settled(event: ApprovalSettled) -> str:
     """Who decided about a call."""
-    if event.by == "deadline":
+    if event.by == DEADLINE:
         return "Nobody decided in time, so it was denied."
     far = "" if isinstance(event.scope, UnsetType) else f" ({event.scope})"
-    return f"{'Allowed' if event.allow else 'Denied'} by {event.by}{far}."
+    return f"{'Allowed' if event.allow else 'Denied'} by {decider(event.by)}{far}."
 
 
 def failed(ended: TurnEnded) -> bool:
