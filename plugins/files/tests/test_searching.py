@@ -1,15 +1,20 @@
 """Searching by text and by pattern: bounded whatever is asked, and right against the plainest search there is."""
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from file_calls import refusal, run
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from trunkline import ToolError
 from trunkline_files import finding, scanning, searching
+from trunkline_files.dialect import for_ripgrep
 from trunkline_files.patterns import matches
+from trunkline_files.wanted import Wanted
 
 WORDS = st.text("ab \u00e4\n", max_size=60)
 
@@ -113,7 +118,7 @@ def test_no_pattern_takes_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_search_ends_with_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was found until then is told, with a note."""
     monkeypatch.setattr(searching, "MOST_SECONDS", 0.0)
-    monkeypatch.setattr(searching.ripgrep, "is_here", lambda path: False)
+    monkeypatch.setattr(searching.ripgrep, "can", lambda wanted: False)
     for number in range(5):
         (tmp_path / f"{number}").write_text("hit\n")
     assert "[Truncated: stopped after" in run(searching.search_files, tmp_path, "hit")
@@ -156,3 +161,55 @@ def test_the_newest_come_first(tmp_path: Path) -> None:
 def test_braces_are_one_or_the_other(pattern: str, path: str, does: bool) -> None:
     """Up to a number of them; beyond, the pattern is taken as it stands."""
     assert matches(pattern, path) is does
+
+
+ATOMS = st.sampled_from(
+    ["a", "B", r"\w", r"\W", r"\d", r"\s", r"\S", r"\b", r"\B", ".", "\u00e4", r"\pL", "[a-c]", "[^a]", r"[\w-]",
+     r"[^\d\s]", "[]a]", "[^]]", "[[:alpha:]]", "[[a]", "[a&&b]", r"[\W]", r"\.", r"\x41",
+     r"[\]a]", "^", "$", "[a[:digit:]_]"]
+)  # fmt: skip
+PATTERNS = st.recursive(
+    ATOMS,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=4).map("".join),
+        inner.map(lambda one: f"({one})"),
+        st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}"])).map(lambda pair: f"(?:{pair[0]}){pair[1]}"),
+        st.tuples(inner, inner).map(lambda pair: f"(?:{pair[0]}|{pair[1]})"),
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.mark.skipif(shutil.which("rg") is None, reason="ripgrep is not installed")
+@settings(max_examples=80, deadline=None)
+@given(
+    pattern=PATTERNS,
+    fold=st.booleans(),
+    lines=st.lists(st.text("aAbBcC1_ \u00e4\u00c4\u0661\u00a0.]&[-", max_size=6), min_size=20, max_size=20),
+)
+def test_ripgrep_and_python_agree_about_patterns(
+    tmp_path_factory: Any, pattern: str, fold: bool, lines: list[str]
+) -> None:
+    """What is handed to ripgrep matches the same lines there, beyond ASCII too, or is refused by it."""
+    theirs = for_ripgrep(pattern)
+    assume(theirs is not None)
+    file = tmp_path_factory.getbasetemp() / "agree.txt"
+    file.write_text("".join(f"{line}\n" for line in lines))
+    wanted = Wanted(pattern, True, fold, "", "", "content", 0)
+    try:
+        ours = [at for at, line in enumerate(lines, 1) if wanted.pattern.search(line.encode())]
+    except ToolError:
+        assume(False)
+    option = "--ignore-case" if fold else "--case-sensitive"
+    done = subprocess.run(
+        ["rg", "--no-config", option, "--line-number", f"--regexp={theirs}", "--", str(file)],
+        capture_output=True, timeout=20, check=False,
+    )  # fmt: skip
+    assume(done.returncode != 2)
+    assert [int(line.split(b":")[0]) for line in done.stdout.splitlines()] == ours
+
+
+@pytest.mark.parametrize("pattern", ["[[a]b]", "[a&&b]", "[a--b]", r"[\W]", "[a", r"[\D1]", "[~~]"])
+def test_what_may_mean_something_else_is_not_handed_over(pattern: str) -> None:
+    """Brackets within brackets, and classes that are no class there."""
+    assert for_ripgrep(pattern) is None

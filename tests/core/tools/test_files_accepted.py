@@ -344,6 +344,51 @@ async def test_MN_T15_the_modes_of_fs_read(tools: Any) -> None:
         assert {"read_file", "replace_in_file", "find_files", "search_files", "describe_image"} <= shown
 
 
+PDF = b"""%PDF-1.4
+1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj
+2 0 obj << /Type /Pages /Kids [3 0 R] /Count 1 >> endobj
+3 0 obj << /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R
+  /Resources << /Font << /F1 << /Type /Font /Subtype /Type1 /BaseFont /Helvetica >> >> >> >> endobj
+4 0 obj << /Length 52 >> stream
+BT /F1 12 Tf 72 720 Td (The tide is at seven.) Tj ET
+endstream endobj
+trailer << /Root 1 0 R >>
+%%EOF
+"""
+
+
+async def test_MN_F13_documents_are_read_as_the_text_in_them(tools: Any) -> None:
+    """CSV and JSON as they are, PDF and DOCX by the readers of plugins, whole or by lines; what is broken says so."""
+    from docx import Document
+
+    async with tools() as caller:
+        caller.workspace.mkdir(parents=True)
+        for name, data in (
+            ("a.csv", b"a,b\n1,2\n"),
+            ("a.json", b'{"a": [1, 2]}'),
+            ("a.pdf", PDF),
+            ("b.pdf", PDF[:40]),
+        ):
+            (caller.workspace / name).write_bytes(data)
+        document = Document()
+        document.add_heading("Harbour", 1)
+        document.add_paragraph("Mind the current.")
+        document.save(str(caller.workspace / "a.docx"))
+
+        async def read(**arguments: Any) -> str:
+            return str((await caller.call("fs_read", arguments)).output)
+
+        assert await read(path="a.csv") == "a,b\n1,2\n"
+        assert await read(path="a.json") == '{"a": [1, 2]}'
+        assert "The tide is at seven." in await read(path="a.pdf")
+        text = await read(path="a.docx")
+        assert "# Harbour" in text
+        lines = text.splitlines()
+        last = next(at for at, line in enumerate(lines, 1) if "current" in line)
+        assert (await read(path="a.docx", start_line=last, end_line=last)).strip() == "Mind the current."
+        assert "cannot be read" in await read(path="b.pdf")
+
+
 async def test_MN_F13_fs_write_shows_what_it_would_do_unless_it_is_told_to_do_it(tools: Any) -> None:
     """A dry run, which is the usual, changes nothing and asks nobody; no word of the model's is a person's yes."""
     config = {"permissions.approvals": "some"}

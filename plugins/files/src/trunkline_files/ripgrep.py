@@ -12,6 +12,7 @@ import anyio
 
 from trunkline import SandboxLimits, ToolContext, ToolError
 from trunkline.paths import is_far
+from trunkline_files.dialect import for_ripgrep
 from trunkline_files.patterns import matches
 from trunkline_files.scanning import DEEPEST, is_hidden_store
 from trunkline_files.wanted import Hit, Wanted
@@ -26,9 +27,10 @@ _OPTIONS = (
 _SHARE = SandboxLimits(memory=512, processes=16)
 
 
-def is_here(path: str) -> bool:
-    """Whether it may be there to search this path."""
-    return not is_far(path) and shutil.which(PROGRAM) is not None
+def can(wanted: Wanted) -> bool:
+    """Whether it may be there, and finds what is wanted as Python does."""
+    known = not wanted.regex or for_ripgrep(wanted.query) is not None
+    return known and not is_far(wanted.path) and shutil.which(PROGRAM) is not None
 
 
 async def search(context: ToolContext, wanted: Wanted) -> AsyncIterator[Hit]:
@@ -67,7 +69,8 @@ def _argv(wanted: Wanted) -> list[str]:
         argv.append("--count")
     else:
         argv += [f"--max-count={wanted.most}", f"--context={wanted.around}"]
-    return [*argv, f"--regexp={wanted.query}", "--", wanted.path or "."]
+    pattern = for_ripgrep(wanted.query) if wanted.regex else wanted.query
+    return [*argv, f"--regexp={pattern}", "--", wanted.path or "."]
 
 
 def _hits(lines: list[bytes], wanted: Wanted) -> Iterator[Hit]:

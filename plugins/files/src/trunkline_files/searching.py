@@ -54,6 +54,8 @@ async def search_files(
     """
     if not query.strip():
         raise ToolError("The query is empty. Say which text to look for.")
+    if "\0" in query:
+        raise ToolError("The query holds NUL, which no text file has. Nothing was searched.")
     ignore_case = query == query.lower() if case_sensitive is None else not case_sensitive
     around = context_lines if output == "content" else 0
     wanted = Wanted(query, regex, ignore_case, path, include, output, around)
@@ -62,7 +64,7 @@ async def search_files(
 
 
 async def _searched(context: ToolContext, wanted: Wanted, most: int) -> "Report":
-    helped = ripgrep.is_here(wanted.path)
+    helped = ripgrep.can(wanted)
     report = Report(wanted, most)
     if await _looked(context, wanted, report, QUICK_SECONDS if helped else MOST_SECONDS):
         return report
