@@ -38,6 +38,9 @@ class SandboxLimits:
     """Limits of one run: seconds, MiB, CPUs, processes, bytes of output per stream; whether it has a network, and
     whether it may write in the workspace (its ``/tmp`` it always may).
 
+    ``network`` is one that leads to other hosts, not to what listens on this machine's loopback. With ``host_network``
+    it is this machine's own: the bus, the gateway and every other service that trusts who is here are within reach.
+
     ``timeout`` and ``output`` are kept by ``run``. A program of ``start`` lives until whoever began it ends it, and its
     output waits in a pipe until it is read.
     """
@@ -48,6 +51,7 @@ class SandboxLimits:
     processes: int = 64
     output: int = 1_000_000
     network: bool = False
+    host_network: bool = False
     writable: bool = True
 
 

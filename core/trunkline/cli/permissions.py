@@ -15,6 +15,7 @@ trunkline permissions main
 trunkline permissions main --allow-shell --approvals all
 trunkline permissions garden --scope workspace --deny-network
 trunkline permissions main --god 15
+trunkline permissions main --host-network 30
 """
 
 
@@ -36,8 +37,18 @@ trunkline permissions main --god 15
 @click.option("--plan/--no-plan", default=None, help="Nothing but reading and planning, or work again.")
 @click.option("--god", "god", type=click.IntRange(0, 240), metavar="MINUTES",
               help="Let it do anything, unasked, for so long; 0 ends that. Asks you at the terminal.")  # fmt: skip
+@click.option("--host-network", "host_network", type=click.IntRange(0, 240), metavar="MINUTES",
+              help="Lend its programs this machine's own network for so long; 0 ends that. Asks you too.")  # fmt: skip
+@click.option("--conversation", metavar="ID", help="With --god or --host-network: in this conversation only.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(block: str, god: int | None, as_json: bool, **choices: Any) -> None:
+def command(
+    block: str,
+    god: int | None,
+    host_network: int | None,
+    conversation: str | None,
+    as_json: bool,
+    **choices: Any,
+) -> None:
     """Show or change what the agent of BLOCK may do.
 
     Choices are kept in the block's block.toml; no agent can write there. What is denied stays denied, whatever else
@@ -47,15 +58,26 @@ def command(block: str, god: int | None, as_json: bool, **choices: Any) -> None:
     from trunkline.cli.owned import permitting
 
     changes = {name: value for name, value in choices.items() if value is not None}
-    if god:
-        _confirm(block, god)
+    minutes = {
+        name: given for name, given in (("god", god), ("host-network", host_network)) if given is not None
+    }
+    for name in minutes:
+        if minutes[name]:
+            _confirm(name, block, minutes[name])
     _show(
-        with_memory(lambda bus: permitting.settled(bus, block, changes, god)),
+        with_memory(lambda bus: permitting.settled(bus, block, changes, minutes, conversation)),
         as_json,
     )
 
 
-def _confirm(block: str, minutes: int) -> None:
+MEANINGS = {
+    "god": "the agent of {} may read, change, send and run anything, and nobody is asked",
+    "host-network": "programs of the agent of {} that have a network reach all that listens on this machine, "
+    "the bus and the gateway too",
+}
+
+
+def _confirm(name: str, block: str, minutes: int) -> None:
     """Have it typed at a terminal. There is no flag for it: a script or an agent cannot say yes."""
     import sys
 
@@ -63,13 +85,11 @@ def _confirm(block: str, minutes: int) -> None:
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise TrunklineError(
-            "God Mode is given at a terminal only.",
+            f"{'God Mode' if name == 'god' else 'This network'} is given at a terminal only.",
             hint="Run this command yourself, without a pipe or a script.",
         )
-    wanted = f"god {block}"
-    click.echo(
-        f"For {minutes} min the agent of {block} may read, change, send and run anything, and nobody is asked."
-    )
+    wanted = f"{name} {block}"
+    click.echo(f"For {minutes} min {MEANINGS[name].format(block)}.")
     click.echo("What is denied stays denied. It is noted in the audit log.")
     if click.prompt(f'Type "{wanted}" to let it', default="", show_default=False) != wanted:
         raise TrunklineError("That was not typed, so nothing was changed.")

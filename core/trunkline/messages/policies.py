@@ -47,9 +47,9 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forb
 
     ``subject``: ``block:NAME`` (its agent), ``type:agent``, ``*``, or the id of the person whom the agent works for.
     ``resource``: ``tool:NAME`` or ``tool:SOURCE:NAME``, ``files:block|workspace|system``, ``memory:/path``,
-    ``external:HOST`` (one that the model chose), ``system:network``; ``*`` stands for any text.
-    ``action``: ``read``, ``write``, ``send``, ``exec``, ``network``, or
-    ``*``. ``id`` is the name of its file, ``note`` says in words what it is for.
+    ``external:HOST`` (one that the model chose), ``system:network``, ``system:host-network``; ``*`` stands for any
+    text. ``action``: ``read``, ``write``, ``send``, ``exec``, ``network``, or ``*``. ``id`` is the name of its file,
+    ``note`` says in words what it is for.
     """
 
     subject: str

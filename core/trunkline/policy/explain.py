@@ -8,6 +8,7 @@ import msgspec
 
 from trunkline.messages.policies import Policy
 from trunkline.policy.engine import Asked, Decision, decide
+from trunkline.policy.presets import HOST_NETWORK
 
 Answer = Literal["yes", "asks", "no"]
 
@@ -20,6 +21,7 @@ QUESTIONS: tuple[tuple[str, str, str], ...] = (
     ("reach other hosts with tools", "tool:", "network"),
     ("read pages of hosts that it chooses", "external:", "read"),
     ("reach other hosts with programs", "system:network", "network"),
+    ("reach this machine's own services with programs", HOST_NETWORK, "network"),
     ("open files of its own folder", "files:block", "read"),
     ("open files of other blocks' folders", "files:workspace", "read"),
     ("open files of the whole system", "files:system", "read"),

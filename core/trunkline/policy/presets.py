@@ -17,6 +17,9 @@ ACTIONS = ("read", "write", "send")
 LOOK = "exec:look"
 """To run a program that only reads, by its argument vector."""
 
+HOST_NETWORK = "system:host-network"
+"""This machine's own network, with what listens on its loopback. No table permits it, only the owner for some time."""
+
 PLANNING = "write:plan"
 """To write what a plan is made of."""
 

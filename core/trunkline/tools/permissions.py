@@ -17,7 +17,7 @@ from trunkline.outbound.urls import read_url
 from trunkline.paths import check_path, is_far
 from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
 from trunkline.policy.looking import is_look
-from trunkline.policy.presets import LOOK, PLANNING
+from trunkline.policy.presets import HOST_NETWORK, LOOK, PLANNING
 from trunkline.tools.memory_wishes import in_memory, memory_paths_of
 from trunkline.tools.quotas import Quotas
 from trunkline.tools.resources import paths_of, texts_at
@@ -86,9 +86,15 @@ class Permissions:
             action="network",
             conversation=call.conversation,
         )
-        decision = decide(wish, await self.policies(call.block), datetime.now(UTC), {})
-        seconds = (await self.table_of(call.block)).max_timeout
-        return Bounds(decision.allowed, seconds, hint(call.block, wish, decision.by))
+        policies, now = await self.policies(call.block), datetime.now(UTC)
+        decision = decide(wish, policies, now, {})
+        lent = decide(replace(wish, resources=(HOST_NETWORK,)), policies, now, {}).allowed
+        return Bounds(
+            network=decision.allowed or lent,
+            host="lent" if lent else "no",
+            seconds=(await self.table_of(call.block)).max_timeout,
+            hint=hint(call.block, wish, decision.by),
+        )
 
     async def memory(self, call: CallTool, path: str, action: str, whole: bool) -> Decision:
         """Whether a path of memory may be read or written so; with ``whole``, with all that lies below it."""

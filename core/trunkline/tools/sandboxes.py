@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 
@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 
 ASK_AGAIN = 10.0
 """Seconds for which an answer counts; then the backends are asked again, so an installation needs no restart."""
+
+LEND = "A person can lend it for some minutes, at a terminal: trunkline permissions BLOCK --host-network 30."
 
 NONE = "No sandbox plugin is installed; a person has to install one (and bubblewrap or Docker) first."
 
@@ -67,9 +69,12 @@ class Sandboxes:
 @dataclass(frozen=True, slots=True)
 class Bounds:
     """What programs of a call may at most: have a network, and run for so many seconds. ``hint`` says what permits a
-    network. ``look``: the call was let through because it only reads, so its programs can do nothing else."""
+    network. ``look``: the call was let through because it only reads, so its programs can do nothing else. ``host`` is
+    whether they have this machine's own network: ``no``, when they have ``asked`` for it, or ``lent`` to all of them
+    that have a network."""
 
     network: bool = False
+    host: Literal["no", "asked", "lent"] = "no"
     seconds: float | None = None
     hint: str = ""
     look: bool = False
@@ -77,9 +82,13 @@ class Bounds:
     def within(self, limits: SandboxLimits) -> SandboxLimits:
         """The limits, no wider than this. Raises ToolError for a network that is not permitted."""
         if self.look:
-            limits = replace(limits, writable=False, network=False)
+            limits = replace(limits, writable=False, network=False, host_network=False)
+        if limits.host_network and self.host == "no":
+            raise ToolError(f"This machine's own network is lent to no program here. {LEND} Nothing was run.")
         if limits.network and not self.network:
             raise ToolError(f"Programs have no network here. {self.hint}. Nothing was run.")
+        if limits.network and self.host == "lent":
+            limits = replace(limits, host_network=True)
         if self.seconds is None or limits.timeout <= self.seconds:
             return limits
         return replace(limits, timeout=self.seconds)

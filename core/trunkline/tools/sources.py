@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 SHORTEST, LONGEST = 1.0, 60.0
 """Seconds before a source that raised is run again; the pause doubles from the shortest to the longest."""
 
-OWNERS = Bounds(network=True)
+OWNERS = Bounds(network=True, host="asked")
 """Of programs that the owner's own configuration begins, such as MCP servers: it says which of them have a network."""
 
 SEPARATOR = "__"

@@ -53,7 +53,8 @@ def test_mn_t12_a_malformed_file_is_told_and_the_others_are_used(tmp_path, text)
         ({"command": "x", "env": ["A=1"]}, "env has to be an object"),
         ({"command": "x", "env": {"A": {"file": "x"}}}, "a value is text"),
         ({"command": "x", "trust": "very"}, "trust is"),
-        ({"command": "x", "network": "yes"}, "network is true or false"),
+        ({"command": "x", "network": "yes"}, 'network is true, false, or "host"'),
+        ({"command": "x", "network": "loopback"}, '"host" for this machine'),
         ({"command": "x", "readable": ["notes"]}, "from the root on"),
         ({"command": "x", "timeout": 0}, "timeout is a number"),
         ({"command": "x", "protocol": "1"}, "protocol is one of"),
@@ -125,6 +126,15 @@ def test_add_writes_what_the_host_reads_and_remove_takes_it_out(tmp_path):
     assert run(tmp_path, "remove", "brave").exit_code == 0
     assert [server.name for server in find_servers(tmp_path).servers] == ["old"]
     assert run(tmp_path, "remove", "brave").exit_code == 1
+
+
+def test_the_machine_s_own_network_is_a_choice_of_its_own(tmp_path):
+    """``network`` leads to other hosts; only what asks for ``host`` meets what listens on loopback."""
+    assert run(tmp_path, "add", "--network", "out", "y").exit_code == 0
+    assert run(tmp_path, "add", "--host-network", "here", "y").exit_code == 0
+    assert run(tmp_path, "add", "none", "y").exit_code == 0
+    found = {one.name: (one.network, one.host_network) for one in find_servers(tmp_path).servers}
+    assert found == {"out": (True, False), "here": (True, True), "none": (False, False)}
 
 
 def test_a_server_may_be_one_blocks_alone(tmp_path):

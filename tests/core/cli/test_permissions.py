@@ -4,6 +4,8 @@ import json
 import os
 import pty
 import select
+import shutil
+import socket
 import subprocess
 import sys
 import tarfile
@@ -31,9 +33,13 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 Cli = Callable[..., Any]
 
 
+PROGRAMS = {"permissions.allow_shell": True, "permissions.allow_network": True}
+
+
 @pytest.fixture
-async def running(home: Path) -> AsyncIterator[Platform]:
-    async with platform(home, workers=("memory", "tools", "gateway")) as found:
+async def running(home: Path, request: pytest.FixtureRequest) -> AsyncIterator[Platform]:
+    config = getattr(request, "param", {})
+    async with platform(home, workers=("memory", "tools", "gateway"), config=config) as found:
         yield found
 
 
@@ -191,6 +197,42 @@ def test_what_is_wrong_with_a_rule_is_said(wrong: dict[str, Any], told: str) -> 
     insist_on_sense(Policy(**right))
     with pytest.raises(ConfigError, match=told):
         insist_on_sense(Policy(**{**right, **wrong}))
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
+@pytest.mark.parametrize("running", [PROGRAMS], indirect=True)
+async def test_cc_t13_the_machine_s_network_is_lent_at_a_terminal_only(
+    running: Platform, cli: Cli, environ: dict[str, str]
+) -> None:
+    """CC-T13: a program that may use the network does not reach what listens on loopback. That is refused without a
+    terminal; typed there it holds for its time, one block and one conversation, and is in the audit log."""
+    assert "at a terminal only" in await cli("permissions", "main", "--host-network", "5", status=1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connect = (
+            f"import socket; socket.create_connection({server.getsockname()!r}, 5); print('was reached')"
+        )
+
+        async def reached(block: str = "main") -> bool:
+            command = ["python3", "-c", connect]
+            return (
+                "was reached"
+                in (await call(running, "execute_command", block, command=command, network=True)).output
+            )
+
+        async def lent(*where: str) -> None:
+            words = ("permissions", "main", "--host-network", "5", *where)
+            status, screen = await anyio.to_thread.run_sync(at_terminal, environ, "host-network main", *words)
+            assert status == 0 and "host-network main" in screen, screen
+
+        assert not await reached()
+        await lent("--conversation", "conv_other")
+        assert not await reached()
+        await lent()
+        assert await reached() and not await reached("other")
+        await cli("permissions", "main", "--host-network", "0")
+        assert not await reached()
+    log = await cli("audit", "--event", "permissions")
+    assert "This machine's network for 5 minutes." in log and "was ended." in log
 
 
 def at_terminal(environ: dict[str, str], typed: str, *arguments: str) -> tuple[int, str]:

@@ -14,6 +14,7 @@ from trunkline.messages.memory import ListMemory, MemoryFile, ReadMemory, WriteM
 from trunkline.messages.policies import Conditions, PermissionTable, Policy
 from trunkline.policy import STANDARD, preset
 from trunkline.policy.explain import Line, explained
+from trunkline.policy.presets import HOST_NETWORK
 from trunkline.runtime.audit import entry
 from trunkline.subjects import AUDIT, MEMORY_LIST, MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.tools.rules import FOLDER, policy_files, policy_in
@@ -21,8 +22,21 @@ from trunkline_bus import Bus, RemoteFault, new_id
 
 OWNER = "owner"
 SECONDS = 10.0
-GOD = "god-"
-"""How the names of the policies begin that God Mode is made of."""
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True):
+    """What is given for some minutes: how it is called, and what it permits."""
+
+    title: str
+    resource: str
+    action: str
+
+
+GRANTS = {
+    "god": Grant(title="God Mode", resource="*", action="*"),
+    "host-network": Grant(title="This machine's network", resource=HOST_NETWORK, action="network"),
+}
+"""By the first part of the names of their policies."""
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,12 +82,18 @@ async def standing(bus: Bus, block: str) -> Standing:
     )
 
 
-async def settled(bus: Bus, block: str, changes: Mapping[str, Any], minutes: int | None) -> Standing:
-    """Make the changes, and God Mode if minutes are given; what holds then."""
+async def settled(
+    bus: Bus,
+    block: str,
+    changes: Mapping[str, Any],
+    minutes: Mapping[str, int],
+    conversation: str | None = None,
+) -> Standing:
+    """Make the changes, and give for so many minutes what ``GRANTS`` names; what holds then."""
     if changes:
         await change(bus, block, changes)
-    if minutes is not None:
-        await god(bus, block, minutes)
+    for name, many in minutes.items():
+        await grant(bus, block, name, many, conversation)
     return await standing(bus, block)
 
 
@@ -94,29 +114,32 @@ async def change(bus: Bus, block: str, changes: Mapping[str, Any]) -> None:
     await note_change(bus, block, f"{said}.")
 
 
-async def god(bus: Bus, block: str, minutes: int) -> None:
-    """Permit everything for so long, in place of what was permitted so before; nothing with 0 minutes."""
+async def grant(bus: Bus, block: str, name: str, minutes: int, conversation: str | None = None) -> None:
+    """Permit what ``GRANTS`` has by this name for so long, in place of what was permitted so before; nothing with 0
+    minutes."""
+    given = GRANTS[name]
     await _block_file(bus, block)
     now = datetime.now(UTC)
     gone = [
         file.path
         for file in await policy_files(bus)
-        if file.path.startswith(f"{FOLDER}/{GOD}") and _speaks(file, block)
+        if file.path.startswith(f"{FOLDER}/{name}-") and _speaks(file, block)
     ]
     files = {}
     if minutes:
         policy = Policy(
             subject=f"block:{block}",
-            resource="*",
-            action="*",
+            resource=given.resource,
+            action=given.action,
             effect="allow",
-            conditions=Conditions(until=now + timedelta(minutes=minutes)),
+            conditions=Conditions(until=now + timedelta(minutes=minutes), conversation=conversation),
             created=now,
             created_by=OWNER,
         )
-        path = f"{FOLDER}/{GOD}{block}-{new_id()[-8:].lower()}.json"
+        path = f"{FOLDER}/{name}-{block}-{new_id()[-8:].lower()}.json"
         files[path] = msgspec.json.format(msgspec.json.encode(policy), indent=2).decode() + "\n"
-    said = f"God Mode for {minutes} minutes." if minutes else "God Mode was ended."
+    where = f" in {conversation}" if conversation else ""
+    said = f"{given.title} for {minutes} minutes{where}." if minutes else f"{given.title} was ended."
     if files or gone:
         wish = WriteManyMemory(
             files=files, gone=tuple(gone), actor=OWNER, reason=f"permissions of {block}: {said}"

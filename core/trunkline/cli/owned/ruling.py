@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from trunkline.cli.owned.permitting import GOD, OWNER, SECONDS, note_change
+from trunkline.cli.owned.permitting import GRANTS, OWNER, SECONDS, note_change
 from trunkline.errors import ConfigError, ToolError
 from trunkline.messages.memory import DeleteMemory, MemoryFile, WriteManyMemory
 from trunkline.messages.policies import Policy, PolicyId
@@ -21,7 +21,7 @@ APPROVED = "approved-"
 NO_RULE = '"trunkline policies list" shows the ids there are.'
 _BLOCK = re.compile(r"block:[a-z0-9][a-z0-9-]{0,31}")
 _RESOURCE = re.compile(
-    r"\*|tool:.+|memory:(/.*|\*.*)|files:(block|workspace|system|\*)|system:(network|\*)|external:.+"
+    r"\*|tool:.+|memory:(/.*|\*.*)|files:(block|workspace|system|\*)|system:(network|host-network|\*)|external:.+"
 )
 
 
@@ -114,9 +114,10 @@ def insist_on_sense(policy: Policy) -> None:
             f"{policy.resource!r} is no resource: no call would ever meet this rule.",
             hint="Say tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:SCOPE or system:network; * stands for any text.",
         )
-    if policy.id.startswith((APPROVED, GOD)):
+    given = (APPROVED, *(f"{name}-" for name in GRANTS))
+    if policy.id.startswith(given):
         raise ConfigError(
-            f"Ids that begin with {APPROVED} or {GOD} are given by Trunkline.", hint="Choose another --id."
+            f"Ids that begin with {' or '.join(given)} are given by Trunkline.", hint="Choose another --id."
         )
     try:
         msgspec.convert(msgspec.to_builtins(policy), Policy)

@@ -119,7 +119,12 @@ class Dialler:
             workspace=folder,
             env={"HOME": "/workspace", **environment},
             read_only={str(one): one for one in server.readable},
-            limits=SandboxLimits(memory=MEMORY, processes=PROCESSES, network=server.network),
+            limits=SandboxLimits(
+                memory=MEMORY,
+                processes=PROCESSES,
+                network=server.network,
+                host_network=server.host_network,
+            ),
             label=server.source,
         )
         async with process:

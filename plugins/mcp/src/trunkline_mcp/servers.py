@@ -56,9 +56,10 @@ class Server:
     """One server.
 
     ``command`` runs in the sandbox, ``url`` is asked over HTTP; one of them is there. ``trust`` says whether what the
-    server tells of its tools is believed. ``network`` is whether its sandbox has one, ``folder`` the one folder that it
-    may write (a folder of its own by default), ``readable`` what else it is shown. ``timeout`` is in seconds, a call;
-    ``start_timeout`` until it answers at all. ``protocol`` is the one to speak, or none to find out.
+    server tells of its tools is believed. ``network`` is whether its sandbox has one, and ``host_network`` whether that
+    is this machine's own, with what listens on loopback; ``folder`` is the one folder that it may write (a folder of
+    its own by default), ``readable`` what else it is shown. ``timeout`` is in seconds, a call; ``start_timeout`` until
+    it answers at all. ``protocol`` is the one to speak, or none to find out.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Server:
     headers: Mapping[str, Reference] = field(default_factory=dict)
     trust: Trust = "untrusted"
     network: bool = False
+    host_network: bool = False
     folder: Path | None = None
     readable: tuple[Path, ...] = ()
     timeout: float = CALL_SECONDS
@@ -180,6 +182,7 @@ def server_of(name: str, entry: Any, block: str = "") -> Server:
     trust = entry.get("trust", "untrusted")
     if trust not in ("untrusted", "trusted"):
         raise BadEntry('trust is "untrusted" or "trusted"')
+    network = _network(entry, default=trust == "trusted")
     return Server(
         name=name,
         block=block,
@@ -188,7 +191,8 @@ def server_of(name: str, entry: Any, block: str = "") -> Server:
         url=url,
         headers=_references(entry, "headers"),
         trust=trust,
-        network=_yes_or_no(entry, "network", default=trust == "trusted"),
+        network=network is not False,
+        host_network=network == "host",
         folder=_folder(entry["folder"], "folder") if entry.get("folder") else None,
         readable=_folders(entry, "readable"),
         timeout=_seconds(entry, "timeout", CALL_SECONDS),
@@ -238,6 +242,15 @@ def _yes_or_no(entry: Mapping[str, Any], key: str, *, default: bool) -> bool:
     value = entry.get(key, default)
     if not isinstance(value, bool):
         raise BadEntry(f"{key} is true or false")
+    return value
+
+
+def _network(entry: Mapping[str, Any], *, default: bool) -> bool | Literal["host"]:
+    value = entry.get("network", default)
+    if value == "host":
+        return "host"
+    if not isinstance(value, bool):
+        raise BadEntry('network is true, false, or "host" for this machine\'s own')
     return value
 
 

@@ -1,11 +1,16 @@
 """What ``trunkline doctor`` finds out about how programs are held here."""
 
+import shutil
 import sys
+from pathlib import Path
 
 import anyio.to_thread
 
 from trunkline import HealthResult
 from trunkline_sandbox.bubblewrap import groups
+
+TUN = Path("/dev/net/tun")
+"""What slirp4netns makes a device of."""
 
 
 async def limits() -> HealthResult:
@@ -20,3 +25,23 @@ async def limits() -> HealthResult:
         "No control group can be made, so bubblewrap bounds the memory of each process, not of all of a program.",
         "Let systemd run Trunkline with Delegate=yes, or run it in a login session of its user; root needs groups.",
     )
+
+
+async def network() -> HealthResult:
+    """Whether a program can have a network without this machine's own services."""
+    if sys.platform != "linux":
+        return HealthResult("ok", "Docker gives programs a network of their own here")
+    if shutil.which("slirp4netns") is None:
+        return HealthResult(
+            "warning",
+            "slirp4netns is not installed, so bubblewrap's programs have no network, also where they are allowed one.",
+            "Debian and Ubuntu: apt install slirp4netns; Fedora: dnf install slirp4netns. Or lend them this machine's "
+            "own network for some minutes: trunkline permissions BLOCK --host-network 30",
+        )
+    if not TUN.exists():  # noqa: ASYNC240  a look at a device file
+        return HealthResult(
+            "warning",
+            "There is no /dev/net/tun, so bubblewrap's programs have no network, also where they are allowed one.",
+            "As root: modprobe tun. In a container: run it with --device /dev/net/tun.",
+        )
+    return HealthResult("ok", "A program's network leads to other hosts, not to what listens here")

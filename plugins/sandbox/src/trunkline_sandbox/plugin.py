@@ -24,7 +24,10 @@ def trunkline_sandboxes(settings: trunkline.PluginSettings) -> Iterable[trunklin
 
 @trunkline.hookimpl
 def trunkline_health_checks() -> Iterable[trunkline.HealthCheck]:
-    """How well the limits of programs hold on this machine."""
-    from trunkline_sandbox.health import limits
+    """How well the limits of programs hold on this machine, and whether they can have a network."""
+    from trunkline_sandbox.health import limits, network
 
-    return [trunkline.HealthCheck("sandbox.limits", limits)]
+    return [
+        trunkline.HealthCheck("sandbox.limits", limits),
+        trunkline.HealthCheck("sandbox.network", network),
+    ]

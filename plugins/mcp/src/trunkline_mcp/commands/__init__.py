@@ -7,7 +7,7 @@ import click
 from trunkline.cli.command import LazyGroup
 
 EXAMPLES = """
-trunkline mcp add time uvx mcp-server-time --network
+trunkline mcp add time --readable ~/servers ~/servers/bin/mcp-server-time
 trunkline mcp add docs --url https://example.org/mcp
 trunkline mcp list
 trunkline mcp test time

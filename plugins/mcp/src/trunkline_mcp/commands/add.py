@@ -9,7 +9,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.output import done
 
 EXAMPLES = """
-trunkline mcp add time uvx mcp-server-time --network
+trunkline mcp add time --readable ~/servers ~/servers/bin/mcp-server-time
 trunkline mcp add --env-from BRAVE_API_KEY --network brave npx -y @modelcontextprotocol/server-brave-search
 trunkline mcp add --url https://example.org/mcp --header-from Authorization=DOCS_AUTHORIZATION docs
 trunkline mcp add --block garden --folder /srv/garden files npx -y @modelcontextprotocol/server-filesystem /workspace
@@ -31,7 +31,8 @@ trunkline mcp add --block garden --folder /srv/garden files npx -y @modelcontext
 @click.option(
     "--trusted", is_flag=True, help="Believe what it says of its tools: those that only read ask nobody."
 )
-@click.option("--network", is_flag=True, help="Let it use the network.")
+@click.option("--network", is_flag=True, help="Let it reach other hosts; not what listens on this machine.")
+@click.option("--host-network", is_flag=True, help="Let it use this machine's own network, loopback too.")
 @click.option("--folder", default="", help="The one folder that it may write; it sees it as /workspace.")
 @click.option("--readable", multiple=True, metavar="FOLDER", help="A further folder that it may read.")
 @click.option("--replace", is_flag=True, help="Write over a server of the same name.")
@@ -53,6 +54,7 @@ def _entry(
     header_from: tuple[str, ...],
     trusted: bool,
     network: bool,
+    host_network: bool,
     folder: str,
     readable: tuple[str, ...],
 ) -> dict[str, Any]:
@@ -67,7 +69,7 @@ def _entry(
         "headers": headers,
         "folder": folder,
         "readable": list(readable),
-        "network": network,
+        "network": "host" if host_network else network,
     }
     entry |= {key: value for key, value in more.items() if value}
     return entry | ({"trust": "trusted"} if trusted else {})

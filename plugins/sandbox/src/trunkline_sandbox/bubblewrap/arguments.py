@@ -23,8 +23,8 @@ SHELL = ("/bin/sh", "-c", 'exec "$@"', "sh")
 def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) -> tuple[str, ...]:
     """Everything but the handles that bubblewrap needs itself. ``made`` are files to be made: their places, and the
     handles that their texts are read from; ``further`` is what of this machine may be read besides the system."""
-    network, half = program.limits.network, str(program.limits.memory * MIB // 2)
-    words = [*APART, *(() if network else ("--unshare-net",))]
+    limits, half = program.limits, str(program.limits.memory * MIB // 2)
+    words = [*APART, *(() if limits.host_network else ("--unshare-net",))]
     for name, value in program.env.items():
         words += "--setenv", name, value
     words += "--proc", "/proc", "--dev", "/dev"
@@ -32,7 +32,7 @@ def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) 
         words += option
     words += "--size", half, "--tmpfs", "/dev/shm"
     words += "--size", half, "--tmpfs", "/tmp", "--dir", "/var", "--symlink", "/tmp", "/var/tmp"
-    for option in system.readable(network, further):
+    for option in system.readable(limits, further):
         words += option
     for place, handle in made.items():
         words += "--ro-bind-data", str(handle), place
@@ -41,7 +41,7 @@ def options(program: Program, made: Mapping[str, int], further: Sequence[Path]) 
     if program.workspace is None:
         words += "--dir", WORKSPACE
     else:
-        words += "--bind" if program.limits.writable else "--ro-bind", str(program.workspace), WORKSPACE
+        words += "--bind" if limits.writable else "--ro-bind", str(program.workspace), WORKSPACE
     words += "--ro-bind", str(EMPTY), EMPTY_PLACE
     words += "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", program.place
     return tuple(words)

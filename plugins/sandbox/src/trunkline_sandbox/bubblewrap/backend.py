@@ -26,6 +26,7 @@ from trunkline_sandbox.bubblewrap.arguments import SHELL, options
 from trunkline_sandbox.bubblewrap.limits import hold
 from trunkline_sandbox.bubblewrap.process import Wrapped
 from trunkline_sandbox.bubblewrap.status import Status
+from trunkline_sandbox.bubblewrap.uplink import lead_out
 from trunkline_sandbox.marks import mark
 from trunkline_sandbox.masks import masked
 from trunkline_sandbox.settings import SandboxSettings
@@ -94,8 +95,7 @@ class Bubblewrap(Sandbox):
             told, tells = _pipe(ours, theirs)
             waits, go = _pipe(theirs, ours)
             made = {
-                place: _text(theirs, text.encode())
-                for place, text in system.made(program.limits.network).items()
+                place: _text(theirs, text.encode()) for place, text in system.made(program.limits).items()
             }
             words = options(program, made, self._settings.system)
             filtered = _text(theirs, encoded(calls.program(platform.machine())))
@@ -125,6 +125,8 @@ class Bubblewrap(Sandbox):
                 process = await self._held(raw, Status(told), program.limits)
                 if masks:
                     await _hidden(process.first)
+                if program.limits.network and not program.limits.host_network:
+                    process.uplink = await lead_out(process.first)
                 os.write(go, b"1")
             except BaseException:
                 await _away(raw)

@@ -15,6 +15,7 @@ from trunkline.abc.sandbox import SandboxProcess
 from trunkline.errors import ToolError
 from trunkline_sandbox.bubblewrap.groups import Group
 from trunkline_sandbox.bubblewrap.status import Status
+from trunkline_sandbox.bubblewrap.uplink import Uplink
 
 GONE_SECONDS = 5.0
 
@@ -32,6 +33,8 @@ class Wrapped(SandboxProcess):
         self._group = group
         self._code: int | None = None
         self._over = False
+        self.uplink: Uplink | None = None
+        """What answers for its network, where it has one of its own."""
         self._ending = anyio.Lock()
 
     async def wait(self) -> int | None:
@@ -70,6 +73,8 @@ class Wrapped(SandboxProcess):
             self._explain()
             os.close(self._first)
             self._status.close()
+            if self.uplink is not None:
+                await self.uplink.aclose()
             if self._group is not None:
                 await anyio.to_thread.run_sync(self._group.remove)
             self._over = True

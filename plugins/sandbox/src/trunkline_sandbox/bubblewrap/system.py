@@ -3,6 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from trunkline.abc.sandbox import SandboxLimits
+from trunkline_sandbox.bubblewrap.uplink import RESOLVER
+
 TOP = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 """Beside ``/usr``: links into it on most systems, folders on some."""
 
@@ -13,7 +16,7 @@ ETC = (
 )  # fmt: skip
 """What of ``/etc`` every program may read. What may hold a secret (pip.conf, npmrc, gitconfig, shadow) is not on it."""
 
-ETC_NETWORK = ("gai.conf", "host.conf", "hosts", "resolv.conf")
+ETC_NETWORK = ("gai.conf", "host.conf", "hosts")
 
 PROC_READ_ONLY = ("bus", "fs", "irq", "sys", "sysrq-trigger")
 """What of ``/proc`` changes the machine. Where Trunkline runs as root, a program is root to these files in
@@ -30,9 +33,10 @@ MADE = {
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files dns\nservices: files\nprotocols: files\n",
 }
 HOSTS = {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n"}
+RESOLV = {"/etc/resolv.conf": f"nameserver {RESOLVER}\n"}
 
 
-def readable(network: bool, further: Sequence[Path]) -> Iterator[tuple[str, ...]]:
+def readable(limits: SandboxLimits, further: Sequence[Path]) -> Iterator[tuple[str, ...]]:
     """The options of bubblewrap that show the system."""
     yield "--ro-bind", "/usr", "/usr"
     for name in TOP:
@@ -41,7 +45,7 @@ def readable(network: bool, further: Sequence[Path]) -> Iterator[tuple[str, ...]
             yield "--symlink", str(path.readlink()), str(path)
         elif path.is_dir():
             yield "--ro-bind", str(path), str(path)
-    for name in (*ETC, *(ETC_NETWORK if network else ())):
+    for name in (*ETC, *_of_network(limits)):
         yield "--ro-bind-try", f"/etc/{name}", f"/etc/{name}"
     for path in further:
         yield "--ro-bind-try", str(path), str(path)
@@ -56,6 +60,15 @@ def covered(empty: str) -> Iterator[tuple[str, ...]]:
             yield "--ro-bind", empty, f"/proc/{name}"
 
 
-def made(network: bool) -> dict[str, str]:
+def made(limits: SandboxLimits) -> dict[str, str]:
     """The files that are made up: their places and their texts."""
-    return MADE if network else {**MADE, **HOSTS}
+    if limits.host_network:
+        return MADE
+    return {**MADE, **(RESOLV if limits.network else HOSTS)}
+
+
+def _of_network(limits: SandboxLimits) -> tuple[str, ...]:
+    """What of ``/etc`` names are looked up by. The resolvers are this machine's own only in its own network."""
+    if limits.host_network:
+        return (*ETC_NETWORK, "resolv.conf")
+    return ETC_NETWORK if limits.network else ()

@@ -42,6 +42,7 @@ class Place:
             cpus=limits.cpus,
             processes=limits.processes,
             network=limits.network,
+            host_network=limits.host_network,
             writable=limits.writable,
         )
         return cls(image, program.workspace, tuple(masks), tuple(program.read_only.items()), held)
@@ -65,7 +66,7 @@ def body(place: Place, labels: dict[str, str]) -> dict[str, Any]:
         "AttachStdin": True,
         "AttachStdout": True,
         "AttachStderr": True,
-        "NetworkDisabled": not place.limits.network,
+        "NetworkDisabled": not (place.limits.network or place.limits.host_network),
         "Labels": labels,
         "HostConfig": _host(place),
     }
@@ -78,7 +79,7 @@ def _host(place: Place) -> dict[str, Any]:
         "Mounts": _mounts(place),
         "ReadonlyRootfs": True,
         "Tmpfs": {"/tmp": f"rw,nosuid,nodev,mode=1777,size={memory // 2}"},
-        "NetworkMode": "bridge" if limits.network else "none",
+        "NetworkMode": "host" if limits.host_network else "bridge" if limits.network else "none",
         "IpcMode": "private",
         "CapDrop": ["ALL"],
         "SecurityOpt": ["no-new-privileges", f"seccomp={profile()}"],

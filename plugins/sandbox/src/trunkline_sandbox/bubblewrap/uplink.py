@@ -1,0 +1,103 @@
+"""A network of its own for a program, which leads to other hosts and not to what listens on this machine's loopback.
+
+slirp4netns is a small TCP/IP stack in a process of this user: it answers for the one device of the program's network
+namespace, and makes what comes out of it ordinary connections. Nobody needs to be root.
+"""
+
+import fcntl
+import os
+import shutil
+import subprocess
+from contextlib import ExitStack, suppress
+
+import anyio
+from anyio.abc import Process
+
+from trunkline.errors import ToolError
+
+MISSING = (
+    "A program with a network needs slirp4netns, and it is not installed (Debian and Ubuntu: apt install slirp4netns; "
+    "Fedora: dnf install slirp4netns). Nothing was run. A person can lend this machine's own network instead, with all "
+    "that listens on it, for some minutes: trunkline permissions BLOCK --host-network 30"
+)
+RESOLVER = "10.0.2.3"
+"""Where slirp4netns answers questions for names, by this machine's own resolvers."""
+
+NS_GET_USERNS = 0xB701
+READY_SECONDS = 10.0
+
+
+class Uplink:
+    """A slirp4netns that runs. It ends with ``aclose``, and with this process however that ends."""
+
+    def __init__(self, process: Process, lifeline: int) -> None:
+        self._process = process
+        self._lifeline = lifeline
+
+    async def aclose(self) -> None:
+        """End it; done when it is gone."""
+        os.close(self._lifeline)
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        with anyio.CancelScope(shield=True):
+            await self._process.wait()
+
+
+async def lead_out(first: int) -> Uplink:
+    """Give the network namespace of a process a way out.
+
+    Args:
+        first: The process, which has begun no program yet.
+
+    Raises:
+        ToolError: slirp4netns is not installed, or failed.
+    """
+    executable = shutil.which("slirp4netns")
+    if executable is None:
+        raise ToolError(MISSING)
+    with ExitStack() as theirs, ExitStack() as ours:
+        network = _kept(theirs, os.open(f"/proc/{first}/ns/net", os.O_RDONLY))
+        users = _kept(theirs, fcntl.ioctl(network, NS_GET_USERNS))
+        ready, tells = os.pipe()
+        _kept(ours, ready)
+        _kept(theirs, tells)
+        dies, lifeline = os.pipe()
+        _kept(theirs, dies)
+        _kept(ours, lifeline)
+        process = await anyio.open_process(
+            [
+                executable, "--configure", "--mtu=65520", "--disable-host-loopback", "--enable-seccomp",
+                f"--ready-fd={tells}", f"--exit-fd={dies}", "--netns-type=path",
+                f"--userns-path=/proc/self/fd/{users}", f"/proc/self/fd/{network}", "tap0",
+            ],
+            pass_fds=(network, users, tells, dies),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={"PATH": os.defpath},
+        )  # fmt: skip
+        theirs.close()
+        uplink = Uplink(process, lifeline)
+        try:
+            await _wait_until_ready(ready)
+        except BaseException:
+            ours.pop_all()
+            os.close(ready)
+            await uplink.aclose()
+            raise
+        ours.pop_all()
+        os.close(ready)
+        return uplink
+
+
+async def _wait_until_ready(handle: int) -> None:
+    with anyio.move_on_after(READY_SECONDS):
+        await anyio.wait_readable(handle)
+        if os.read(handle, 1):
+            return
+    raise ToolError("The program's network could not be made: slirp4netns failed. Nothing was run.")
+
+
+def _kept(stack: ExitStack, handle: int) -> int:
+    stack.callback(os.close, handle)
+    return handle

@@ -1,0 +1,168 @@
+"""What of networks a program in bubblewrap has: none, one of its own that leads out, or this machine's."""
+
+import shutil
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import anyio
+import psutil
+import pytest
+
+from trunkline.abc.sandbox import SandboxLimits
+from trunkline.errors import ToolError
+from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+from trunkline_sandbox.settings import SandboxSettings
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+]
+needs_slirp = pytest.mark.skipif(
+    shutil.which("slirp4netns") is None or not Path("/dev/net/tun").exists(),
+    reason="slirp4netns is not installed, or this machine has no /dev/net/tun",
+)
+
+TRY = """
+import socket, sys
+for at in sys.argv[1:]:
+    host, _, port = at.rpartition(":")
+    kind = socket.AF_UNIX if not host else socket.AF_INET
+    try:
+        with socket.socket(kind) as one:
+            one.settimeout(3)
+            one.connect((host, int(port)) if host else chr(0) + port)
+        print(at)
+    except OSError:
+        pass
+"""
+"""Prints which of the addresses can be reached; one without a host is an abstract Unix socket."""
+
+NONE, OUT, HOST = SandboxLimits(), SandboxLimits(network=True), SandboxLimits(network=True, host_network=True)
+
+
+def elsewhere() -> str:
+    """An address of this machine that is not loopback: as good as another host."""
+    with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe, suppress(OSError):
+        probe.connect(("192.0.2.1", 9))
+        if not (found := str(probe.getsockname()[0])).startswith("127."):
+            return found
+    pytest.skip("this machine has no address but loopback")
+
+
+@pytest.fixture
+def addresses() -> Iterator[dict[str, str]]:
+    """Listeners: on loopback alone, as the bus and the gateway do; by an abstract name; and for all the world."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as near,
+        socket.create_server(("0.0.0.0", 0)) as open_to_all,
+        socket.socket(socket.AF_UNIX) as named,
+    ):
+        name = f"trunkline-test-{near.getsockname()[1]}"
+        named.bind(f"\0{name}")
+        named.listen()
+        port = open_to_all.getsockname()[1]
+        yield {
+            "loopback": f"127.0.0.1:{near.getsockname()[1]}",
+            "by slirp4netns": f"10.0.2.2:{near.getsockname()[1]}",
+            "abstract": f":{name}",
+            "out": f"{elsewhere()}:{port}",
+        }
+
+
+async def reached(home: Path, limits: SandboxLimits, addresses: dict[str, str]) -> set[str]:
+    """Which of the addresses a program with these limits reaches."""
+    ran = await Bubblewrap(SandboxSettings(), home).run(
+        ("python3", "-c", TRY, *addresses.values()), workspace=None, env={}, limits=limits
+    )
+    assert ran.exit_code == 0, ran.stderr
+    found = ran.stdout.decode().split()
+    return {name for name, at in addresses.items() if at in found}
+
+
+def uplinks() -> list[psutil.Process]:
+    """The stacks that this process has begun."""
+    return [child for child in psutil.Process().children() if child.name() == "slirp4netns"]
+
+
+async def test_cc_t11_without_a_network_nothing_is_reached(tmp_path: Path, addresses: dict[str, str]) -> None:
+    """CC-T11: not loopback, no name in the kernel, no other host."""
+    assert await reached(tmp_path, NONE, addresses) == set()
+
+
+@needs_slirp
+async def test_a_network_leads_out_and_not_to_this_machine(tmp_path: Path, addresses: dict[str, str]) -> None:
+    """What listens on loopback (the bus, the gateway) and abstract sockets are out of reach; other hosts are not. What
+    makes the network ends with the program."""
+    assert await reached(tmp_path, OUT, addresses) == {"out"}
+    assert uplinks() == []
+
+
+@needs_slirp
+async def test_many_networks_at_once(tmp_path: Path) -> None:
+    """Each program has its own, and sees no neighbour's listener."""
+    listen = "import socket; s = socket.create_server(('0.0.0.0', 4000)); print(s.getsockname()[1])"
+    said: list[bytes] = []
+
+    async def one() -> None:
+        sandbox = Bubblewrap(SandboxSettings(), tmp_path)
+        ran = await sandbox.run(("python3", "-c", listen), workspace=None, env={}, limits=OUT)
+        said.append(ran.stdout)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(8):
+            tasks.start_soon(one)
+    assert said == [b"4000\n"] * 8 and uplinks() == []
+
+
+async def test_this_machine_s_network_is_one_to_ask_for(tmp_path: Path, addresses: dict[str, str]) -> None:
+    """With ``host_network`` everything that listens here is within reach."""
+    assert {"loopback", "abstract"} <= await reached(tmp_path, HOST, addresses)
+
+
+async def test_without_slirp4netns_a_network_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not replaced by this machine's own: nothing is run, and the text says what to install, or to lend."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "bwrap").symlink_to(str(shutil.which("bwrap")))
+    monkeypatch.setenv("PATH", str(folder))
+    sandbox = Bubblewrap(SandboxSettings(), tmp_path)
+    with pytest.raises(ToolError, match=r"apt install slirp4netns.*--host-network"):
+        await sandbox.run(("touch", "/workspace/ran"), workspace=tmp_path, env={}, limits=OUT)
+    assert not (tmp_path / "ran").exists()
+    assert (await sandbox.run(("true",), workspace=None, env={})).exit_code == 0
+
+
+BEGINS = """
+import anyio, pathlib, sys
+from trunkline.abc.sandbox import SandboxLimits
+from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+from trunkline_sandbox.settings import SandboxSettings
+
+async def main():
+    sandbox = Bubblewrap(SandboxSettings(), pathlib.Path(sys.argv[1]))
+    limits = SandboxLimits(network=True)
+    async with await sandbox.start(("sleep", "60"), workspace=None, env={}, limits=limits) as process:
+        print("begun", flush=True)
+        await process.wait()
+
+anyio.run(main)
+"""
+
+
+@needs_slirp
+@pytest.mark.kill
+async def test_a_killed_worker_leaves_no_network(tmp_path: Path) -> None:
+    """What made the network ends with the worker, as the program does."""
+    async with await anyio.open_process([sys.executable, "-c", BEGINS, str(tmp_path)], stderr=None) as worker:
+        assert worker.stdout is not None and b"begun" in await worker.stdout.receive()
+        children = psutil.Process(worker.pid).children(recursive=True)
+        assert any(child.name() == "slirp4netns" for child in children)
+        worker.kill()
+    with anyio.fail_after(10):
+        while any(child.is_running() and child.status() != "zombie" for child in children):  # noqa: ASYNC110
+            await anyio.sleep(0.05)
