@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Text,
         ToolRan,
     )
+    from trunkline.abc.person import Person
     from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
     from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxProcess, SandboxResult
     from trunkline.abc.tools import (
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
         Verdict,
         approval_news,
         approval_words,
+        chosen,
+        hand_in,
         verdict_in,
         waiting_approval,
     )
@@ -69,6 +72,7 @@ if TYPE_CHECKING:
         ErrorCode,
         ModelError,
         ModelFault,
+        NoAnswer,
         PluginError,
         StorageError,
         ToolError,
@@ -155,6 +159,7 @@ _PLACES: dict[str, str] = {
     "trunkline.abc.memory": "Change ChunkType Installed LinkType Memory MemoryRule MemoryStore",
     "trunkline.abc.models": "AskModel Call Finish ModelAdapter ModelEvent ModelInfo ModelMiddleware ModelRequest "
     "Reasoning Text ToolRan",
+    "trunkline.abc.person": "Person",
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
     "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxProcess SandboxResult",
     "trunkline.abc.tools": "Meant Proceed SourceContext SourcedTool Stage Tool ToolAlias ToolContext "
@@ -165,13 +170,13 @@ _PLACES: dict[str, str] = {
     "trunkline.config.secret": "Secret",
     "trunkline.config.settings": "ChannelsSettings GatewaySettings MemorySettings MonitorSettings RuntimeSettings "
     "ToolsSettings",
-    "trunkline.errors": "CompletionError ConfigError ErrorCode ModelError ModelFault PluginError StorageError "
+    "trunkline.errors": "CompletionError ConfigError ErrorCode ModelError ModelFault NoAnswer PluginError StorageError "
     "ToolError TrunklineError Unavailable UnreadableDocument",
     "trunkline.function_tool": "BlockPath FunctionTool MemoryPath MemoryTree tool",
     "trunkline.hookspecs": "hookimpl",
     "trunkline.memory.log_store": "LogStore",
     "trunkline.memory.record": "MemoryRecord",
-    "trunkline.channels.deciding": "Verdict approval_news approval_words verdict_in waiting_approval",
+    "trunkline.channels.deciding": "Verdict approval_news approval_words chosen hand_in verdict_in waiting_approval",
     "trunkline.messages.approvals": "Approval ApprovalDetail ApprovalScope",
     "trunkline.messages.blocks": "Block BlockConfig Pulse",
     "trunkline.messages.completion": "Completion",
@@ -281,8 +286,10 @@ __all__ = [
     "ModelMiddleware",
     "ModelRequest",
     "MonitorSettings",
+    "NoAnswer",
     "PathRefused",
     "Payload",
+    "Person",
     "PluginError",
     "PluginSettings",
     "Proceed",
@@ -347,8 +354,10 @@ __all__ = [
     "approval_words",
     "arguments_preview",
     "beneath",
+    "chosen",
     "command_preview",
     "diff_preview",
+    "hand_in",
     "hookimpl",
     "message_preview",
     "new_id",

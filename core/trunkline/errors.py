@@ -11,6 +11,7 @@
     ModelError                    a model call failed, with one of the fixed codes
     ToolError                     a tool refused or failed; the text goes to the model
     ├── OutcomeUnknown            nobody can say whether it had its effect
+    ├── NoAnswer                  a person did not answer what it asked
     └── CompletionError           a model that a tool or background work asked did not answer
 """
 
@@ -114,6 +115,10 @@ class ToolError(Exception):
 
 class OutcomeUnknown(ToolError):
     """The tool may have had its effect, and cannot tell. The text tells the model to verify before doing it again."""
+
+
+class NoAnswer(ToolError):
+    """A person who was asked something did not answer, would not, or cannot be asked; the text says which."""
 
 
 class CompletionError(ToolError):

@@ -21,7 +21,7 @@ MOST_LINES = 20_000
 
 SHORT = 80
 
-Kind = Literal["diff", "command", "message", "arguments"]
+Kind = Literal["diff", "command", "message", "arguments", "question"]
 
 
 def preview(kind: Kind, text: str) -> ApprovalDetail:

@@ -94,6 +94,7 @@ MEANING = {
     "tools.largest_result": "how much of a tool's result is kept at most",
     "tools.timeout": "how long a tool may take that does not say so itself",
     "tools.drain": "how long running calls may take to end when the worker stops",
+    "tools.hold": "how long a call that must not run twice waits in its middle for a person's answer",
     "tools.concurrency": "how many tools run at once",
     "retention.inbox_mb": "how much may wait in the inbox, in MB; then messages are refused, and none is dropped",
     "retention.journal_days": "how long journals of turns and the effect ledger are kept, in days",

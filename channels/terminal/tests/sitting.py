@@ -132,9 +132,16 @@ class Gateway(ScriptedGateway):
         self.back.set()
 
     async def decide(
-        self, turn: str, call: str, call_hash: str, *, allow: bool, scope: ApprovalScope = "once"
+        self,
+        turn: str,
+        call: str,
+        call_hash: str,
+        *,
+        allow: bool,
+        scope: ApprovalScope = "once",
+        answer: str = "",
     ) -> None:
-        await super().decide(turn, call, call_hash, allow=allow, scope=scope)
+        await super().decide(turn, call, call_hash, allow=allow, scope=scope, answer=answer)
         self.on_decision()
 
 

@@ -242,6 +242,16 @@ async def test_MB_T11_what_waits_in_another_channel_is_told_and_decided_by_id() 
         assert len(talk.screen.all("error")) == 3 and len(talk.gateway.decided) == 1
 
 
+async def test_MB_T11_what_an_agent_asks_elsewhere_is_answered_by_id() -> None:
+    """It is shown with its proposals; /answer answers it in words or by a number, and without an answer says how."""
+    async with talking() as talk:
+        asked = talk.gateway.wonder("Which one?", options=("the red", "the blue"))
+        await until(lambda: talk.screen.all("warning"))
+        assert f"/answer {asked.id}" in talk.screen.all("warning")[0]
+        await talk.say(f"/answer {asked.id}", f"/answer {asked.id[:6]} 2")
+        assert talk.gateway.answers == ["the blue"] and "/answer ID TEXT" in talk.screen.all("error")[0]
+
+
 @pytest.mark.parametrize("answer", ["", " ", "yess", "ok", "c", "a", "1", "true", "\n"])
 def test_MN_T16_nothing_but_a_yes_is_a_yes(answer: str) -> None:
     """Enter, other words, and a wider yes where none is offered are no answer at all."""

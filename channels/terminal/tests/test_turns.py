@@ -6,6 +6,7 @@ import anyio
 import pytest
 
 from trunkline.errors import ErrorCode
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.conversation import Message, ToolCall, Usage
 from trunkline.messages.gateway import SendMessage
 from trunkline.messages.turn import (
@@ -135,6 +136,30 @@ async def test_a_decision_is_handed_in(allow: bool, word: str) -> None:
         settled.set()
     assert gateway.decided == [(accepted.turn, "c1", allow)]
     assert screen.all("note")[0] == f"{word} by terminal."
+
+
+@pytest.mark.parametrize(("typed", "said"), [("2", "the blue"), ("The Red", "the red"), ("green", "green")])
+async def test_an_answer_is_handed_in(typed: str, said: str) -> None:
+    """What an agent asks is answered on the input line: in words, or by the number of a proposal."""
+    settled = anyio.Event()
+    detail = ApprovalDetail(kind="question", text="Which one?", options=("the red", "the blue"))
+    steps: list[Step] = [
+        ApprovalRequested(call=CALL, call_hash="h", question="The agent asks you:", detail=detail),
+        settled,
+        ApprovalSettled(call_id="c1", allow=True, by="terminal", answer=said),
+        END,
+    ]
+    screen = RecordingScreen(reply=typed)
+    async with ScriptedGateway(lambda message: steps) as gateway, anyio.create_task_group() as tasks:
+        accepted = await gateway.send(SendMessage(content="x"))
+        view = TurnView(
+            gateway, screen, Outage(screen, lambda: None), Followed(accepted.conversation, accepted.turn)
+        )
+        tasks.start_soon(view.show)
+        await until(lambda: gateway.decided)
+        settled.set()
+    assert gateway.answers == [said] and gateway.decided == [(accepted.turn, "c1", True)]
+    assert "1. the red" in screen.all("question")[0] and screen.all("note")[0] == "Answered by terminal."
 
 
 async def test_nobody_to_ask_leaves_the_turn_undecided() -> None:

@@ -29,13 +29,21 @@ class Gateway(Protocol):
     ``waiting`` are the calls that wait for a person now. ``approvals`` gives the same, whichever channel began their
     turns, then each change of one: asked, reminded of (``reminded_at``), settled. It never ends by itself and waits
     while the bus is away. A channel shows them to its owner and hands in what the owner says by ``decide``, bound to
-    ``call_hash``; who comes second is refused with ``conflict`` and a sentence that says who was first."""
+    ``call_hash``: a yes or no, or to a question (``detail.is_question``) an ``answer``, which ``allow=False`` declines
+    to give. Who comes second is refused with ``conflict`` and a sentence that says who was first."""
 
     async def send(self, message: SendMessage) -> MessageAccepted: ...
     def watch(self, conversation: str, turn: str, *, after: str = "") -> Watch: ...
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None: ...
     async def decide(
-        self, turn: str, call: str, call_hash: str, *, allow: bool, scope: ApprovalScope = "once"
+        self,
+        turn: str,
+        call: str,
+        call_hash: str,
+        *,
+        allow: bool,
+        scope: ApprovalScope = "once",
+        answer: str = "",
     ) -> None: ...
     async def waiting(self) -> tuple[Approval, ...]: ...
     def approvals(self) -> AsyncGenerator[Approval, None]: ...

@@ -1,6 +1,7 @@
-"""Approvals in words: what a person is shown of one, and what they may say to it. No channel's own work."""
+"""Approvals and questions in words: what a person is shown of one, what they may say to it. No channel's own work."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -12,22 +13,31 @@ _ID = r"(?P<id>[a-z2-7]{5}-[a-z2-7]{5})"
 _BEGINNING = r"(?P<id>[a-z2-7]{2,5}(-[a-z2-7]{0,5})?)"
 _SENTENCE = r"\s*(?P<word>approve|allow|deny)\s+{}(\s+(?P<scope>once|conversation|always))?\s*"
 _WHOLE, _SHORT = (re.compile(_SENTENCE.format(id), re.IGNORECASE) for id in (_ID, _BEGINNING))
+_REPLY = r"\s*answer\s+{}\s+(?P<answer>\S.*?)\s*"
+_WHOLE_REPLY, _SHORT_REPLY = (
+    re.compile(_REPLY.format(id), re.IGNORECASE | re.DOTALL) for id in (_ID, _BEGINNING)
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What somebody says to an approval. ``id`` may be its beginning."""
+    """What somebody says to an approval, or answers to a question. ``id`` may be its beginning."""
 
     id: str
     allow: bool
     scope: ApprovalScope = "once"
+    answer: str = ""
 
 
 def verdict_in(text: str, *, short: bool = False) -> Verdict | None:
-    """What a message decides that is nothing but ``approve ID [once|conversation|always]`` or ``deny ID``.
+    """What a message decides that is nothing but ``approve ID [once|conversation|always]`` or ``deny ID``, or answers
+    that is ``answer ID`` and the answer.
 
     The id must be whole, so that no sentence to an agent is taken for one; with ``short`` its beginning will do, where
     only a command can be meant."""
+    reply = (_SHORT_REPLY if short else _WHOLE_REPLY).fullmatch(text)
+    if reply is not None:
+        return Verdict(reply["id"].lower(), True, answer=reply["answer"])
     found = (_SHORT if short else _WHOLE).fullmatch(text)
     if found is None:
         return None
@@ -38,11 +48,12 @@ def verdict_in(text: str, *, short: bool = False) -> Verdict | None:
 
 
 def approval_words(question: str, detail: ApprovalDetail | msgspec.UnsetType) -> str:
-    """The question, and below it what would be done."""
+    """The question, and below it what would be done, or what is asked with the answers that are proposed."""
     if isinstance(detail, msgspec.UnsetType) or not detail.text:
         return question
     more = f"\n(… {detail.left_out} more characters)" if detail.left_out else ""
-    return f"{question}\n{detail.text}{more}"
+    proposed = "".join(f"\n  {number}. {option}" for number, option in enumerate(detail.options, 1))
+    return f"{question}\n{detail.text}{more}{proposed}"
 
 
 def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[conversation|always]") -> str:
@@ -51,6 +62,8 @@ def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[con
     where = f"block {approval.block}, from {approval.channel or 'here'}"
     if approval.settled is not None:
         return f"{_outcome(approval)} ({approval.id}, {where}): {approval.question}"
+    if approval.detail.is_question:
+        return _question_news(approval, where, before)
     begin = "Still waiting for a decision" if approval.reminded_at else "A decision is needed"
     wider = (
         f"\nWith conversation or always, a yes holds for: {approval.detail.covers}"
@@ -65,12 +78,48 @@ def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[con
     )
 
 
+def _question_news(approval: Approval, where: str, before: str) -> str:
+    begin = "Still waiting for an answer" if approval.reminded_at else "An answer is needed"
+    words = "your words, or a number" if approval.detail.options else "your words"
+    return (
+        f"{begin} ({where}), until {approval.expires_at:%Y-%m-%d %H:%M} UTC.\n"
+        f"{approval_words(approval.question, approval.detail)}\n"
+        f"To answer: {before}answer {approval.id} ({words}), or {before}deny {approval.id} to leave it unanswered. "
+        "An answer allows nothing."
+    )
+
+
 def _outcome(approval: Approval) -> str:
     settled = approval.settled
     assert settled is not None
+    if approval.detail.is_question:
+        if settled.by == DEADLINE:
+            return "Nobody answered in time"
+        return f"{'Answered' if settled.allow else 'Left unanswered'} by {decider(settled.by)}"
     if settled.by == DEADLINE:
         return "Nobody decided in time, so it was denied"
     return f"{'Allowed' if settled.allow else 'Denied'} by {decider(settled.by)}"
+
+
+def chosen(answer: str, options: Sequence[str]) -> str:
+    """The answer, or the proposal that it is the number of. A proposal in its own words comes first."""
+    said = answer.strip()
+    named = next((option for option in options if option.casefold() == said.casefold()), None)
+    if named is None and said.isascii() and said.isdigit() and 0 < int(said) <= len(options):
+        named = options[int(said) - 1]
+    return named or said
+
+
+async def hand_in(gateway: Gateway, approval: Approval, verdict: Verdict) -> None:
+    """Hand in what somebody said to this approval or question. Raises as the gateway does."""
+    await gateway.decide(
+        approval.turn,
+        approval.call,
+        approval.call_hash,
+        allow=verdict.allow,
+        scope=verdict.scope,
+        answer=chosen(verdict.answer, approval.detail.options),
+    )
 
 
 async def waiting_approval(gateway: Gateway, id: str) -> Approval | None:

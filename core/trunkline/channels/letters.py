@@ -21,6 +21,7 @@ from trunkline.channels.deciding import (
     Verdict,
     approval_news,
     approval_words,
+    hand_in,
     verdict_in,
     waiting_approval,
 )
@@ -177,9 +178,9 @@ class LetterChannel(Channel):
         found = await waiting_approval(gateway, verdict.id)
         if found is None:
             return f"Nothing waits for a decision under {verdict.id}."
-        await gateway.decide(
-            found.turn, found.call, found.call_hash, allow=verdict.allow, scope=verdict.scope
-        )
+        await hand_in(gateway, found, verdict)
+        if found.detail.is_question:
+            return f"{'Answered' if verdict.allow else 'Left unanswered'}: {found.detail.text}"
         return f"{'Allowed' if verdict.allow else 'Denied'}: {found.question}"
 
     # Who is in which conversation ------------------------------------------------------------------------------

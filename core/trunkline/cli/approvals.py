@@ -1,4 +1,4 @@
-"""``trunkline approvals``: see the calls that wait for a person, decide about them, take lasting permissions back."""
+"""``trunkline approvals``: see the calls that wait for a person, decide or answer, take lasting permissions back."""
 
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +17,7 @@ trunkline approvals list
 trunkline approvals show k3v7q
 trunkline approvals approve k3v7q --scope conversation
 trunkline approvals deny k3v7q
+trunkline approvals answer m4t2a "The one in the kitchen"
 """
 
 SCOPES = ("once", "conversation", "always")
@@ -24,7 +25,7 @@ SCOPES = ("once", "conversation", "always")
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """See the calls that wait for your yes, whichever channel began them, and decide.
+    """See the calls that wait for your yes or your answer, whichever channel began them, and decide.
 
     An ID may be cut as long as it tells the approval from the others. What nobody decides in time is denied.
     """
@@ -95,8 +96,20 @@ def approve(id: str, scope: Literal["once", "conversation", "always"], follow: b
 @click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def deny(id: str, follow: bool, as_json: bool) -> int:
-    """Do not allow a call. The agent is told, and goes on without it."""
-    return _decide(id, allow=False, scope="once", follow=follow, as_json=as_json)
+    """Do not allow a call, or leave a question unanswered. The agent is told, and goes on without it."""
+    return _decide(id, allow=False, follow=follow, as_json=as_json)
+
+
+@command.command(
+    "answer", examples='trunkline approvals answer m4t2a "The one in the kitchen"\ntrunkline approvals answer m4t2a 2'
+)
+@click.argument("id")
+@click.argument("text")
+@click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def answer(id: str, text: str, follow: bool, as_json: bool) -> int:
+    """Answer what an agent asks, in your words or by the number of a proposal. It allows nothing."""
+    return _decide(id, allow=True, answer=text, follow=follow, as_json=as_json)
 
 
 @command.command("granted", examples="trunkline approvals granted")
@@ -127,19 +140,22 @@ def forget(id: str) -> None:
     click.echo(f"{id} is no longer allowed.")
 
 
-def _decide(id: str, *, allow: bool, scope: "ApprovalScope", follow: bool, as_json: bool) -> int:
+def _decide(
+    id: str, *, allow: bool, scope: "ApprovalScope" = "once", answer: str = "", follow: bool, as_json: bool
+) -> int:
+    from trunkline.channels.deciding import Verdict, hand_in
     from trunkline.workers import KINDS
 
     async def decided(gateway: "GatewayClient") -> int:
         one = (await gateway.approval(id)).approval
-        await gateway.decide(one.turn, one.call, one.call_hash, allow=allow, scope=scope)
+        await hand_in(gateway, one, Verdict(one.id, allow, scope, answer))
         if not (follow and as_json):
             _say(one, allow=allow, scope=scope, as_json=as_json)
         if follow:
             return await _followed(gateway, one, as_json=as_json)
         if not as_json and _is_alone():
-            word = "approve" if allow else "deny"
-            reach = f" --scope {scope}" if scope != "once" else ""
+            word = "answer" if answer else "approve" if allow else "deny"
+            reach = f" --scope {scope}" if scope != "once" else " TEXT" if answer else ""
             click.echo(
                 "No platform runs here: the turn goes on when one is started, "
                 f"or with: trunkline approvals {word} {one.id}{reach} --follow",
@@ -162,6 +178,9 @@ def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool)
         "conversation": ", and calls like it in this conversation",
         "always": ", and calls like it",
     }
+    if one.detail.is_question:
+        click.echo(printable(f"{'Answered' if allow else 'Left unanswered'}: {one.detail.text}"))
+        return
     click.echo(printable(f"{'Allowed' if allow else 'Denied'}: {one.tool} in block {one.block}{far[scope]}."))
 
 
@@ -199,13 +218,16 @@ def _state(approval: "Approval") -> str:
 
     if approval.settled is None:
         return f"{approval.expires_at:%Y-%m-%d %H:%M} UTC"
+    is_question = approval.detail.is_question
     if approval.settled.by == DEADLINE:
-        return "not decided in time"
-    return f"{'allowed' if approval.settled.allow else 'denied'} by {decider(approval.settled.by)}"
+        return f"not {'answered' if is_question else 'decided'} in time"
+    yes, no = ("answered", "left") if is_question else ("allowed", "denied")
+    return f"{yes if approval.settled.allow else no} by {decider(approval.settled.by)}"
 
 
 def _about(approval: "Approval") -> str:
     from trunkline.text import printable
 
-    shown = printable(approval.detail.covers or approval.question)
+    asked = approval.detail.text if approval.detail.is_question else approval.question
+    shown = printable(" ".join((approval.detail.covers or asked).split()))
     return shown if len(shown) <= 60 else shown[:59] + "…"

@@ -7,6 +7,7 @@ import click
 import msgspec
 
 from trunkline.channels.deciding import approval_words
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.turn import (
     ApprovalRequested,
@@ -133,6 +134,8 @@ def _how(event: ApprovalRequested) -> str:
         if isinstance(event.expires_at, msgspec.UnsetType)
         else f", until {event.expires_at:%Y-%m-%d %H:%M} UTC"
     )
+    if isinstance(event.detail, ApprovalDetail) and event.detail.is_question:
+        return f"Nobody is asked here. To answer{until}: trunkline approvals answer {event.id} TEXT"
     return (
         f"Nobody is asked here. To decide{until}: trunkline approvals approve {event.id} (or deny {event.id})"
     )

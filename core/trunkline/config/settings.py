@@ -130,7 +130,8 @@ class ModelsSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none.
+    """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none; ``hold`` is how
+    long a call that must not run twice waits for a person's answer in its middle.
 
     A result of more than ``shown_result`` bytes is kept apart, and the model is shown its beginning and its end; of one
     that has more than ``largest_result`` bytes no more than that is kept.
@@ -139,6 +140,7 @@ class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
     workspaces: Path = Path("workspaces")
     timeout: Seconds = 60.0
     drain: Delay = 20.0
+    hold: Seconds = 300.0
     concurrency: Count = 64
     shown_result: Annotated[int, msgspec.Meta(ge=1_000)] = 131_072
     largest_result: Annotated[int, msgspec.Meta(ge=1_000)] = 16_777_216

@@ -22,6 +22,7 @@ from trunkline.messages.approvals import (
     ListApprovals,
     decider,
 )
+from trunkline.messages.audit import AuditDecision
 from trunkline.messages.conversation import now
 from trunkline.messages.turn import ApprovalAsked, ApprovalDecided
 from trunkline.runtime.audit import AuditLog
@@ -33,22 +34,24 @@ log = logging.getLogger(__name__)
 ACCEPT_SECONDS = 5.0
 """How long the inbox may take to answer before the decider is told that nothing was taken."""
 
+LONGEST_ANSWER = 32_000
+"""Characters of an answer: as text in a prompt, not as a document."""
+
 AGAIN = 2.0
 """Seconds after which what is due is tried again."""
 
 
 class Decided(Refusal):
-    """Somebody was first: ``allow`` and ``by`` are of the decision that counts."""
+    """Somebody was first: ``verdict`` and ``by`` are of the decision that counts."""
 
-    def __init__(self, allow: bool, by: str) -> None:
-        self.allow, self.by = allow, by
-        verdict = "allowed" if allow else "denied"
-        late = by == DEADLINE
-        sentence = (
-            "Nobody decided this in time, so it was denied."
-            if late
-            else f"This was {verdict} by {decider(by)} already."
-        )
+    def __init__(self, allow: bool, by: str, *, question: bool = False) -> None:
+        self.by = by
+        yes, no = ("answered", "left unanswered") if question else ("allowed", "denied")
+        self.verdict = yes if allow else no
+        sentence = f"This was {self.verdict} by {decider(by)} already."
+        if by == DEADLINE:
+            did, so = ("answered", "") if question else ("decided", ", so it was denied")
+            sentence = f"Nobody {did} this in time{so}."
         super().__init__(ErrorCode.CONFLICT, sentence)
 
 
@@ -92,7 +95,8 @@ class Approvals:
         return found[0]
 
     async def decide(self, decision: ApprovalDecided, sender: Sender) -> None:
-        """Decide about a parked call, once; the same again is harmless. It is bound to the call that was shown."""
+        """Decide about a parked call, or answer its question, once; the same again is harmless. It is bound to the
+        call, or the question, that was shown."""
         if sender.identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
         decision = msgspec.structs.replace(decision, by=sender.identity.id)
@@ -100,28 +104,29 @@ class Approvals:
         asked = state.asked(decision.call) if state is not None else None
         if state is None or asked is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such question.")
+        _check(decision, asked)
         grant = self._grants.of(decision, state, asked)
-        if not await self._is_taken(decision, state):
+        if not await self._is_taken(decision, asked, state):
             if state.finished is not None or asked.call_hash != decision.call_hash:
                 raise refusal(ErrorCode.CONFLICT, "The question is not the one that was shown.")
             if not await self._append(decision, asked, state):
-                await self._look_again(decision)
+                await self._look_again(decision, asked)
         await self._grants.write(grant)
 
-    async def _look_again(self, decision: ApprovalDecided) -> None:
+    async def _look_again(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:
         """Another decision came in at the same moment. Refused unless it was the same."""
         state = await self._turns.find(decision.turn)
-        if state is None or not await self._is_taken(decision, state):
+        if state is None or not await self._is_taken(decision, asked, state):
             raise refusal(ErrorCode.CONFLICT, "This was decided already.")
 
-    async def _is_taken(self, decision: ApprovalDecided, state: TurnState) -> bool:
+    async def _is_taken(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> bool:
         """Whether it was decided so already, by the same: then the reply was lost. Refused when others were first."""
         first = await self._first(decision, state)
         if first is None:
             return False
-        if (first.allow, first.by, first.scope) == (decision.allow, decision.by, decision.scope):
+        if _said(first) == _said(decision):
             return True
-        raise Decided(first.allow, first.by)
+        raise Decided(first.allow, first.by, question=asked.is_question)
 
     async def _first(self, decision: ApprovalDecided, state: TurnState) -> ApprovalDecided | None:
         """The decision that counts, recorded or on its way there."""
@@ -129,7 +134,10 @@ class Approvals:
         if recorded is None:
             return await self._turns.decision(decision, state.request.conversation)
         scope = "once" if isinstance(recorded.scope, msgspec.UnsetType) else recorded.scope
-        return msgspec.structs.replace(decision, allow=recorded.allow, by=recorded.by, scope=scope)
+        answer = "" if isinstance(recorded.answer, msgspec.UnsetType) else recorded.answer
+        return msgspec.structs.replace(
+            decision, allow=recorded.allow, by=recorded.by, scope=scope, answer=answer
+        )
 
     async def _append(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> bool:
         """Put the decision into the inbox. Returns whether it is the first."""
@@ -143,12 +151,18 @@ class Approvals:
             conversation=about.conversation,
         )
         if not ack.duplicate:
-            self._note(decision, state)
+            self._note(decision, asked, state)
         return not ack.duplicate
 
-    def _note(self, decision: ApprovalDecided, state: TurnState) -> None:
+    def _note(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> None:
         call, about = state.call(decision.call), state.request
         late = decision.by == DEADLINE
+        if asked.is_question:
+            made: AuditDecision = "expired" if late else "answered" if decision.allow else "unanswered"
+            why = "nobody answered in time." if late else ""
+        else:
+            made = "expired" if late else "approved" if decision.allow else "denied"
+            why = "nobody decided in time." if late else f"for {decision.scope}." if decision.allow else ""
         self._audit.note(
             event="approval",
             block=about.block,
@@ -157,9 +171,9 @@ class Approvals:
             turn=about.turn,
             call=decision.call,
             tool=call.name if call is not None else "",
-            decision="expired" if late else "approved" if decision.allow else "denied",
+            decision=made,
             by=(decision.by,),
-            why="nobody decided in time." if late else f"for {decision.scope}." if decision.allow else "",
+            why=why,
         )
 
     # What is due ---------------------------------------------------------------------------------------------
@@ -191,7 +205,7 @@ class Approvals:
             turn=due.turn, call=due.call, call_hash=asked.call_hash, allow=False, by=DEADLINE
         )
         try:
-            if not await self._is_taken(expired, state):
+            if not await self._is_taken(expired, asked, state):
                 await self._append(expired, asked, state)
         except Refusal:
             log.debug("approval %s was decided in time", due.id)
@@ -206,3 +220,17 @@ class Approvals:
             await self._bus.append(APPROVAL, reminded, scope=scope, expect=last.seq, approval=due.id)
         except SequenceConflict:
             log.debug("approval %s was decided meanwhile", due.id)
+
+
+def _check(decision: ApprovalDecided, asked: ApprovalAsked) -> None:
+    """Refuse a yes to a question and an answer to a call: neither stands for the other."""
+    if decision.answer and not (asked.is_question and decision.allow):
+        raise refusal(ErrorCode.INVALID_REQUEST, "This waits for a yes or a no, and is not answered in words.")
+    if asked.is_question and decision.allow and not decision.answer.strip():
+        raise refusal(ErrorCode.INVALID_REQUEST, "This is a question: it needs an answer in words.")
+    if len(decision.answer) > LONGEST_ANSWER:
+        raise refusal(ErrorCode.TOO_LARGE, f"An answer has {LONGEST_ANSWER} characters at most.")
+
+
+def _said(decision: ApprovalDecided) -> tuple[bool, str, str, str]:
+    return decision.allow, decision.by, decision.scope, decision.answer

@@ -32,23 +32,34 @@ class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     one. ``left_out`` is how many characters of it are not shown. ``shape`` is the key of the tool and those arguments
     that a wider yes is bound to, ``covers`` the same in words; without a shape a yes can only be for this one call.
     ``effect`` is the tool's.
+
+    With the kind ``question`` nothing is to be allowed: ``text`` is what the call wants to know, ``options`` are
+    answers that it proposes, and what is waited for is a person's own words or one of these.
     """
 
-    kind: Literal["diff", "command", "message", "arguments"] = "arguments"
+    kind: Literal["diff", "command", "message", "arguments", "question"] = "arguments"
     text: str = ""
     left_out: int = 0
     shape: str = ""
     covers: str = ""
     effect: str = ""
+    options: tuple[str, ...] = ()
+
+    @property
+    def is_question(self) -> bool:
+        """Whether an answer is wanted, and not a yes or no."""
+        return self.kind == "question"
 
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What was decided, by whom, and when. ``by`` is an identity's id, or ``deadline`` when nobody decided in time."""
+    """What was decided, by whom, and when. ``by`` is an identity's id, or ``deadline`` when nobody decided in time.
+    A question was answered with ``answer``, or left without one (``allow`` is false)."""
 
     allow: bool
     by: str
     at: datetime
     scope: ApprovalScope = "once"
+    answer: str = ""
 
 
 class Approval(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="approval.state.v1"):

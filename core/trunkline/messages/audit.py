@@ -7,16 +7,16 @@ from trunkline.messages.tools import Effect
 from trunkline_bus import Payload
 
 AuditEvent = Literal["decision", "call", "approval", "permissions"]
-AuditDecision = Literal["allowed", "asked", "denied", "approved", "expired"]
+AuditDecision = Literal["allowed", "asked", "denied", "approved", "expired", "answered", "unanswered"]
 
 
 class AuditEntry(Payload, frozen=True, kw_only=True, tag="audit.entry.v1"):
     """One line of the audit log.
 
-    ``decision``: the policies decided about a call; ``call``: a call ended; ``approval``: a person decided, or nobody
-    in time; ``permissions``: the owner changed what a block may do. ``by`` are the policies that decided, or who did;
-    ``why`` is a sentence. ``seconds`` is how long a call took, ``size`` the characters of its result. ``arguments`` and
-    ``output`` are there as far as ``[audit] detail`` wants them.
+    ``decision``: the policies decided about a call; ``call``: a call ended; ``approval``: a person decided or
+    answered, or nobody in time; ``permissions``: the owner changed what a block may do. ``by`` are the policies that
+    decided, or who did; ``why`` is a sentence. ``seconds`` is how long a call took, ``size`` the characters of its
+    result. ``arguments`` and ``output`` are there as far as ``[audit] detail`` wants them.
     """
 
     id: str

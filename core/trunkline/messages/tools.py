@@ -100,12 +100,22 @@ class ToolCatalogue(Payload, frozen=True, kw_only=True, tag="tools.catalogue.v1"
     own: tuple[ToolSpec, ...] = ()
 
 
+class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a person said to a question of a call; ``question`` is its hash. ``text`` is None when nobody answers it:
+    ``by`` says who would not, or ``deadline``."""
+
+    question: str
+    by: str
+    text: str | None = None
+
+
 class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     """Run a tool. ``call`` is the key of the effect ledger: the same one never has its effect twice.
 
     ``arguments`` may also be text that is not JSON, as a model sent it; the worker repairs or refuses it.
-    ``approved`` carries the hash of the approved call when a person has allowed it. ``forked_from`` is the conversation
-    that this one branches off from, for as long as memory has not heard of it.
+    ``approved`` carries the hash of the approved call when a person has allowed it, ``answers`` what people said to the
+    questions that the call had. ``forked_from`` is the conversation that this one branches off from, for as long as
+    memory has not heard of it.
     """
 
     call: str
@@ -117,6 +127,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     actor: str
     approved: str | None = None
     forked_from: str | None = None
+    answers: tuple[Answer, ...] = ()
 
 
 class AskAlive(Payload, frozen=True, kw_only=True, tag="tools.ask-alive.v1"):
@@ -162,10 +173,11 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
 
     ``ok``: ``output`` is the result. ``error``: ``output`` tells the model what failed. ``unknown``: a call with an
     effect was cut off, because its worker died, its time was over or somebody stopped it; ``output`` tells the model to
-    verify. ``approval``: a person must decide first,
-    and ``call_hash``, ``question`` and ``detail`` say what about. ``repeated`` is true for a result out of the ledger.
-    ``effect`` is the tool's, as far as it was found; an earlier version's outcome has none. ``stored``: ``output`` is
-    the beginning and the end of a longer result. ``loads`` names tools that the model is to be given from now on.
+    verify. ``approval``: a person must decide or answer first, and ``call_hash``, ``question`` and ``detail`` say what.
+    ``repeated`` is true for a result out of the ledger. ``effect`` is the tool's, as far as it was found; an earlier
+    version's outcome has none. ``stored``: ``output`` is the beginning and the end of a longer result. ``loads`` names
+    tools that the model is to be given from now on. ``within`` is for how many seconds an answer is of use, where the
+    call sets a bound.
     """
 
     call: str
@@ -178,6 +190,7 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     detail: ApprovalDetail | msgspec.UnsetType = msgspec.UNSET
     stored: StoredResult | msgspec.UnsetType = msgspec.UNSET
     loads: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+    within: float | msgspec.UnsetType = msgspec.UNSET
 
 
 ToolReply = ToolProgress | ToolOutcome

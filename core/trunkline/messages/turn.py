@@ -72,7 +72,10 @@ class TurnCancelRequested(Payload, frozen=True, kw_only=True, tag="turn.cancel.v
 
 class ApprovalDecided(Payload, frozen=True, kw_only=True, tag="turn.approval.v1"):
     """A person's decision on a parked call; it holds only for the call with this hash. ``by`` is ``deadline`` when
-    nobody decided in time. A yes may reach further than this call: ``scope``."""
+    nobody decided in time. A yes may reach further than this call: ``scope``.
+
+    A question is answered by ``answer`` with ``allow``, or nobody will answer it (``allow`` is false). That allows
+    nothing: the hash of a question is no call's."""
 
     turn: str
     call: str
@@ -80,6 +83,7 @@ class ApprovalDecided(Payload, frozen=True, kw_only=True, tag="turn.approval.v1"
     allow: bool
     by: str
     scope: ApprovalScope = "once"
+    answer: str = ""
 
 
 InboxItem = TurnRequested | TurnSteered | TurnCancelRequested | ApprovalDecided
@@ -185,14 +189,21 @@ class ApprovalAsked(msgspec.Struct, frozen=True, kw_only=True, tag="approval_ask
     expires_at: datetime | msgspec.UnsetType = msgspec.UNSET
     detail: ApprovalDetail | msgspec.UnsetType = msgspec.UNSET
 
+    @property
+    def is_question(self) -> bool:
+        """Whether an answer is wanted, and not a yes or no."""
+        return isinstance(self.detail, ApprovalDetail) and self.detail.is_question
+
 
 class ApprovalRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="approval_recorded"):
-    """The first decision about the call; later ones change nothing. ``scope`` is unset for this call alone."""
+    """The first decision about the call; later ones change nothing. ``scope`` is unset for this call alone, ``answer``
+    where nothing was answered."""
 
     call_id: str
     allow: bool
     by: str
     scope: ApprovalScope | msgspec.UnsetType = msgspec.UNSET
+    answer: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def denial(tool: str, by: str) -> str:
@@ -313,32 +324,44 @@ class ApprovalRequested(msgspec.Struct, frozen=True, kw_only=True, tag="approval
 
 class ApprovalSettled(msgspec.Struct, frozen=True, kw_only=True, tag="approval.settled"):
     """The call was decided about; ``by`` says by whom (``deadline``: nobody did in time). ``scope`` is unset for this
-    call alone."""
+    call alone, ``answer`` where nothing was answered. ``id`` is the question's, unset in what an earlier version
+    said."""
 
     call_id: str
     allow: bool
     by: str
     scope: ApprovalScope | msgspec.UnsetType = msgspec.UNSET
+    answer: str | msgspec.UnsetType = msgspec.UNSET
+    id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 def approval_requested(turn: str, call: ToolCall, asked: ApprovalAsked) -> ApprovalRequested:
     """What people are shown of a question."""
-    at = asked.asked_at
     return ApprovalRequested(
         call=call,
         call_hash=asked.call_hash,
         question=asked.question,
-        id=at if isinstance(at, msgspec.UnsetType) else approval_id(turn, call.id, at),
-        asked_at=at,
+        id=_id_of(turn, asked),
+        asked_at=asked.asked_at,
         expires_at=asked.expires_at,
         detail=asked.detail,
     )
 
 
-def approval_settled(recorded: ApprovalRecorded) -> ApprovalSettled:
-    """What people are shown of a decision."""
+def _id_of(turn: str, asked: ApprovalAsked) -> str | msgspec.UnsetType:
+    at = asked.asked_at
+    return at if isinstance(at, msgspec.UnsetType) else approval_id(turn, asked.call_id, at)
+
+
+def approval_settled(turn: str, recorded: ApprovalRecorded, asked: ApprovalAsked | None) -> ApprovalSettled:
+    """What people are shown of a decision about this question."""
     return ApprovalSettled(
-        call_id=recorded.call_id, allow=recorded.allow, by=recorded.by, scope=recorded.scope
+        call_id=recorded.call_id,
+        allow=recorded.allow,
+        by=recorded.by,
+        scope=recorded.scope,
+        answer=recorded.answer,
+        id=msgspec.UNSET if asked is None else _id_of(turn, asked),
     )
 
 

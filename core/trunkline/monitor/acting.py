@@ -4,6 +4,7 @@ import logging
 
 import anyio
 
+from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import CallTool, CancelCall, ToolOutcome
 from trunkline.monitor.turn import RunTool
 from trunkline.subjects import CALL_TOOL, CANCEL_CALL
@@ -38,6 +39,7 @@ class Actor:
             actor=actor,
             approved=command.approved,
             forked_from=forked_from,
+            answers=command.answers,
         )
         deadline = anyio.current_time() + PATIENCE
         heard = command.again
@@ -86,7 +88,11 @@ class Unasking(Actor):
         outcome = await super().outcome(command, scope, actor, forked_from)
         if outcome.status != "approval":
             return outcome
-        text = f"{command.call.name} needs a person's approval, and nobody can be asked here. It was not run."
+        is_question = isinstance(outcome.detail, ApprovalDetail) and outcome.detail.is_question
+        if is_question:
+            await self.stop(command.key, "nobody can be asked here")
+        need = "asks a person something" if is_question else "needs a person's approval"
+        text = f"{command.call.name} {need}, and nobody can be asked here. It was not run."
         return ToolOutcome(call=command.key, status="error", output=text)
 
 

@@ -150,6 +150,7 @@ def _settlement(turn: Turn, action: Action) -> Settlement | None:
     decision = action.decision
     if decision is not None:
         scope = "once" if isinstance(decision.scope, msgspec.UnsetType) else decision.scope
-        return Settlement(allow=decision.allow, by=decision.by, at=now(), scope=scope)
+        answer = "" if isinstance(decision.answer, msgspec.UnsetType) else decision.answer
+        return Settlement(allow=decision.allow, by=decision.by, at=now(), scope=scope, answer=answer)
     ended = turn.stopping or turn.phase in (Phase.CLOSING, Phase.DONE)
     return Settlement(allow=False, by=turn.stopped_by or "the end of the turn", at=now()) if ended else None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import msgspec
 
 from trunkline.messages.turn import (
+    ApprovalAsked,
     ApprovalDecided,
     ApprovalRecorded,
     CancelRecorded,
@@ -89,8 +90,22 @@ def entry_of(held: Held, turn: Turn) -> JournalEntry | None:
 def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
     """A decision holds for exactly the call that it names, as it was shown: the hash binds tool and arguments."""
     for action in turn.actions:
-        asked = (action.call.id, action.asked.call_hash) if action.asked is not None else None
-        if action.waiting and asked == (decision.call, decision.call_hash):
-            scope = msgspec.UNSET if decision.scope == "once" else decision.scope
-            return ApprovalRecorded(call_id=action.call.id, allow=decision.allow, by=decision.by, scope=scope)
+        asked = action.asked
+        if asked is None or not action.waiting:
+            continue
+        if (action.call.id, asked.call_hash) == (decision.call, decision.call_hash):
+            return _recorded(decision, asked)
     return None
+
+
+def _recorded(decision: ApprovalDecided, asked: ApprovalAsked) -> ApprovalRecorded | None:
+    """None for an answer to what is no question, and for a yes to what is one."""
+    if decision.allow and bool(decision.answer) != asked.is_question:
+        return None
+    return ApprovalRecorded(
+        call_id=asked.call_id,
+        allow=decision.allow,
+        by=decision.by,
+        scope=msgspec.UNSET if decision.scope == "once" else decision.scope,
+        answer=decision.answer or msgspec.UNSET,
+    )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 from opentelemetry import trace
 
@@ -249,12 +250,13 @@ class Runner:
 def _result(command: RunTool, outcome: ToolOutcome, patience: float) -> JournalEntry:
     if outcome.status == "approval":
         asked_at = now()
+        within = patience if isinstance(outcome.within, msgspec.UnsetType) else min(patience, outcome.within)
         return ApprovalAsked(
             call_id=command.call.id,
             call_hash=outcome.call_hash,
             question=outcome.question,
             asked_at=asked_at,
-            expires_at=asked_at + timedelta(seconds=patience),
+            expires_at=asked_at + timedelta(seconds=within),
             detail=outcome.detail,
         )
     return ToolFinished(call_id=command.call.id, outcome=outcome)

@@ -18,7 +18,7 @@ from enum import Enum
 
 from trunkline.errors import ErrorCode
 from trunkline.messages.conversation import Message, ToolCall, Usage
-from trunkline.messages.tools import ToolOutcome
+from trunkline.messages.tools import Answer, ToolOutcome
 from trunkline.messages.turn import (
     ApprovalAsked,
     ApprovalRecorded,
@@ -70,13 +70,14 @@ class AskModel:
 
 @dataclass(frozen=True, slots=True)
 class RunTool:
-    """Have a tools worker run the call under this ledger key. ``approved`` is the hash that a person allowed.
-    ``again``: an owner before this one may have sent it."""
+    """Have a tools worker run the call under this ledger key. ``approved`` is the hash that a person allowed,
+    ``answers`` what people said to the call's questions. ``again``: an owner before this one may have sent it."""
 
     call: ToolCall
     key: str
     approved: str | None = None
     again: bool = False
+    answers: tuple[Answer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,9 @@ class Action:
     outcome: ToolOutcome | None = None
     asked: ApprovalAsked | None = None
     decision: ApprovalRecorded | None = None
+    approved: str | None = None
+    """The hash of the call that a person has allowed."""
+    answers: tuple[Answer, ...] = ()
     sent: bool = False
     again: bool = False
 
@@ -120,24 +124,14 @@ class Action:
         return self.outcome is None and not self.client
 
     @property
-    def allowed(self) -> bool | None:
-        """What was decided about the newest question; None while nothing is."""
-        return None if self.decision is None else self.decision.allow
-
-    @property
     def waiting(self) -> bool:
-        """Whether a person has to decide before anything can happen."""
-        return self.open and self.asked is not None and self.allowed is None
+        """Whether a person has to decide or answer before anything can happen."""
+        return self.open and self.asked is not None and self.decision is None
 
     @property
     def due(self) -> bool:
         """Whether the call is to be sent to a tools worker now."""
         return self.open and not self.waiting and not self.sent
-
-    @property
-    def approval(self) -> str | None:
-        """The hash of the call that a person has allowed."""
-        return self.asked.call_hash if self.asked and self.allowed else None
 
 
 @dataclass(slots=True)
@@ -246,7 +240,7 @@ class Turn:
                 return AskModel(planned.step)
             case ToolPlanned():
                 action = _action(self, planned.call.id)
-                return RunTool(planned.call, planned.key, action.approval, action.again)
+                return RunTool(planned.call, planned.key, action.approved, action.again, action.answers)
             case _:
                 return Release()
 
@@ -274,9 +268,7 @@ def _note(turn: Turn, entry: JournalEntry) -> None:
         case ToolFinished():
             _action(turn, entry.call_id).outcome = entry.outcome
         case ApprovalAsked():
-            action = _action(turn, entry.call_id)
-            action.asked, action.decision = entry, None
-            action.sent = action.again = False  # whoever asks has not run it
+            _note_question(_action(turn, entry.call_id), entry)
         case ApprovalRecorded():
             _note_decision(_action(turn, entry.call_id), entry)
         case Finished():
@@ -331,13 +323,29 @@ def _settle(turn: Turn) -> None:
     (turn.steps[-1].steered if turn.steps else turn.early).extend(steered)
 
 
+def _note_question(action: Action, entry: ApprovalAsked) -> None:
+    """An approval is of the call as it was shown last, and whoever asks for one has not run it. A call that has a
+    question has begun, and what was approved of it stays so."""
+    action.asked, action.decision = entry, None
+    if entry.is_question:
+        action.again = True
+    else:
+        action.approved, action.sent, action.again = None, False, False
+
+
 def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
-    if action.asked is None:
+    asked = action.asked
+    if asked is None:
         raise TurnProtocolError(f"a decision about {entry.call_id}, of which nobody was asked")
     if action.decision is not None:
         return  # the first decision holds
     action.decision, action.sent = entry, False
-    if not entry.allow:
+    if asked.is_question:  # what is said allows nothing, and no answer is for the call itself to tell
+        text = entry.answer if entry.allow and isinstance(entry.answer, str) else None
+        action.answers += (Answer(question=asked.call_hash, by=entry.by, text=text),)
+    elif entry.allow:
+        action.approved = asked.call_hash
+    else:
         text = denial(action.call.name, entry.by)
         action.outcome = ToolOutcome(call=action.key, status="error", output=text)
 

@@ -74,6 +74,7 @@ class Teller:
         self._turn = ""
         self._step = 0
         self._calls: dict[str, ToolCall] = {}
+        self._asked: dict[str, ApprovalAsked] = {}
         self._client_tools: frozenset[str] = frozenset()
         self._count: int | UnsetType = UNSET
 
@@ -123,6 +124,7 @@ class Teller:
                     error=outcome.status != "ok",
                 )
             case ApprovalAsked() if entry.call_id in self._calls:
+                self._asked[entry.call_id] = entry
                 yield approval_requested(self._turn, self._calls[entry.call_id], entry)
             case ApprovalRecorded():
                 yield from self._settled(entry)
@@ -149,8 +151,9 @@ class Teller:
             yield ToolStarted(step=entry.step, call=call, client=call.name in self._client_tools)
 
     def _settled(self, entry: ApprovalRecorded) -> Iterator[FeedEvent]:
-        yield approval_settled(entry)
-        if not entry.allow and entry.call_id in self._calls:
+        asked = self._asked.get(entry.call_id)
+        yield approval_settled(self._turn, entry, asked)
+        if not entry.allow and asked is not None and not asked.is_question:
             name = self._calls[entry.call_id].name
             text = denial(name, entry.by)
             yield ToolEnded(step=self._step, call_id=entry.call_id, name=name, output=text, error=True)

@@ -265,9 +265,13 @@ def _closed_by(event: FeedEvent) -> float:
 def _once(event: FeedEvent) -> tuple[str, str]:
     """What makes an event the same as another that was handed out."""
     match event:
-        case ToolStarted() | ApprovalRequested():
+        case ApprovalRequested():  # a call may be asked about again, and that is another question
+            return type(event).__name__, event.id or event.call.id
+        case ApprovalSettled():
+            return type(event).__name__, event.id or event.call_id
+        case ToolStarted():
             return type(event).__name__, event.call.id
-        case ToolEnded() | ApprovalSettled():
+        case ToolEnded():
             return type(event).__name__, event.call_id
         case MessageSteered():
             return type(event).__name__, event.message.id

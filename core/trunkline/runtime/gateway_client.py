@@ -97,13 +97,27 @@ class GatewayClient:
         await self._persist(CANCEL_TURN, CancelTurn(turn=turn, mode=mode))
 
     async def decide(
-        self, turn: str, call: str, call_hash: str, *, allow: bool, scope: ApprovalScope = "once"
+        self,
+        turn: str,
+        call: str,
+        call_hash: str,
+        *,
+        allow: bool,
+        scope: ApprovalScope = "once",
+        answer: str = "",
     ) -> None:
-        """Decide about a parked call. The first decision counts; another one is refused with ``conflict``.
+        """Decide about a parked call, or answer its question. The first decision counts; another one is refused with
+        ``conflict``.
 
         With a wider ``scope`` a yes holds for calls like it too."""
         decision = ApprovalDecided(
-            turn=turn, call=call, call_hash=call_hash, allow=allow, by=self._channel, scope=scope
+            turn=turn,
+            call=call,
+            call_hash=call_hash,
+            allow=allow,
+            by=self._channel,
+            scope=scope,
+            answer=answer,
         )
         await self._persist(DECIDE_APPROVAL, decision)
 

@@ -205,6 +205,26 @@ class ChannelSuite(ABC):
             await self._talk(gateway, act)
 
     @pytest.mark.anyio
+    async def test_MB_T11_a_question_from_elsewhere_is_shown(self) -> None:
+        """What another channel's agent asks is shown here too, with the answers that it proposes, and nobody answers by
+        being shown it; that somebody did is told."""
+        async with ScriptedGateway() as gateway:
+
+            async def act(person: Person) -> None:
+                await person.say("hello")
+                await until(lambda: "You said: hello" in person.seen())
+                asked = gateway.wonder("Which one?\x1b[2J", options=("the red", "the blue"))
+                await until(lambda: asked.id in person.seen())
+                assert "Which one?" in person.seen() and "2. the blue" in person.seen()
+                assert "\x1b[2J" not in person.seen()
+                await anyio.sleep(0.2)
+                assert gateway.decided == []
+                gateway.settle(asked, allow=True, by="channel:elsewhere", answer="the red")
+                await until(lambda: "Answered by channel:elsewhere" in person.seen())
+
+            await self._talk(gateway, act)
+
+    @pytest.mark.anyio
     async def test_it_ends_when_cancelled(self) -> None:
         """A channel lets go within seconds, in the middle of an answer too."""
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
+from trunkline.abc.person import Nobody, Person
 from trunkline.abc.sandbox import NoSandbox, Sandbox
 from trunkline.abc.tools import ToolContext
 from trunkline.errors import ToolError
@@ -28,6 +29,7 @@ def tool_context(
     model: Completer | None = None,
     documents: Documents | None = None,
     sandbox: Sandbox | None = None,
+    person: Person | None = None,
     block: str = "main",
 ) -> ToolContext:
     """A context whose tool works in ``workspace``; ``report`` throws notes away."""
@@ -42,4 +44,5 @@ def tool_context(
         model=NoModel() if model is None else model,
         documents=NoDocuments() if documents is None else documents,
         sandbox=NoSandbox() if sandbox is None else sandbox,
+        person=Nobody() if person is None else person,
     )

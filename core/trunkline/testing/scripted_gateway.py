@@ -87,9 +87,10 @@ class ScriptedGateway:
     """A ``Gateway``. Use it as an asynchronous context manager.
 
     ``answer`` gives what the turn of a message does. ``sent`` are the messages in order, ``cancelled`` the turns that
-    somebody ended, ``decided`` the decisions as (turn, call, allow), ``scopes`` how far each reaches. The first about a
-    call counts. What ``answer`` asks approval for is among ``approvals()``, and what ``ask`` puts there as if another
-    channel's turn waited. While ``away`` is true every method raises Unavailable and watches break off.
+    somebody ended, ``decided`` the decisions as (turn, call, allow), ``scopes`` how far each reaches, ``answers`` what
+    each answers. The first about a call counts. What ``answer`` asks approval for is among ``approvals()``, and what
+    ``ask`` and ``wonder`` put there as if another channel's turn waited. While ``away`` is true every method raises
+    Unavailable and watches break off.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class ScriptedGateway:
         self.cancelled: list[str] = []
         self.decided: list[tuple[str, str, bool]] = []
         self.scopes: list[ApprovalScope] = []
+        self.answers: list[str] = []
         self._asked: dict[str, Approval] = {}
         self._news = anyio.Event()
         self.refuses: RemoteFault | None = None
@@ -145,9 +147,15 @@ class ScriptedGateway:
         shown = ApprovalDetail(text=detail, shape="shape", covers=f"{tool} to a@example.org")
         return self._wait("main", "another", new_id("turn"), call, "hash", question, shown)
 
-    def settle(self, approval: Approval, *, allow: bool, by: str) -> None:
+    def wonder(self, text: str, *, options: tuple[str, ...] = ()) -> Approval:
+        """A turn of another channel waits for an answer."""
+        call = ToolCall(id=new_id("call"), name="ask_human")
+        shown = ApprovalDetail(kind="question", text=text, options=options)
+        return self._wait("main", "another", new_id("turn"), call, "hash", "The agent asks you:", shown)
+
+    def settle(self, approval: Approval, *, allow: bool, by: str, answer: str = "") -> None:
         """Somebody has decided about it, or nobody has in time (``deadline``)."""
-        self._tell(replace(approval, settled=Settlement(allow=allow, by=by, at=now())))
+        self._tell(replace(approval, settled=Settlement(allow=allow, by=by, at=now(), answer=answer)))
 
     def _wait(
         self, block: str, channel: str, turn: str, call: ToolCall, call_hash: str, question: str,
@@ -199,7 +207,14 @@ class ScriptedGateway:
         self.cancelled.append(turn)
 
     async def decide(
-        self, turn: str, call: str, call_hash: str, *, allow: bool, scope: ApprovalScope = "once"
+        self,
+        turn: str,
+        call: str,
+        call_hash: str,
+        *,
+        allow: bool,
+        scope: ApprovalScope = "once",
+        answer: str = "",
     ) -> None:
         await self._answering()
         waiting = [one for one in self._asked.values() if (one.turn, one.call) == (turn, call)]
@@ -207,8 +222,9 @@ class ScriptedGateway:
             raise RemoteFault(ErrorCode.CONFLICT, f"This was decided by {waiting[0].settled.by} already.")
         self.decided.append((turn, call, allow))
         self.scopes.append(scope)
+        self.answers.append(answer)
         for approval in waiting:
-            self.settle(approval, allow=allow, by="this channel")
+            self.settle(approval, allow=allow, by="this channel", answer=answer)
 
     async def waiting(self) -> tuple[Approval, ...]:
         await self._answering()

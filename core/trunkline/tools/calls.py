@@ -4,14 +4,17 @@ A call outlives the request that brought it: who asks again under the same key j
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+import math
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import msgspec
 from anyio.abc import TaskGroup
 
-from trunkline.messages.tools import CallTool, ToolOutcome, ToolProgress, ToolReply
+from trunkline.messages.tools import Answer, CallTool, ToolOutcome, ToolProgress, ToolReply
 from trunkline.tools.faults import incident
 from trunkline_bus import Refusal
 
@@ -40,11 +43,18 @@ class Run:
     stopped: str | None = None
     outcome: ToolOutcome | None = None
     ended: anyio.Event = field(default_factory=anyio.Event)
+    question: ToolOutcome | None = None
+    """What the call wants to know from a person, while it waits for that."""
+    news: anyio.Event = field(default_factory=anyio.Event)
+    """Set while there is something to tell its caller: a question, or the end."""
+    limit: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    """Ends the tool when its time is over."""
     attempt: anyio.CancelScope | None = None
     waiting: anyio.CancelScope | None = None
     resumed: bool = False
     away: bool = False
     handed_back: bool = False
+    _answered: anyio.Event = field(default_factory=anyio.Event)
 
     def report(self, note: str) -> None:
         """Show a line of progress with the next sign of life. May be called from any thread."""
@@ -56,6 +66,45 @@ class Run:
             self.stopped = why
             if self.attempt is not None:
                 self.attempt.cancel()
+
+    def answer_to(self, question: str) -> Answer | None:
+        """What a person said to the question with this hash."""
+        return next((answer for answer in self.call.answers if answer.question == question), None)
+
+    async def give_up(self, question: ToolOutcome) -> None:
+        """End the call here, to be run again with an answer. Does not return."""
+        self.question = question
+        if self.attempt is not None:
+            self.attempt.cancel()
+        await anyio.sleep_forever()
+
+    async def hold(self, question: ToolOutcome) -> Answer:
+        """Let the caller know the question, and wait until somebody asks for the call again with the answer."""
+        self.question = question
+        self.news.set()
+        try:
+            while (answer := self.answer_to(question.call_hash)) is None:
+                await self._answered.wait()
+        finally:
+            self.question, self.news = None, anyio.Event()
+        return answer
+
+    def take(self, answers: tuple[Answer, ...]) -> None:
+        """Take in what people said meanwhile."""
+        if len(answers) > len(self.call.answers):
+            self.call = msgspec.structs.replace(self.call, answers=answers)
+            self.question, self.news = None, anyio.Event()
+            self._answered.set()
+            self._answered = anyio.Event()
+
+    @contextmanager
+    def without_limit(self) -> Iterator[None]:
+        """The tool's time stands still."""
+        left, self.limit.deadline = self.limit.deadline - anyio.current_time(), math.inf
+        try:
+            yield
+        finally:
+            self.limit.deadline = anyio.current_time() + left
 
     def hand_back(self) -> None:
         """Wait no longer for another worker's outcome, or another host's."""
@@ -81,7 +130,7 @@ class Calls:
         """Why calls were stopped that are not under way here: a stop is not stored, and may overtake its call."""
 
     async def replies(self, call: CallTool) -> AsyncIterator[ToolReply]:
-        """Start or join the call; a sign of life each second, then its outcome.
+        """Start or join the call; a sign of life each second, then its outcome, or its question to a person.
 
         Raises:
             Refusal: the same key is under way with another tool or other arguments.
@@ -91,13 +140,15 @@ class Calls:
             raise Refusal(
                 "conflict", f"The call {call.call} is under way with another tool or other arguments."
             )
-        while not run.ended.is_set():
+        run.take(call.answers)
+        while not run.news.is_set():
             with anyio.move_on_after(PROGRESS_SECONDS):
-                await run.ended.wait()
+                await run.news.wait()
                 break
             yield ToolProgress(call=call.call, note=run.note)
-        if run.outcome is not None:
-            yield run.outcome
+        told = run.outcome or run.question
+        if told is not None:
+            yield told
 
     def has(self, key: str) -> bool:
         """Whether a call is under way here."""
@@ -146,3 +197,4 @@ class Calls:
         finally:
             del self._runs[run.call.call]
             run.ended.set()
+            run.news.set()

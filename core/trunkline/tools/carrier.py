@@ -81,7 +81,7 @@ class Carrier:
             outcome = await self._fitting(
                 run, msgspec.structs.replace(outcome, effect=attempt.spec.effect), attempt
             )
-        if outcome is None or not attempt.record:
+        if outcome is None or not attempt.record or outcome.status == "approval":
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
             self._parts.tasks.start_soon(self._parts.ledger.note, run.call, outcome, attempt.seq)
@@ -146,6 +146,8 @@ class Carrier:
             return _stopped(run, attempt)
         with anyio.CancelScope() as run.attempt:
             return await self._dispatched(run, catalogue, listed, attempt)
+        if run.question is not None and run.stopped is None:
+            return run.question
         return None if run.handed_back else _stopped(run, attempt)
 
     async def _dispatched(
@@ -197,7 +199,12 @@ class Carrier:
             timeout = parts.timeout if spec.timeout == DEFAULT_TIMEOUT else spec.timeout
             noted = parts.at_work(listed.owner, "tool")
             return await execute(
-                listed.tool, held(invocation), timeout=timeout, tasks=parts.tasks, noted=noted
+                listed.tool,
+                held(invocation),
+                timeout=timeout,
+                limit=run.limit,
+                tasks=parts.tasks,
+                noted=noted,
             )
 
 

@@ -22,16 +22,18 @@ async def execute(
     invocation: ToolInvocation,
     *,
     timeout: float,
+    limit: anyio.CancelScope,
     tasks: TaskGroup,
     noted: AbstractContextManager[None],
 ) -> ToolOutcome:
     """Run the tool for at most ``timeout`` seconds, in a task of its own in ``tasks``, so that one which ignores
-    being cancelled can be left behind. ``noted`` is entered while it runs. Raises nothing but the
-    cancellation of the caller."""
+    being cancelled can be left behind. ``limit``, a fresh scope, is where its end can be put off. ``noted`` is entered
+    while it runs. Raises nothing but the cancellation of the caller."""
     job = _Job(tool, invocation, noted)
     tasks.start_soon(job.run)
     try:
-        with anyio.move_on_after(timeout):
+        limit.deadline = anyio.current_time() + timeout
+        with limit:
             await job.ended.wait()
     finally:
         await job.stop()

@@ -42,6 +42,7 @@ from trunkline.runtime.panicking import heed, listen
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.secrets.finding import Secrets
 from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, RESULTS, TOOLS_ALIVE
+from trunkline.tools.asking import CallPerson
 from trunkline.tools.audited import audited
 from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
@@ -276,6 +277,7 @@ class ToolsWorker(Worker):
                 self._sandboxes, f"{call.block} {call.call}", await self.permissions.bounds(call)
             ),
             reach=reach_of(scopes, context.config, context.home),
+            person=CallPerson(run, spec, self._settings.hold),
         )
         return replace(made, documents=self.documents_of(call, made.files, memory))
 

@@ -129,3 +129,19 @@ async def test_a_channel_that_says_nothing_of_its_owner_lets_nobody_decide() -> 
         asked = gateway.ask("Send the mail?")
         await answered(pile, gateway, Letter("1", f"approve {asked.id}"))
         assert gateway.decided == [] and "Only the owner" in pile.answers["1"]
+
+
+async def test_MB_T11_the_owner_answers_by_letter_and_nobody_else_does() -> None:
+    """A letter that answers a question counts from the owner alone, a number stands for what was proposed, and it may
+    have lines of its own."""
+    async with ScriptedGateway() as gateway:
+        pile = Owned()
+        first = gateway.wonder("Which one?", options=("the red", "the blue"))
+        second = gateway.wonder("Why?")
+        await answered(pile, gateway, Letter("1", f"answer {first.id} 2", "eve"))
+        assert gateway.answers == [] and "Only the owner" in pile.answers["1"]
+        await answered(pile, gateway, Letter("2", f"answer {first.id} 2", "ada"))
+        await answered(pile, gateway, Letter("3", f"Answer {second.id} It is\nlate.", "ada"))
+        assert gateway.answers == ["the blue", "It is\nlate."] and not gateway.sent
+        assert pile.answers["2"] == "Answered: Which one?"
+        assert any("2. the blue" in text and f"answer {first.id}" in text for text in pile.told)

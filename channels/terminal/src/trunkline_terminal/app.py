@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic
 
 import anyio
 from prompt_toolkit.application import Application, get_app_session
@@ -26,7 +26,7 @@ from trunkline_terminal.completion import SlashCompleter, complete_at_once
 from trunkline_terminal.history import open_history
 from trunkline_terminal.layout import STYLE, build_layout
 from trunkline_terminal.paint import Paint
-from trunkline_terminal.screen import Answer, Status, Tone
+from trunkline_terminal.screen import Prompt, Status, T, Tone
 from trunkline_terminal.settings import TerminalSettings
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class TerminalScreen:
         self._tools: dict[str, tuple[str, float]] = {}
         self._status = Status()
         self._busy_since = 0.0
-        self._question: _Question | None = None
+        self._question: _Question[Any] | None = None
         self._kept = ""
         self._buffer = Buffer(
             history=open_history(home / HISTORY),
@@ -188,16 +188,17 @@ class TerminalScreen:
         self._status = status
         self._app.invalidate()
 
-    async def confirm(self, question: str, *, wide: bool = False) -> Answer | None:
+    async def ask(self, question: str, prompt: Prompt[T]) -> T | None:
         """Ask on the input line. What was being typed is put aside and comes back."""
         self.note(question, "warning")
-        if wide:
-            self.note(words.HOW_FAR)
-        self._question, self._kept = _Question(wide), self._buffer.text
+        if prompt.how != prompt.keys:
+            self.note(prompt.how)
+        asked = _Question(prompt)
+        self._question, self._kept = asked, self._buffer.text
         self._buffer.reset()
         self._app.invalidate()
         try:
-            return await self._question.answer()
+            return await asked.answer()
         finally:
             self._question = None
             self._buffer.text, self._kept = self._kept, ""
@@ -255,8 +256,8 @@ class TerminalScreen:
 
     def _prompt(self) -> str:
         if self._question is not None:
-            keys = "y/c/a/n" if self._question.wide else "y/n"
-            return f"Allow? {keys} › " if self._width() > 30 else f"{keys} › "
+            keys = self._question.prompt.keys
+            return f"{keys} › " if self._width() > 30 else f"{keys.split()[-1]} › "
         return f"{printable(self._status.block) or 'trunkline'} › " if self._width() > 30 else "› "
 
     def _status_line(self) -> str:
@@ -275,7 +276,7 @@ class TerminalScreen:
             if self._question.take(text):
                 self.message(text)
             else:
-                self.note(f"Answer {self._question.keys}; Ctrl-C ends the turn.", "warning")
+                self.note(f"{self._question.prompt.hint}; Ctrl-C ends the turn.", "warning")
         elif text.strip():
             self.message(text)
             self._typed(text)
@@ -332,25 +333,23 @@ def _silent_output() -> Output:
     return output
 
 
-class _Question:
+class _Question(Generic[T]):
     """A question that is open. Only a typed yes is a yes, and only a typed no is a no."""
 
-    def __init__(self, wide: bool) -> None:
-        self.wide = wide
-        self.keys = "y, c, a or n" if wide else "y or n"
+    def __init__(self, prompt: Prompt[T]) -> None:
+        self.prompt = prompt
         self._answered = anyio.Event()
-        self._answer: Answer = "no"
+        self._answer: T | None = None
 
     def take(self, text: str) -> bool:
         """Try a line as the answer. Returns whether it was one."""
-        found = words.answer(text, wide=self.wide)
-        if found is None:
+        self._answer = self.prompt.read(text)
+        if self._answer is None:
             return False
-        self._answer = found
         self._answered.set()
         return True
 
-    async def answer(self) -> Answer:
+    async def answer(self) -> T | None:
         """The answer, once it is there."""
         await self._answered.wait()
         return self._answer

@@ -176,6 +176,13 @@ async def _deny(session: "Session", rest: str) -> None:
     await session.decide(verdict)
 
 
+async def _answer(session: "Session", rest: str) -> None:
+    verdict = verdict_in(f"answer {rest}", short=True)
+    if verdict is None:
+        raise TrunklineError("Say which, and what: /answer ID TEXT.", hint="/approvals lists what waits.")
+    await session.decide(verdict)
+
+
 async def _trace(session: "Session", rest: str) -> None:
     last = session.turns.last
     turn = rest or (last.turn if last else "")
@@ -226,6 +233,7 @@ COMMANDS = (
     Command("approvals", "/approvals", "what waits for a decision, here and elsewhere", _approvals, now=True),
     Command("approve", "/approve ID [SCOPE]", "allow it: once, conversation or always", _approve, now=True),
     Command("deny", "/deny ID", "do not allow it", _deny, now=True),
+    Command("answer", "/answer ID TEXT", "answer what an agent asks", _answer, now=True),
     Command("trace", "/trace [TURN]", "how the last turn went", _trace),
     Command("save", "/save [PATH]", "save the conversation as JSON", _save),
     Command("load", "/load [PATH]", "begin a new conversation from a saved one", _load),

@@ -10,10 +10,8 @@ from typing import TextIO
 import anyio
 
 from trunkline import Gateway, Sitting
-from trunkline_terminal import words
 from trunkline_terminal.lines import Lines
 from trunkline_terminal.plain import PlainScreen
-from trunkline_terminal.screen import Answer
 from trunkline_terminal.session import Session
 from trunkline_terminal.turns import Render
 
@@ -30,7 +28,7 @@ class Piped:
         out: TextIO = sys.stdout
         side: TextIO = sys.stdout if prompt else sys.stderr
         self._screen = PlainScreen(
-            out, side, hold=not out.isatty(), confirm=self._confirm if prompt else None
+            out, side, hold=not out.isatty(), read=self._read_answer if prompt else None
         )
         self._session = Session(gateway, self._screen, sitting, render)
         self._interrupted = self._second = False
@@ -60,16 +58,10 @@ class Piped:
             sys.stdout.flush()
         return await self._lines.read()
 
-    async def _confirm(self, wide: bool) -> Answer | None:
-        """Only a typed answer counts; the end of the input is none."""
-        while True:
-            sys.stdout.write(f"{words.HOW_FAR if wide else words.YES_OR_NO} › ")
-            sys.stdout.flush()
-            line = await self._lines.read()
-            if line is None:
-                return None
-            if found := words.answer(line, wide=wide):
-                return found
+    async def _read_answer(self, prompt: str) -> str | None:
+        sys.stdout.write(prompt)
+        sys.stdout.flush()
+        return await self._lines.read()
 
     async def _interrupts(self, sitting: anyio.CancelScope) -> None:
         """Ctrl-C ends the running turn; a second one, or one while nothing runs in a pipe, leaves."""

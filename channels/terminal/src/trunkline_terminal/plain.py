@@ -9,16 +9,17 @@ from typing import TextIO
 
 from trunkline import printable
 from trunkline_terminal import words
-from trunkline_terminal.screen import Answer, Status, Tone
+from trunkline_terminal.screen import Prompt, Status, T, Tone
 
-Confirm = Callable[[bool], Awaitable[Answer | None]]
+Read = Callable[[str], Awaitable[str | None]]
+"""Reads a line behind a prompt; None at the end of the input."""
 
 
 class PlainScreen:
     """A screen that prints."""
 
-    def __init__(self, out: TextIO, side: TextIO, *, hold: bool, confirm: Confirm | None = None) -> None:
-        self._out, self._side, self._hold, self._confirm = out, side, hold, confirm
+    def __init__(self, out: TextIO, side: TextIO, *, hold: bool, read: Read | None = None) -> None:
+        self._out, self._side, self._hold, self._read = out, side, hold, read
         self._held = ""
         self._open_line = self._said = False
 
@@ -66,10 +67,14 @@ class PlainScreen:
     def status(self, status: Status) -> None:
         """There is no status line."""
 
-    async def confirm(self, question: str, *, wide: bool = False) -> Answer | None:
-        """Asked on a dumb terminal only; through a pipe nobody can be asked."""
+    async def ask(self, question: str, prompt: Prompt[T]) -> T | None:
+        """Asked on a dumb terminal only; through a pipe nobody can be asked. Only a typed answer counts; the end of the
+        input is none."""
         self.note(question)
-        return await self._confirm(wide) if self._confirm is not None else None
+        while self._read is not None and (line := await self._read(f"{prompt.how} › ")) is not None:
+            if (found := prompt.read(line)) is not None:
+                return found
+        return None
 
     def _say(self, text: str) -> None:
         if text:

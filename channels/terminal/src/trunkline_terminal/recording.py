@@ -1,15 +1,15 @@
 """A screen for tests: it keeps what it was asked to show."""
 
-from trunkline_terminal.screen import Answer, Status, Tone
+from trunkline_terminal.screen import Prompt, Status, T, Tone
 
 
 class RecordingScreen:
     """A screen that keeps what it was asked to show, as (what, text) pairs."""
 
-    def __init__(self, allow: bool | None = None) -> None:
+    def __init__(self, allow: bool | None = None, reply: str | None = None) -> None:
         self.shown: list[tuple[str, str]] = []
         self.statuses: list[Status] = []
-        self.allow = allow
+        self.allow, self.reply = allow, reply
 
     def note(self, text: str, tone: Tone = "dim") -> None:
         self.shown.append(("note" if tone in ("dim", "plain") else tone, text))
@@ -40,11 +40,11 @@ class RecordingScreen:
     def status(self, status: Status) -> None:
         self.statuses.append(status)
 
-    async def confirm(self, question: str, *, wide: bool = False) -> Answer | None:
+    async def ask(self, question: str, prompt: Prompt[T]) -> T | None:
         self.shown.append(("question", question))
-        if self.allow is None:
-            return None
-        return "once" if self.allow else "no"
+        if self.reply is not None:
+            return prompt.read(self.reply)
+        return None if self.allow is None else prompt.read("y" if self.allow else "n")
 
     def all(self, what: str) -> list[str]:
         """The texts of one kind."""

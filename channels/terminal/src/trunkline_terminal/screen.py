@@ -1,10 +1,24 @@
 """What the session asks of a screen, whichever kind it is. Types only."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Generic, Literal, Protocol, TypeVar
 
 Answer = Literal["no", "once", "conversation", "always"]
 """What a person says to a call: no, or how far their yes reaches."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt(Generic[T]):
+    """What a person is asked on the input line: ``how`` to answer in a line, ``keys`` in a word or two. ``read`` makes
+    an answer of a line, or None of one that is none."""
+
+    how: str
+    keys: str
+    read: Callable[[str], T | None]
+    hint: str = ""
 
 Tone = Literal["plain", "dim", "warning", "error"]
 
@@ -63,7 +77,6 @@ class Screen(Protocol):
         """What the status line shows from now on."""
         ...
 
-    async def confirm(self, question: str, *, wide: bool = False) -> Answer | None:
-        """The person's answer, or None where nobody can be asked. Cancelled when others have decided. With ``wide`` a
-        yes may be for more than this call."""
+    async def ask(self, question: str, prompt: Prompt[T]) -> T | None:
+        """The person's answer, or None where nobody can be asked. Cancelled when others have decided."""
         ...

@@ -21,6 +21,7 @@ from trunkline import (
     TrunklineError,
     Verdict,
     approval_news,
+    hand_in,
     new_id,
     waiting_approval,
 )
@@ -211,11 +212,7 @@ class Session:
         found = await self.outage.through(lambda: waiting_approval(self.gateway, verdict.id))
         if found is None:
             raise TrunklineError(f"Nothing waits under {verdict.id}.", hint="/approvals lists what waits.")
-        await self.outage.through(
-            lambda: self.gateway.decide(
-                found.turn, found.call, found.call_hash, allow=verdict.allow, scope=verdict.scope
-            )
-        )
+        await self.outage.through(lambda: hand_in(self.gateway, found, verdict))
 
     # Keys ----------------------------------------------------------------------------------------------------
 

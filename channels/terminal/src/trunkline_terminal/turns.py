@@ -11,6 +11,7 @@ import anyio.abc
 import msgspec
 
 from trunkline import (
+    ApprovalDetail,
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
@@ -26,11 +27,12 @@ from trunkline import (
     TurnEnded,
     Unavailable,
     Usage,
+    Verdict,
     approval_words,
 )
 from trunkline_terminal import words
 from trunkline_terminal.outage import FIRST_PAUSE, LONGEST_PAUSE, Outage
-from trunkline_terminal.screen import Answer, Screen
+from trunkline_terminal.screen import Screen
 
 Render = Callable[[FeedEvent], str | None] | None
 """How plugins word events."""
@@ -75,6 +77,8 @@ class TurnView:
         self._tools: dict[str, tuple[str, float]] = {}
         self._asking: dict[str, anyio.CancelScope] = {}
         self._denied: set[str] = set()
+        self._wondering: set[str] = set()
+        """Calls that wait for an answer and not for a yes."""
         self._questions = anyio.Lock()
         self._outcome = Outcome(failed=True)
 
@@ -193,6 +197,7 @@ class TurnView:
 
     def _approval(self, event: ApprovalRequested, tasks: anyio.abc.TaskGroup) -> None:
         self._screen.settle()
+        (self._wondering.add if _is_question(event) else self._wondering.discard)(event.call.id)
         scope = self._asking[event.call.id] = anyio.CancelScope()
         tasks.start_soon(self._ask, event, scope, tasks.cancel_scope)
 
@@ -203,19 +208,32 @@ class TurnView:
         with asking:
             await anyio.sleep(JUST_SETTLED)
             async with self._questions:
-                answer = await self._screen.confirm(_asked(event), wide=_is_wide(event))
-            if answer is not None:
-                return await self._decide(event, answer)
+                said = await self._said(event)
+            if said is not None:
+                return await self._decide(event, said)
             self._screen.note(_UNDECIDED, "warning")
             self._outcome = Outcome(failed=True, undecided=True)
             showing.cancel()
 
-    async def _decide(self, event: ApprovalRequested, answer: Answer) -> None:
+    async def _said(self, event: ApprovalRequested) -> Verdict | None:
+        """What the person says to it; None where nobody can be asked."""
+        id = event.id or event.call.id
+        if _is_question(event):
+            assert isinstance(event.detail, ApprovalDetail)
+            text = await self._screen.ask(_asked(event), words.reply(event.detail.options))
+            return None if text is None else Verdict(id, True, answer=text)
+        answer = await self._screen.ask(_asked(event), words.HOW_FAR if _is_wide(event) else words.YES_OR_NO)
+        if answer is None:
+            return None
+        return Verdict(id, answer != "no", "once" if answer == "no" else answer)
+
+    async def _decide(self, event: ApprovalRequested, said: Verdict) -> None:
         turn, call = self.followed.turn, event.call.id
-        scope = "once" if answer == "no" else answer
         try:
             await self._outage.through(
-                lambda: self._gateway.decide(turn, call, event.call_hash, allow=answer != "no", scope=scope)
+                lambda: self._gateway.decide(
+                    turn, call, event.call_hash, allow=said.allow, scope=said.scope, answer=said.answer
+                )
             )
         except RemoteFault as fault:
             self._screen.note(f"The decision was not taken: {fault.message}", "warning")
@@ -226,9 +244,10 @@ class TurnView:
         scope = self._asking.pop(event.call_id, None)
         if scope is not None:
             scope.cancel()
-        if not event.allow:
+        is_question = event.call_id in self._wondering
+        if not (event.allow or is_question):
             self._denied.add(event.call_id)
-        self._screen.note(words.settled(event))
+        self._screen.note(words.settled(event, question=is_question))
 
     def _ended(self, event: TurnEnded) -> None:
         self._screen.settle()
@@ -256,8 +275,13 @@ def _asked(event: ApprovalRequested) -> str:
     if not isinstance(event.detail, msgspec.UnsetType) and event.detail.shape:
         words_of_it += f"\nIn this conversation, or always, a yes holds for: {event.detail.covers}"
     if not isinstance(event.expires_at, msgspec.UnsetType):
-        words_of_it += f"\nNo answer until {event.expires_at:%Y-%m-%d %H:%M} UTC is a no."
+        late = "the agent goes on without one" if _is_question(event) else "it is a no"
+        words_of_it += f"\nWithout an answer until {event.expires_at:%Y-%m-%d %H:%M} UTC {late}."
     return words_of_it
+
+
+def _is_question(event: ApprovalRequested) -> bool:
+    return isinstance(event.detail, ApprovalDetail) and event.detail.is_question
 
 
 def _is_wide(event: ApprovalRequested) -> bool:

@@ -1,14 +1,15 @@
 """How things are put into a few words: calls, durations, tokens, ends of turns. Pure functions."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import UnsetType
 
-from trunkline import ApprovalSettled, ToolCall, TurnEnded, Usage
+from trunkline import ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
 from trunkline.messages.approvals import DEADLINE, decider
-from trunkline_terminal.screen import Answer
+from trunkline_terminal.screen import Answer, Prompt
 
 _ENDINGS = {
     "cancelled": "Cancelled.",
@@ -50,9 +51,6 @@ def _value(value: Any) -> str:
     return short(json.dumps(value, ensure_ascii=False, default=str), 40)
 
 
-YES_OR_NO = "Allow? y/n"
-HOW_FAR = "Allow? y: this once, c: in this conversation, a: always, n: no"
-
 _ANSWERS: Mapping[str, Answer] = {
     "y": "once", "yes": "once", "n": "no", "no": "no",
     "c": "conversation", "conversation": "conversation", "a": "always", "always": "always",
@@ -60,9 +58,24 @@ _ANSWERS: Mapping[str, Answer] = {
 
 
 def answer(text: str, *, wide: bool) -> Answer | None:
-    """What a typed line says to a question. Only a word of the list is an answer; nothing is none."""
+    """What a typed line says to a call that waits. Only a word of the list is an answer; nothing is none."""
     found = _ANSWERS.get(text.strip().lower())
     return None if found in ("conversation", "always") and not wide else found
+
+
+YES_OR_NO: Prompt[Answer] = Prompt("Allow? y/n", "Allow? y/n", partial(answer, wide=False), "Answer y or n")
+HOW_FAR: Prompt[Answer] = Prompt(
+    "Allow? y: this once, c: in this conversation, a: always, n: no",
+    "Allow? y/c/a/n",
+    partial(answer, wide=True),
+    "Answer y, c, a or n",
+)
+
+
+def reply(options: Sequence[str]) -> Prompt[str]:
+    """What is asked for when an agent wants to know something: any words, or the number of a proposal."""
+    how = f"Your answer, or 1 to {len(options)}" if options else "Your answer"
+    return Prompt(how, "Answer", lambda line: chosen(line, options) or None, "Answer in a line")
 
 
 def seconds(duration: float) -> str:
@@ -93,8 +106,12 @@ def hint(ended: TurnEnded) -> str:
     return _HINTS.get(ended.code or "", "")
 
 
-def settled(event: ApprovalSettled) -> str:
-    """Who decided about a call."""
+def settled(event: ApprovalSettled, *, question: bool = False) -> str:
+    """Who decided about a call, or answered its question."""
+    if question:
+        if event.by == DEADLINE:
+            return "Nobody answered in time."
+        return f"{'Answered' if event.allow else 'Left unanswered'} by {decider(event.by)}."
     if event.by == DEADLINE:
         return "Nobody decided in time, so it was denied."
     far = "" if isinstance(event.scope, UnsetType) else f" ({event.scope})"

@@ -111,7 +111,9 @@ def _approval(event: ApprovalRequested) -> ApprovalRequestData:
 
 def _settled(event: ApprovalSettled) -> ApprovalSettledData:
     scope: ApprovalScope = "once" if isinstance(event.scope, msgspec.UnsetType) else event.scope
-    return ApprovalSettledData(id=event.call_id, allow=event.allow, by=event.by, scope=scope)
+    return ApprovalSettledData(
+        id=event.call_id, allow=event.allow, by=event.by, scope=scope, answer=_set(event.answer) or ""
+    )
 
 
 def _set(value: T | msgspec.UnsetType) -> T | None:

@@ -154,9 +154,11 @@ def _waiting(
 
 def _asked(event: ApprovalRequested) -> str:
     """A question in words. OpenAI's clients know no approvals, so it is text."""
-    how = f" (trunkline approvals approve {event.id})" if isinstance(event.id, str) else ""
+    is_question = isinstance(event.detail, ApprovalDetail) and event.detail.is_question
+    what, do, verb = ("an answer", "Answer", "answer") if is_question else ("approval", "Decide", "approve")
+    how = f" (trunkline approvals {verb} {event.id})" if isinstance(event.id, str) else ""
     return (
-        f"[Waiting for approval: {event.question} Decide in another channel{how}.]\n"
+        f"[Waiting for {what}: {event.question} {do} in another channel{how}.]\n"
         f"{event.detail.text if isinstance(event.detail, ApprovalDetail) else ''}"
     ).rstrip()
 

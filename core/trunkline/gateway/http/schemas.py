@@ -50,11 +50,13 @@ class CancelWish(In, frozen=True, kw_only=True):
 
 class Decision(In, frozen=True, kw_only=True):
     """A decision about a parked call; ``hash`` is the one that the approval request showed. With ``scope`` a yes holds
-    for calls like it too, in this conversation or always."""
+    for calls like it too, in this conversation or always. A question (``detail.kind``) is given an ``answer`` and needs
+    no ``allow``; with ``allow`` false it is left unanswered."""
 
-    allow: bool
     hash: str
+    allow: bool | None = None
     scope: ApprovalScope = "once"
+    answer: str = ""
 
 
 class NewBlock(In, frozen=True, kw_only=True):
@@ -277,12 +279,14 @@ class ApprovalRequestData(Out, frozen=True, kw_only=True):
 
 
 class ApprovalSettledData(Out, frozen=True, kw_only=True):
-    """``approval-settled`` (an extension): the call was decided about, by whom. ``deadline``: nobody did in time."""
+    """``approval-settled`` (an extension): the call was decided about, by whom. ``deadline``: nobody did in time.
+    ``answer`` is what a question was answered with."""
 
     id: str
     allow: bool
     by: str
     scope: ApprovalScope = "once"
+    answer: str = ""
 
 
 class DoneData(Out, frozen=True, kw_only=True):

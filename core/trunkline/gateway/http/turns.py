@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 
 from trunkline.errors import ErrorCode
 from trunkline.gateway.approvals import Decided
+from trunkline.gateway.faults import refusal
 from trunkline.gateway.http.bodies import read_json, read_optional_json
 from trunkline.gateway.http.conversations import client_id, watch_turn
 from trunkline.gateway.http.events import usage_of
@@ -70,19 +71,21 @@ async def decide(request: Request) -> Response:
     """``POST /api/turns/{id}/calls/{call}/decision``"""
     turn, parts = request.path_params["id"], parts_of(request)
     decision = await read_json(request, Decision)
+    if decision.allow is None and not decision.answer:
+        raise refusal(ErrorCode.INVALID_REQUEST, "Say allow, true or false, or answer the question.")
     decided = ApprovalDecided(
         turn=turn,
         call=request.path_params["call"],
         call_hash=decision.hash,
-        allow=decision.allow,
+        allow=True if decision.allow is None else decision.allow,
         by="",
         scope=decision.scope,
+        answer=decision.answer,
     )
     try:
         await parts.approvals.decide(decided, sender_of(request))
     except Decided as late:
-        verdict = "allowed" if late.allow else "denied"
-        told = {"X-Decided": verdict, "X-Decided-By": quote(late.by)}
+        told = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
         return error_reply(ErrorCode.CONFLICT, request.url.path, headers=told)
     return reply(_turn(await parts.messages.turn(turn)), 202)
 

@@ -1,0 +1,30 @@
+"""The person behind a block, as a tool sees them: somebody who can be asked."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+from trunkline.errors import NoAnswer
+
+
+class Person(ABC):
+    """Whoever answers for a block. What they say is an answer and allows nothing: calls are approved on their own."""
+
+    @abstractmethod
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """What they answer: one of the options, or their own words. They may be asked for days, by every channel.
+
+        Of a call that may be repeated nothing is kept meanwhile: it ends here, as if cancelled, and is run again from
+        its beginning once there is an answer, with which this returns then. So ask before doing anything, and ask the
+        same. A call that must not run twice waits where it is, for ``[tools] hold`` seconds at most.
+
+        Raises:
+            NoAnswer: they would not, did not in time, or cannot be asked from here.
+        """
+
+
+class Nobody(Person):
+    """No person can be asked, as in a test that gave none."""
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """Raises NoAnswer."""
+        raise NoAnswer("Nobody can be asked from here.")

@@ -1,0 +1,72 @@
+"""What a call asks a person in its middle: how it waits for the answer, and what it is told of it.
+
+What may run again is given up and run again with the answer, so no worker holds anything for days. What must not run
+twice waits in its worker, not for long. Who is asked, and how, the monitor and the channels know.
+"""
+
+import json
+from collections.abc import Sequence
+
+import anyio
+import msgspec
+
+from trunkline.abc.person import Person
+from trunkline.errors import NoAnswer, ToolError
+from trunkline.messages.approvals import DEADLINE, decider
+from trunkline.messages.tools import Answer, ToolOutcome, ToolSpec
+from trunkline.previews import preview
+from trunkline.text import printable
+from trunkline.tools.calls import Run
+from trunkline_bus import key_of
+
+MOST_OPTIONS, LONGEST_OPTION = 20, 200
+"""How many answers may be proposed, and how many characters each may have."""
+
+
+class CallPerson(Person):
+    """The person whom one call asks. ``hold`` is for how many seconds one that must not run twice waits."""
+
+    def __init__(self, run: Run, spec: ToolSpec, hold: float) -> None:
+        self._run = run
+        self._spec = spec
+        self._hold = hold
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """See ``Person.ask``."""
+        run, outcome = self._run, _question(self._run, self._spec, question, tuple(options))
+        answer = run.answer_to(outcome.call_hash)
+        if answer is None and self._spec.repeatable:
+            await run.give_up(outcome)
+        if answer is None:
+            with run.without_limit(), anyio.move_on_after(self._hold):
+                answer = await run.hold(msgspec.structs.replace(outcome, within=self._hold))
+        return _words(answer)
+
+
+def _words(answer: Answer | None) -> str:
+    if answer is None or answer.by == DEADLINE:
+        raise NoAnswer("Nobody answered in time. Do not ask the same again; go on without it, or say what is missing.")
+    if answer.text is None:
+        raise NoAnswer(f"It was left unanswered by {decider(answer.by)}. Do not ask the same again.")
+    return answer.text
+
+
+def _question(run: Run, spec: ToolSpec, question: str, options: tuple[str, ...]) -> ToolOutcome:
+    """What the monitor is told: a question of this call, whose hash is no call's, so that no answer approves one."""
+    text, proposed = printable(question).strip(), tuple(" ".join(printable(option).split()) for option in options)
+    if not text:
+        raise ToolError("The question is empty. Nobody was asked.")
+    if len(proposed) > MOST_OPTIONS or any(not 0 < len(option) <= LONGEST_OPTION for option in proposed):
+        raise ToolError(
+            f"Propose {MOST_OPTIONS} answers at most, each of 1 to {LONGEST_OPTION} characters. Nobody was asked."
+        )
+    shown = preview("question", text)
+    if shown.left_out:
+        raise ToolError(f"The question is {shown.left_out} characters too long to be read. Nobody was asked.")
+    return ToolOutcome(
+        call=run.call.call,
+        status="approval",
+        call_hash=key_of("question", run.call.call, json.dumps([text, *proposed])),
+        question=f"The agent of block {run.call.block} asks you, by {spec.name}:",
+        detail=msgspec.structs.replace(shown, options=proposed, effect=spec.effect),
+    )

@@ -1,0 +1,54 @@
+"""Each tool of the platform keeps the contract of tools."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trunkline
+from trunkline.errors import NoAnswer, ToolError
+from trunkline.testing.contexts import tool_context
+from trunkline.testing.tool_suite import ToolSuite
+from trunkline_platform import asking, knowing
+
+
+class TestCurrentTime(ToolSuite):
+    def tool(self) -> trunkline.Tool:
+        return knowing.get_current_time
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"timezone": "UTC"}
+
+
+class TestSystemInfo(ToolSuite):
+    def tool(self) -> trunkline.Tool:
+        return knowing.system_info
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {}
+
+
+class Owner(trunkline.Person):
+    """Answers with the last of what is proposed."""
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        return options[-1]
+
+
+@pytest.mark.anyio
+async def test_an_answer_is_the_result_and_none_is_an_error(tmp_path: Path) -> None:
+    """What the owner says comes back as such; where nobody can be asked the tool says so."""
+    arguments = {"question": "Which?", "options": ["a", "b"]}
+    context = tool_context(tmp_path, person=Owner())
+    assert await asking.ask_human(context, arguments) == "The owner answered: b"
+    with pytest.raises(NoAnswer, match="Nobody can be asked"):
+        await asking.ask_human(tool_context(tmp_path), arguments)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["Mars/Olympus", "../../etc/passwd", "Europe", "x" * 500, "a\0b"])
+async def test_a_time_zone_that_is_none_is_refused(tmp_path: Path, name: str) -> None:
+    """With a name that would do; no file outside of the database is read for it."""
+    with pytest.raises(ToolError, match="Use a name such as"):
+        await knowing.get_current_time(tool_context(tmp_path), {"timezone": name})
