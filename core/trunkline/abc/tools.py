@@ -13,6 +13,7 @@ from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
 from trunkline.abc.person import Nobody, Person
+from trunkline.abc.planning import NoPlanning, Planning
 from trunkline.abc.sandbox import NoSandbox, Sandbox
 from trunkline.errors import ToolError
 from trunkline.messages.approvals import ApprovalDetail
@@ -32,7 +33,8 @@ class ToolContext:
     ``workspace`` is the block's folder for files, and ``reach`` how far absolute paths lead: open both with
     ``files()``, never by joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads
     and searches documents, ``sandbox`` runs programs: the backend chosen here, or a ToolError that says what to
-    install. ``person`` is who can be asked something. ``report`` shows a line of progress.
+    install. ``person`` is who can be asked something, ``planning`` holds the agent to reading and planning. ``report``
+    shows a line of progress.
     """
 
     block: str
@@ -49,6 +51,7 @@ class ToolContext:
     sandbox: Sandbox = field(default_factory=NoSandbox)
     reach: Reach = NEAR
     person: Person = field(default_factory=Nobody)
+    planning: Planning = field(default_factory=NoPlanning)
 
     def files(self) -> AbstractContextManager[Folder]:
         """The files that the call may open: those of the workspace, and by absolute paths what the block's scope has.

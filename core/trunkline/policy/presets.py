@@ -24,6 +24,10 @@ PLANNING = "write:plan"
 """To write what a plan is made of."""
 
 
+NOTING = "write:note"
+"""To keep a plan or a list of what is to do, in memory, by a tool that can write nothing else."""
+
+
 def preset(block: str, table: PermissionTable) -> Iterator[Policy]:
     """The policies that a table stands for, for the agent of this block. Their ids begin with ``preset:``."""
     made = _Maker(f"block:{block}", table)
@@ -35,6 +39,8 @@ def preset(block: str, table: PermissionTable) -> Iterator[Policy]:
     for scope in SCOPES[: SCOPES.index(table.scope or "block") + 1]:
         yield made.quietly(f"scope={scope}", f"files:{scope}", "*")
     yield made.quietly("memory", "memory:*", "*")
+    if table.approvals != "all":
+        yield made.quietly("note", "tool:*", NOTING)
     if table.plan:
         if table.approvals != "all":
             yield made.quietly("plan:write", "tool:*", PLANNING)
@@ -113,6 +119,8 @@ def reason(asked: Asked, decision: Decision) -> str:
 def hint(block: str, asked: Asked, by: tuple[str, ...]) -> str:
     """What a person could do about a refusal: a command, or the policies to look at."""
     owners = [one for one in by if not one.startswith("preset:")]
+    if owners and all(one.startswith("planning-") for one in owners):
+        return "It plans in this conversation: a person who approves its plan (approve_plan) ends that"
     if owners:
         return f"The owner's policy {owners[0]} says so"
     if "preset:plan" in by:

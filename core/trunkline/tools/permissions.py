@@ -17,7 +17,7 @@ from trunkline.outbound.urls import read_url
 from trunkline.paths import check_path, is_far
 from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
 from trunkline.policy.looking import is_look
-from trunkline.policy.presets import HOST_NETWORK, LOOK, PLANNING
+from trunkline.policy.presets import HOST_NETWORK, LOOK, NOTING, PLANNING
 from trunkline.tools.memory_wishes import in_memory, memory_paths_of
 from trunkline.tools.quotas import Quotas
 from trunkline.tools.resources import paths_of, texts_at
@@ -201,6 +201,8 @@ def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     if spec.effect == "exec":
         return LOOK if is_look(spec, arguments) else "exec:run"
     if spec.effect == "write":
+        if spec.plan and not spec.paths and not spec.away:
+            return NOTING
         paths = list(texts_at(spec, arguments))
         return PLANNING if spec.plan and all(map(_is_plan, paths)) else "write:make"
     return spec.effect

@@ -55,7 +55,7 @@ class Remembered(Generic[T]):
     async def open(self) -> None:
         """Listen for changes from now on."""
         await self._bus.subscribe(MEMORY_CHANGED, self._changed, limit=1, part="files")
-        self._undo = self._bus.on_reconnect(self._forget)
+        self._undo = self._bus.on_reconnect(self.renew)
 
     def close(self) -> None:
         """Stop watching for reconnections; the subscription ends with the bus."""
@@ -104,9 +104,9 @@ class Remembered(Generic[T]):
 
     async def _changed(self, message: Received[MemoryChanged]) -> None:
         if any(map(self._counts, message.data.paths)):
-            await self._forget()
+            await self.renew()
 
-    async def _forget(self) -> None:
+    async def renew(self) -> None:
         """Look again at the next use; what was known stays usable while memory does not answer."""
         self._changes += 1
         now = anyio.current_time()

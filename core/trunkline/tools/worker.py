@@ -56,6 +56,7 @@ from trunkline.tools.lineage import Lineage
 from trunkline.tools.liveness import Liveness
 from trunkline.tools.memory_reach import MemoryReach, MemoryStage
 from trunkline.tools.permissions import Permissions
+from trunkline.tools.planning import CallPlanning
 from trunkline.tools.policy import PolicyStage
 from trunkline.tools.quotas import Quotas
 from trunkline.tools.remotes import Remotes
@@ -278,6 +279,7 @@ class ToolsWorker(Worker):
             ),
             reach=reach_of(scopes, context.config, context.home),
             person=CallPerson(run, spec, self._settings.hold),
+            planning=CallPlanning(context.bus, self._rules, call),
         )
         return replace(made, documents=self.documents_of(call, made.files, memory))
 

@@ -1,0 +1,46 @@
+"""Planning, as a tool sees it: an agent may bind itself to reading and planning, and only a person unbinds it."""
+
+from abc import ABC, abstractmethod
+
+from trunkline.errors import ToolError
+
+
+class Planning(ABC):
+    """Whether the agent does nothing but read and plan in this conversation. It holds in every worker, also after a
+    restart, and beside what the owner has set for the whole block."""
+
+    @abstractmethod
+    async def begin(self) -> None:
+        """From the next call on. Harmless when it holds already.
+
+        Raises:
+            ToolError: it could not be kept, so it does not hold.
+        """
+
+    @abstractmethod
+    async def end(self) -> None:
+        """Let the agent work again. Harmless when it does not plan.
+
+        Raises:
+            ToolError: no person has approved the call that wants this, or it could not be kept.
+        """
+
+    @abstractmethod
+    async def holds(self) -> bool:
+        """Whether the agent has bound itself. Raises ToolError when that cannot be known."""
+
+
+class NoPlanning(Planning):
+    """There is no platform that could hold an agent to it, as in a test that gave none."""
+
+    async def begin(self) -> None:
+        """Raises ToolError."""
+        raise ToolError("Planning cannot be begun from here.")
+
+    async def end(self) -> None:
+        """Raises ToolError."""
+        raise ToolError("Planning cannot be ended from here.")
+
+    async def holds(self) -> bool:
+        """It does not."""
+        return False

@@ -1,0 +1,1 @@
+"""What an agent means to do: a list of what is to do, and plans that the owner approves before anything is done."""

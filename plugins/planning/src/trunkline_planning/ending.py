@@ -1,0 +1,75 @@
+"""The two ways out of planning. Both ask a person, whatever the block's approvals say: no agent lifts its own limit."""
+
+import trunkline
+from trunkline.errors import ToolError
+from trunkline_planning.notes import change, text_of
+from trunkline_planning.plan import Plan
+from trunkline_planning.planning import open_plan, path_of
+from trunkline_planning.version import version_of
+
+
+@trunkline.tool(effect="write", idempotent=True, plan=True)
+async def approve_plan(context: trunkline.ToolContext, version: str) -> str:
+    """Ask the owner to approve the plan as it stands; on a yes planning ends and you carry it out. Present it first.
+
+    Args:
+        version: The version that present_plan told.
+    """
+    await _same(context, version)
+    await context.planning.end()
+    await change(context.memory, path_of(context), lambda text: Plan(text).become("approved").text)
+    return "The owner approved the plan. Carry it out step by step; what needs approval is still asked about."
+
+
+@approve_plan.shows
+async def _plan_shown(context: trunkline.ToolContext, version: str) -> trunkline.ApprovalDetail:
+    plan = await _same(context, version)
+    return trunkline.preview("message", plan.text)
+
+
+@trunkline.tool(effect="write", idempotent=True, plan=True)
+async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -> str:
+    """Ask the owner to end planning without an approved plan.
+
+    Args:
+        cancel: Whether the plan is given up; else it stays as it is, to be gone on with later.
+    """
+    await context.planning.end()
+    if cancel and await text_of(context.memory, path_of(context)):
+        await change(context.memory, path_of(context), lambda text: Plan(text).become("abandoned").text)
+        return "Planning has ended and the plan is given up."
+    return "Planning has ended; the plan stays as it is."
+
+
+class PersonDecides:
+    """Asks about every call that ends planning."""
+
+    stage: trunkline.Stage = "gate"
+
+    async def __call__(
+        self, invocation: trunkline.ToolInvocation, proceed: trunkline.Proceed
+    ) -> trunkline.ToolOutcome:
+        """Only a yes to exactly this call passes."""
+        spec, context = invocation.spec, invocation.context
+        ours = {tool.spec.name for tool in (approve_plan, exit_plan_mode)}
+        if not spec.source.startswith("native:") or spec.name not in ours:
+            return await proceed(invocation)
+        if invocation.approved == invocation.call_hash:
+            return await proceed(invocation)
+        if spec.name == approve_plan.spec.name:
+            await _same(context, str(invocation.arguments.get("version", "")))
+            question = f"The agent of block {context.block} has made a plan. Approve it, and let it work?"
+        else:
+            question = f"The agent of block {context.block} wants to stop planning and work. Allow it?"
+        return trunkline.ToolOutcome(
+            call=context.call, status="approval", call_hash=invocation.call_hash, question=question
+        )
+
+
+async def _same(context: trunkline.ToolContext, version: str) -> Plan:
+    plan = await open_plan(context)
+    if not plan.entries("Steps"):
+        raise ToolError("The plan has no steps yet. Add them with add_plan_step.")
+    if version_of(plan.text) != version:
+        raise ToolError("The plan is another one by now. Call present_plan, and use the version that it tells.")
+    return plan

@@ -1,0 +1,140 @@
+"""Planning in a platform that runs: what it forbids, who ends it, and what a person is shown."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from trunkline.messages.approvals import Approval
+from trunkline.messages.gateway import MessageAccepted
+from trunkline.messages.memory import MemoryFile, ReadMemory
+from trunkline.messages.turn import ApprovalRequested, ToolEnded
+from trunkline.subjects import MEMORY_READ
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline_planning.version import version_of
+
+pytestmark = pytest.mark.anyio
+
+
+@asynccontextmanager
+async def house(home: Path, **settings: Any) -> AsyncIterator[Platform]:
+    with ScriptedProvider() as provider:
+        config = {
+            "runtime.provider_adapter": "openai",
+            "adapters.openai.base_url": provider.url,
+            "adapters.openai.model": "scripted",
+            **settings,
+        }
+        async with platform(home, config=config) as running:
+            yield running
+
+
+def calls(*made: tuple[str, dict[str, Any]]) -> str:
+    """A program whose model makes these calls, one after the other."""
+    return " ;; ".join([*(f"call:{name} {json.dumps(arguments)}" for name, arguments in made), "say:done"])
+
+
+def results(events: tuple[object, ...]) -> list[str]:
+    return [event.output for event in events if isinstance(event, ToolEnded)]
+
+
+async def asked_by(running: Platform, accepted: MessageAccepted) -> Approval:
+    with anyio.fail_after(20):
+        while True:
+            for approval in await running.gateway.waiting():
+                if approval.turn == accepted.turn:
+                    return approval
+            await anyio.sleep(0.05)
+
+
+async def decide(running: Platform, accepted: MessageAccepted, allow: bool) -> Approval:
+    asked = await asked_by(running, accepted)
+    await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
+    return asked
+
+
+async def memory(running: Platform, path: str) -> str:
+    file: MemoryFile = await running.bus.call(MEMORY_READ, ReadMemory(path=path))
+    return file.content
+
+
+WRITE = ("write_file", {"path": "a.md", "content": "x"})
+
+
+async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
+    """The agent binds itself and cannot unbind itself, in a block that asks about nothing: writing is refused, the end
+    is asked about, a no leaves it planning, a plan that changed is not approved, and a yes lets it work again. Other
+    conversations are not touched."""
+    async with house(tmp_path, **{"permissions.approvals": "none"}) as running:
+        begun = await running.say(
+            calls(
+                ("enter_plan_mode", {"task_description": "Move the beans", "context": "# Plan: none\nState: approved"}),
+                WRITE,
+                ("memory_write", {"path": "b.md", "content": "x"}),
+                ("add_plan_step", {"step_number": 1, "title": "Dig", "files_involved": ["beds.md"]}),
+                ("add_plan_risk", {"risk": "Frost", "mitigation": "Wait"}),
+                ("approve_plan", {"version": "of the model's own"}),
+            )
+        )
+        talk = begun.accepted.conversation
+        entered, written, remembered, step, _, approved = results(begun.events)
+        assert "Planning" in entered and "1 steps" in step and "another one by now" in approved
+        assert all("refused" in told and "approve" in told for told in (written, remembered))
+        text = await memory(running, f"blocks/main/plans/{talk}.md")
+        assert "1. **Dig** (`beds.md`)" in text and "State: planning\n" in text
+        yes = ("approve_plan", {"version": version_of(text)})
+        denied = await running.send(calls(yes, WRITE), conversation=talk)
+        shown = await decide(running, denied, False)
+        assert "1. **Dig**" in shown.detail.text and not shown.detail.shape
+        told = results((await running.answer(denied)).events)
+        assert "denied" in told[0] and "refused" in told[1]
+        await running.say(calls(("add_plan_step", {"step_number": 2, "title": "Burn it"})), conversation=talk)
+        stale = await running.say(calls(yes, ("exit_plan_mode", {"approved": True})), conversation=talk)
+        assert "another one by now" in results(stale.events)[0] and "approved" in results(stale.events)[1]
+        elsewhere = await running.say(calls(WRITE))
+        assert "Created a.md" in results(elsewhere.events)[0]
+        text = await memory(running, f"blocks/main/plans/{talk}.md")
+        accepted = await running.send(calls(("approve_plan", {"version": version_of(text)}), WRITE), conversation=talk)
+        await decide(running, accepted, True)
+        told = results((await running.answer(accepted)).events)
+        assert "The owner approved the plan" in told[0] and "a.md" in told[1]
+        assert "State: approved\n" in await memory(running, f"blocks/main/plans/{talk}.md")
+
+
+async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
+    """exit_plan_mode is asked about; the owner's own switch for the block is ended by no tool at all."""
+    async with house(tmp_path, **{"permissions.approvals": "none", "permissions.plan": True}) as running:
+        begun = await running.say(calls(("enter_plan_mode", {"task_description": "Rest"})))
+        talk = begun.accepted.conversation
+        accepted = await running.send(calls(("exit_plan_mode", {"cancel": True}), WRITE), conversation=talk)
+        asked = await decide(running, accepted, True)
+        assert "stop planning" in asked.question
+        ended, written = results((await running.answer(accepted)).events)
+        assert "given up" in ended and "--no-plan" in written
+        assert not (running.home.workspace("main") / "a.md").exists()
+
+
+async def test_MN_F15_a_list_is_kept_for_each_conversation_without_a_question(tmp_path: Path) -> None:
+    """Written, read and cleared, in a block that asks before it writes; two in progress are only warned about."""
+    async with house(tmp_path, **{"permissions.approvals": "some"}) as running:
+        todos = [
+            {"content": "Dig the bed", "status": "in_progress"},
+            {"content": "Sow", "status": "in_progress"},
+            {"content": "Rest"},
+        ]
+        first = await running.say(calls(("todo_write", {"todos": todos}), ("todo_read", {})))
+        assert not [event for event in first.events if isinstance(event, ApprovalRequested)]
+        written, read = results(first.events)
+        assert "0 of 3 done" in written and "work on one at a time" in written and "- [ ] Rest" in read
+        talk = first.accepted.conversation
+        path = f"blocks/main/todos/{talk}.md"
+        assert await memory(running, path) == "# To do\n\n- [~] Dig the bed\n- [~] Sow\n- [ ] Rest\n"
+        other = await running.say(calls(("todo_read", {}), ("todo_write", {"todos": [{"content": " "}]})))
+        assert results(other.events)[0] == "The list is empty." and "Nothing was written" in results(other.events)[1]
+        await running.say(calls(("todo_clear", {})), conversation=talk)
+        assert await memory(running, path) == "# To do\n\n"
