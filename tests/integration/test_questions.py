@@ -141,7 +141,7 @@ async def test_MB_T10_no_answer_is_told_as_such(provider: str, tmp_path: Path) -
         await answer(running.gateway, question, "", allow=False)
         (told,) = results((await running.answer(accepted)).events)
         assert "left unanswered by the owner" in told
-        with pytest.raises(RemoteFault, match="left unanswered by the owner .* already"):
+        with pytest.raises(RemoteFault, match="left unanswered by the owner"):
             await answer(running.gateway, question, "red")
         brief = Talker(running.bus)
         brief.gateway = GatewayClient(running.bus, "brief")

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Literal, Protocol
 
+from trunkline.errors import Unavailable
 from trunkline.messages.approvals import Approval, ApprovalScope
 from trunkline.messages.blocks import Block
 from trunkline.messages.conversation import ConversationPage, ListConversations
@@ -62,6 +63,14 @@ class Channel(ABC):
     render: Callable[[FeedEvent], str | None] | None = None
     """How plugins want an event worded (``trunkline_render``); whoever runs the channel sets it. None or an answer of
     None leaves the wording to the channel; "" leaves the event out. Ends of turns and approvals are never left out."""
+
+    async def tell_owner(self, text: str) -> None:
+        """Tell the owner something that answers no message: a call of some turn waits, or an agent has news.
+
+        Raises:
+            Unavailable: the owner cannot be told anything through this channel, now or ever, as here.
+        """
+        raise Unavailable(f"The channel {self.name} cannot tell its owner anything that answers no message.")
 
     @abstractmethod
     async def run(self, gateway: Gateway) -> None:

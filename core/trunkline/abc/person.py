@@ -1,9 +1,9 @@
-"""The person behind a block, as a tool sees them: somebody who can be asked."""
+"""The person behind a block, as a tool sees them: somebody who can be asked, and told something."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from trunkline.errors import NoAnswer
+from trunkline.errors import NoAnswer, ToolError
 
 
 class Person(ABC):
@@ -21,6 +21,15 @@ class Person(ABC):
             NoAnswer: they would not, did not in time, or cannot be asked from here.
         """
 
+    @abstractmethod
+    async def tell(self, channel: str, text: str) -> None:
+        """Tell them something through one of their channels, by its name.
+
+        Raises:
+            ToolError: no such channel runs, or it cannot reach them; nothing was told.
+            OutcomeUnknown: it may have been told.
+        """
+
 
 class Nobody(Person):
     """No person can be asked, as in a test that gave none."""
@@ -28,3 +37,7 @@ class Nobody(Person):
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Raises NoAnswer."""
         raise NoAnswer("Nobody can be asked from here.")
+
+    async def tell(self, channel: str, text: str) -> None:
+        """Raises ToolError."""
+        raise ToolError("Nobody can be told anything from here.")

@@ -85,12 +85,6 @@ class LetterChannel(Channel):
         that when somebody has to decide something: ``text`` ends with the question, and more may follow.
         """
 
-    async def tell_owner(self, text: str) -> None:
-        """Tell the owner something that answers no letter: a call of some turn waits for a decision, or was decided.
-
-        Where the owner cannot be reached it does nothing, as here.
-        """
-
     def is_owner(self, letter: Letter) -> bool:
         """Whether the owner wrote this letter, so that it may decide about calls. Nobody's does unless the channel
         says so: whoever can write a letter can write "approve" too."""
@@ -163,7 +157,10 @@ class LetterChannel(Channel):
         """Tell the owner of every call that waits, whichever channel began its turn, and what became of it."""
         async with aclosing(gateway.approvals()) as approvals:
             async for approval in approvals:
-                await self.tell_owner(printable(approval_news(approval)))
+                try:
+                    await self.tell_owner(printable(approval_news(approval)))
+                except Unavailable as unreachable:
+                    log.info("approval %s is not told in %s: %s", approval.id, self.name, unreachable)
 
     async def _decide(self, gateway: Gateway, letter: Letter, verdict: Verdict) -> None:
         try:

@@ -4,14 +4,20 @@ A channel that sits at a person's terminal is left to ``trunkline chat``. No cha
 """
 
 import logging
+from functools import partial
 
 import anyio
 
 from trunkline.abc.channels import Channel
 from trunkline.abc.foreground import ForegroundChannel
 from trunkline.channels.keeping import FIRST_PAUSE, keep_channel
+from trunkline.errors import ErrorCode, Unavailable
+from trunkline.messages.gateway import Done, TellOwner
 from trunkline.plugins import Owned
 from trunkline.runtime.worker import Worker, WorkerContext
+from trunkline.subjects import TELL_OWNER
+from trunkline.text import printable
+from trunkline_bus import Refusal, Request
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +45,9 @@ class ChannelsWorker(Worker):
                 )
         wanted = [found[name] for name in dict.fromkeys(enabled) if name in found]
         self._channels = tuple(owned for owned in wanted if not isinstance(owned.item, ForegroundChannel))
+        for owned in self._channels:
+            tell = partial(_tell, owned.item)
+            await self.context.service.add(TELL_OWNER, tell, channel=owned.item.name)
 
     def _apart(self) -> set[str]:
         """The channels of plugins in processes of their own."""
@@ -66,3 +75,16 @@ class ChannelsWorker(Worker):
         """End the channels and wait until they have. What they handed in is answered without them."""
         self._running.cancel()
         await self._ended.wait()
+
+
+async def _tell(channel: Channel, request: Request[TellOwner]) -> Done:
+    """Who speaks is said by the platform, so no agent can pass for another, or for an approval of the platform's."""
+    try:
+        await channel.tell_owner(printable(f"From the agent of block {request.data.block}:\n{request.data.text}"))
+    except Unavailable as unreachable:
+        raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(unreachable)) from unreachable
+    except Exception as error:
+        log.exception("channel %s could not tell its owner something", channel.name)
+        sentence = f"The channel {channel.name} failed to tell the owner. It may have been told in part."
+        raise Refusal(ErrorCode.INTERNAL, sentence) from error
+    return Done()

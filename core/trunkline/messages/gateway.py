@@ -101,5 +101,12 @@ class TurnView(Payload, frozen=True, kw_only=True, tag="gateway.turn-view.v1"):
     epoch: int = 0
 
 
+class TellOwner(Payload, frozen=True, kw_only=True, tag="channels.tell.v1"):
+    """Something that the agent of a block tells the owner through a channel, though nobody has asked."""
+
+    block: str
+    text: str
+
+
 class Done(Payload, frozen=True, kw_only=True, tag="gateway.done.v1"):
     """The command was carried out."""

@@ -146,6 +146,7 @@ TOOLS = Role(
         s.REMOTE_CALL,
         s.TOOLS_ALIVE,
         *PLUGIN_DOORS,
+        s.TELL_OWNER,
     ),
     says=(s.EFFECT, s.AUDIT),
     hears=(s.EFFECT, s.CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
@@ -208,6 +209,8 @@ def channel(name: str) -> Role:
     """The channels worker that runs the channel ``name`` and speaks for no other."""
     return Role(
         name=f"channel-{name}",
+        serves=(s.TELL_OWNER,),
+        keys=(("channel", name),),
         calls=GATEWAY_DOORS,
         hears=(s.FEED, s.APPROVAL),
         reads=CHANNEL_READER,

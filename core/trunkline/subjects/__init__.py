@@ -9,6 +9,7 @@ The docs page, the NATS permissions in ``deploy/``, the stream filters and the s
 from trunkline.subjects.apart import *
 from trunkline.subjects.approvals import *
 from trunkline.subjects.audit import *
+from trunkline.subjects.channels import *
 from trunkline.subjects.gateway import *
 from trunkline.subjects.memory import *
 from trunkline.subjects.models import *

@@ -11,13 +11,18 @@ import anyio
 import msgspec
 
 from trunkline.abc.person import Person
-from trunkline.errors import NoAnswer, ToolError
+from trunkline.errors import NoAnswer, OutcomeUnknown, ToolError
 from trunkline.messages.approvals import DEADLINE, decider
+from trunkline.messages.gateway import TellOwner
 from trunkline.messages.tools import Answer, ToolOutcome, ToolSpec
 from trunkline.previews import preview
+from trunkline.subjects import TELL_OWNER
 from trunkline.text import printable
 from trunkline.tools.calls import Run
-from trunkline_bus import key_of
+from trunkline_bus import Bus, BusError, NoResponders, RemoteFault, SubjectError, key_of
+
+TELL_SECONDS = 20.0
+"""How long a channel may take to tell its owner something."""
 
 MOST_OPTIONS, LONGEST_OPTION = 20, 200
 """How many answers may be proposed, and how many characters each may have."""
@@ -26,7 +31,8 @@ MOST_OPTIONS, LONGEST_OPTION = 20, 200
 class CallPerson(Person):
     """The person whom one call asks. ``hold`` is for how many seconds one that must not run twice waits."""
 
-    def __init__(self, run: Run, spec: ToolSpec, hold: float) -> None:
+    def __init__(self, bus: Bus, run: Run, spec: ToolSpec, hold: float) -> None:
+        self._bus = bus
         self._run = run
         self._spec = spec
         self._hold = hold
@@ -41,6 +47,22 @@ class CallPerson(Person):
             with run.without_limit(), anyio.move_on_after(self._hold):
                 answer = await run.hold(msgspec.structs.replace(outcome, within=self._hold))
         return _words(answer)
+
+    async def tell(self, channel: str, text: str) -> None:
+        """See ``Person.tell``."""
+        try:
+            TELL_OWNER.subject.format(channel=channel)
+        except SubjectError as error:
+            raise ToolError(f"{channel!r} is no name of a channel. Nothing was sent.") from error
+        news = TellOwner(block=self._run.call.block, text=text)
+        try:
+            await self._bus.call(TELL_OWNER, news, timeout=TELL_SECONDS, channel=channel)
+        except NoResponders as error:
+            raise ToolError(f"No channel {channel} takes messages now. Nothing was sent.") from error
+        except RemoteFault as fault:
+            raise ToolError(fault.message) from fault
+        except BusError as error:
+            raise OutcomeUnknown(f"The channel {channel} did not say whether it told the owner.") from error
 
 
 def _words(answer: Answer | None) -> str:

@@ -278,7 +278,7 @@ class ToolsWorker(Worker):
                 self._sandboxes, f"{call.block} {call.call}", await self.permissions.bounds(call)
             ),
             reach=reach_of(scopes, context.config, context.home),
-            person=CallPerson(run, spec, self._settings.hold),
+            person=CallPerson(context.bus, run, spec, self._settings.hold),
             planning=CallPlanning(context.bus, self._rules, call),
         )
         return replace(made, documents=self.documents_of(call, made.files, memory))

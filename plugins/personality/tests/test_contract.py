@@ -7,7 +7,7 @@ from typing import Any, cast
 from trunkline import Memory, MemoryFile, Tool, ToolContext, ToolError
 from trunkline.testing.contexts import tool_context
 from trunkline.testing.tool_suite import ToolSuite
-from trunkline_personality import choosing, remembering
+from trunkline_personality import choosing, identity, remembering
 
 
 class Held:
@@ -53,3 +53,19 @@ class TestPersonalitySet(_Suite):
 
     def arguments(self, workspace: Path) -> dict[str, Any]:
         return {"command": "Set humor to 80%"}
+
+
+class TestMonitorIdentity(_Suite):
+    def tool(self) -> Tool:
+        return identity.update_monitor_identity
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"name": "Ada", "emoji": "🌱"}
+
+
+class TestFounderInfo(_Suite):
+    def tool(self) -> Tool:
+        return identity.update_founder_info
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"info": "Likes tea.", "mode": "append"}

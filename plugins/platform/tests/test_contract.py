@@ -35,6 +35,9 @@ class Owner(trunkline.Person):
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         return options[-1]
 
+    async def tell(self, channel: str, text: str) -> None:
+        return None
+
 
 @pytest.mark.anyio
 async def test_an_answer_is_the_result_and_none_is_an_error(tmp_path: Path) -> None:

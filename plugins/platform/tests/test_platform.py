@@ -2,14 +2,73 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
+import trunkline
 from trunkline.messages.memory import WriteMemory
 from trunkline.messages.turn import ToolEnded
 from trunkline.subjects import MEMORY_WRITE
 from trunkline.testing.platform import platform
 
 pytestmark = pytest.mark.anyio
+
+
+class News(trunkline.Channel):
+    """A channel that can tell its owner things."""
+
+    name = "news"
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def run(self, gateway: trunkline.Gateway) -> None:
+        await anyio.sleep_forever()
+
+    async def tell_owner(self, text: str) -> None:
+        self.told.append(text)
+
+
+class Mute(trunkline.Channel):
+    """A channel that cannot."""
+
+    name = "mute"
+
+    async def run(self, gateway: trunkline.Gateway) -> None:
+        await anyio.sleep_forever()
+
+
+async def test_MB_F18_a_message_goes_out_by_a_named_channel_once_it_is_allowed(tmp_path: Path) -> None:
+    """The owner is asked with the message shown; the channel says who speaks. A channel that is not there, that cannot
+    tell anything, or a name that is none is an error that says so."""
+    news = News()
+
+    class Channels:
+        @trunkline.hookimpl
+        def trunkline_channels(self) -> list[trunkline.Channel]:
+            return [news, Mute()]
+
+    config = {"permissions.approvals": "some", "channels.enabled": ("news", "mute")}
+    async with platform(tmp_path, config=config, plugins=[Channels()]) as running:
+        accepted = await running.send('/tool send_channel_message channel=news content="The beans are up.\u001b[2J"')
+        with anyio.fail_after(20):
+            while not (waiting := await running.gateway.waiting()):  # noqa: ASYNC110  asked over the bus
+                await anyio.sleep(0.05)
+        (asked,) = waiting
+        assert asked.detail.kind == "message" and "The beans are up." in asked.detail.text and news.told == []
+        await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=True)
+        assert "Sent to the owner" in results((await running.answer(accepted)).events)[0]
+        (told,) = news.told
+        assert told.startswith("From the agent of block main:\nThe beans are up.") and "\x1b" not in told
+    config["permissions.approvals"] = "none"
+    async with platform(tmp_path, config=config, plugins=[Channels()]) as running:
+        for name, why in (("nobody", "No channel nobody"), ("mute", "cannot tell"), ("a.>", "no name of a channel")):
+            ended = await running.say(f'/tool send_channel_message channel="{name}" content=x')
+            assert why in results(ended.events)[0]
+
+
+def results(events: tuple[object, ...]) -> list[str]:
+    return [event.output for event in events if isinstance(event, ToolEnded)]
 
 
 async def test_blocks_are_listed_with_what_they_are_for(tmp_path: Path) -> None:
@@ -19,6 +78,6 @@ async def test_blocks_are_listed_with_what_they_are_for(tmp_path: Path) -> None:
             path = f"blocks/{name}/block.toml"
             await running.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
         ended = await running.say("/tool list_blocks")
-        (told,) = [event.output for event in ended.events if isinstance(event, ToolEnded)]
+        (told,) = results(ended.events)
         assert "garden: Beds and beans" in told and "main (you)" in told
         assert "broken: its block.toml cannot be read" in told

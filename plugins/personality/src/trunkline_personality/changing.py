@@ -10,6 +10,11 @@ ABSENT = ""
 """What a write expects of a file that is not there."""
 
 
+async def text_of(memory: Memory, path: str) -> str:
+    """The file's text; "" of one that is not there."""
+    return (await _now(memory, path))[0]
+
+
 async def change(memory: Memory, path: str, edit: Callable[[str], str]) -> str:
     """Put ``edit(text)`` in place of a file's text, "" being that of an absent one; returns the new text.
 

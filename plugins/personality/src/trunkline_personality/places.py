@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 MEMORY, NOTEBOOK, CHOICE = "/MEMORY.md", "memory.md", "sliders.json"
+AGENT, OWNER = "monitor.md", "/identity/USER.md"
 
 GENERAL = f"/{CHOICE}"
 """What counts for the blocks that have no choice of their own."""
@@ -19,9 +20,9 @@ class Place:
 
 PLACES = (
     Place("/AGENT.md", 100, 0.3),
-    Place("monitor.md", 95, 0.1),
+    Place(AGENT, 95, 0.1),
     Place("/identity/SOUL.md", 90, 0.15),
-    Place("/identity/USER.md", 70, 0.15),
+    Place(OWNER, 70, 0.15),
     Place(MEMORY, 60, 0.15),
     Place(NOTEBOOK, 50, 0.2),
 )

@@ -15,10 +15,16 @@ def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """``memory``, ``block_memory`` and ``personality_set``."""
-    from trunkline_personality import choosing, remembering
+    """Curated memory, who the agent and the owner are (MB-F18), and what was chosen."""
+    from trunkline_personality import choosing, identity, remembering
 
-    return [remembering.memory, remembering.block_memory, choosing.personality_set]
+    return [
+        remembering.memory,
+        remembering.block_memory,
+        identity.update_monitor_identity,
+        identity.update_founder_info,
+        choosing.personality_set,
+    ]
 
 
 @trunkline.hookimpl

@@ -8,6 +8,12 @@ import trunkline
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """Ask the owner, and know where and when one is (MB-F18)."""
-    from trunkline_platform import asking, knowing
+    from trunkline_platform import asking, knowing, telling
 
-    return [asking.ask_human, knowing.get_current_time, knowing.system_info, knowing.list_blocks]
+    return [
+        asking.ask_human,
+        telling.send_channel_message,
+        knowing.get_current_time,
+        knowing.system_info,
+        knowing.list_blocks,
+    ]

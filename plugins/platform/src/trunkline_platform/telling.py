@@ -1,0 +1,27 @@
+"""Something told to the owner though they have not asked, through a channel that they name."""
+
+import trunkline
+from trunkline.errors import ToolError
+
+LONGEST = 16_000
+"""Characters of one message."""
+
+
+@trunkline.tool(effect="send", free=("content",))
+async def send_channel_message(context: trunkline.ToolContext, channel: str, content: str) -> str:
+    """Send the owner a message through one of their channels, such as telegram. Not for answers: what you say in your
+    turn reaches them where they are.
+
+    Args:
+        channel: The channel's name.
+        content: The message.
+    """
+    if not content.strip() or len(content) > LONGEST:
+        raise ToolError(f"A message has 1 to {LONGEST} characters. Nothing was sent.")
+    await context.person.tell(channel, content)
+    return f"Sent to the owner through {channel}."
+
+
+@send_channel_message.shows
+def _shown(context: trunkline.ToolContext, channel: str, content: str) -> trunkline.ApprovalDetail:
+    return trunkline.message_preview(f"you, through the channel {channel}", content)
