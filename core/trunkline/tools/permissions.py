@@ -201,7 +201,7 @@ def _action(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
     if spec.effect == "exec":
         return LOOK if is_look(spec, arguments) else "exec:run"
     if spec.effect == "write":
-        if spec.plan and not spec.paths and not spec.away:
+        if spec.plan and not (spec.paths or spec.memory_paths or spec.memory_trees or spec.away):
             return NOTING
         paths = list(texts_at(spec, arguments))
         return PLANNING if spec.plan and all(map(_is_plan, paths)) else "write:make"

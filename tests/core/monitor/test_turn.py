@@ -186,7 +186,7 @@ def test_an_approval_parks_the_turn_once_nothing_else_runs() -> None:
     entries, commands = turn.advance(Resumed(), ApprovalRecorded(call_id="c1", allow=True, by="owner"))
     assert list(commands) == [RunTool(runs[1].call, runs[1].key, "h")]  # type: ignore[union-attr]
     turn.advance(ApprovalRecorded(call_id="c1", allow=False, by="somebody later"))
-    assert turn.actions[1].allowed is True
+    assert turn.actions[1].approved == "h"
     assert turn.advance(result(runs[1]))[1] == (AskModel(1),)  # type: ignore[arg-type]
 
 

@@ -1,0 +1,68 @@
+"""The skills that a block sees: those of its own folder ``skills/``, and those of ``skills/`` at the root of memory.
+
+Of two with one name the block's own counts. A file is read again when it has changed.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import datetime
+
+from trunkline import Memory, MemoryEntry, ToolError
+from trunkline_skills.skill import Issue, Skill, skill_in
+
+PLACES = ("skills", "/skills")
+"""The block's own, then everybody's; the paths are as ``Memory`` has them."""
+
+MOST = 200
+"""Skills of a place that are looked at; the rest is an issue."""
+
+NAME = re.compile(r"[\w][\w .-]{0,63}")
+
+Found = dict[str, Skill | Issue]
+_Known = dict[tuple[str, str, datetime, int], Skill | Issue]
+
+
+class Library:
+    """Remembers what it has read, by block and by what a listing says of the file."""
+
+    def __init__(self) -> None:
+        self._known: _Known = {}
+
+    async def of(self, block: str, memory: Memory) -> Found:
+        """All skills and issues by name, in the order of their names."""
+        found: Found = {}
+        now: _Known = {}
+        for place in reversed(PLACES):
+            for entry in await _files(memory, place):
+                key = (block, entry.path, entry.modified_at, entry.size)
+                one = self._known.get(key) or await _read(memory, entry.path)
+                found[one.name] = now[key] = one
+        others = {key: one for key, one in self._known.items() if key[0] != block}
+        self._known = {**others, **now}
+        return dict(sorted(found.items()))
+
+
+async def _files(memory: Memory, place: str) -> Iterable[MemoryEntry]:
+    try:
+        entries = await memory.list(place, recursive=True)
+    except ToolError:  # there is no such folder, or this block may not read it
+        return ()
+    depth = place.strip("/").count("/") + 3
+    files = [
+        entry
+        for entry in entries
+        if entry.kind == "file" and entry.path.endswith("/SKILL.md")
+        and len(entry.path.strip("/").split("/")) == depth
+    ]  # fmt: skip
+    return sorted(files, key=lambda entry: entry.path)[:MOST]
+
+
+async def _read(memory: Memory, path: str) -> Skill | Issue:
+    folder = path.removesuffix("/SKILL.md")
+    name = folder.rpartition("/")[2]
+    if NAME.fullmatch(name) is None:
+        return Issue(name, folder, "a skill's folder is called by letters, digits, spaces, points and dashes.")
+    try:
+        return skill_in(name, folder, (await memory.read(path)).content)
+    except ToolError as error:
+        return Issue(name, folder, f"it cannot be read: {error}")

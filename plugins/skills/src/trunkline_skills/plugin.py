@@ -1,0 +1,21 @@
+"""The plugin: what an agent is told of its skills, and the tool that reads one."""
+
+from collections.abc import Iterable
+
+import trunkline
+
+
+@trunkline.hookimpl
+def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
+    """The names of the skills, with what each is for (MN-F26)."""
+    from trunkline_skills.listing import Listing
+
+    return [Listing()]
+
+
+@trunkline.hookimpl
+def trunkline_tools() -> Iterable[trunkline.Tool]:
+    """``list_skills`` and ``use_skill``."""
+    from trunkline_skills import using
+
+    return [using.list_skills, using.use_skill]

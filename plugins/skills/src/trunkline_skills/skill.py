@@ -1,0 +1,78 @@
+"""A skill as its ``SKILL.md``: frontmatter in YAML between two lines ``---``, and the text below. Pure."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+LONGEST_FILE, LONGEST_FRONT = 64 * 1024, 8 * 1024
+"""Characters of a ``SKILL.md``, and of its frontmatter."""
+
+LONGEST_DESCRIPTION, SHOWN = 1024, 200
+"""Characters that a description may have, and how many of them are listed (MN-F26)."""
+
+_FRONT = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Skill:
+    """A skill that can be used. ``folder`` is where it lies in memory, from the root on."""
+
+    name: str
+    folder: str
+    description: str
+    body: str
+
+    @property
+    def line(self) -> str:
+        """What is listed of it."""
+        said = self.description
+        return f"- {self.name}: {said if len(said) <= SHOWN else said[: SHOWN - 1] + '…'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Issue:
+    """A skill that cannot be used, and why."""
+
+    name: str
+    folder: str
+    why: str
+
+    @property
+    def line(self) -> str:
+        """What is told of it."""
+        return f"- {self.folder}/SKILL.md: {self.why}"
+
+
+def skill_in(name: str, folder: str, text: str) -> Skill | Issue:
+    """The skill of a file, or what is wrong with it. The folder's name is the skill's, whatever the file says."""
+    if len(text) > LONGEST_FILE:
+        return Issue(name, folder, f"it has {len(text)} characters; {LONGEST_FILE} is the most.")
+    front = _FRONT.match(text)
+    if front is None:
+        return Issue(name, folder, "it does not begin with frontmatter between two lines ---.")
+    if len(front[1]) > LONGEST_FRONT:
+        return Issue(name, folder, f"its frontmatter has more than {LONGEST_FRONT} characters.")
+    try:
+        table = _parsed(front[1])
+    except ValueError as error:
+        return Issue(name, folder, f"its frontmatter is not YAML: {error}")
+    said = table.get("description") if isinstance(table, dict) else None
+    if not isinstance(said, str) or not said.strip():
+        return Issue(name, folder, "its frontmatter has no description.")
+    description = " ".join(said.split())
+    if len(description) > LONGEST_DESCRIPTION:
+        return Issue(name, folder, f"its description has more than {LONGEST_DESCRIPTION} characters.")
+    return Skill(name, folder, description, text[front.end() :].strip())
+
+
+def _parsed(front: str) -> Any:
+    """Plain values alone: the safe loader makes no objects. Raises ValueError."""
+    import yaml
+
+    try:
+        return yaml.safe_load(front)
+    except yaml.MarkedYAMLError as error:
+        place = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
+        raise ValueError(f"{error.problem or 'it cannot be read'}{place}.") from error
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+        raise ValueError("it cannot be read.") from error

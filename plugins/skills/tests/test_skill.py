@@ -1,0 +1,51 @@
+"""A SKILL.md, whatever is in it: a skill or an issue, and never anything else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trunkline_skills.skill import Issue, Skill, skill_in
+
+
+def made(text: str) -> Skill | Issue:
+    return skill_in("pruning", "/skills/pruning", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Cut.", "does not begin with frontmatter"),
+        ("---\nname: x\n---\nCut.", "no description"),
+        ("---\ndescription: ''\n---\n", "no description"),
+        ("---\ndescription: [a, b]\n---\n", "no description"),
+        ("---\n- description\n---\n", "no description"),
+        ("---\ndescription: 2026-01-05\n---\n", "no description"),
+        ("---\ndescription: " + "x" * 1025 + "\n---\n", "more than 1024"),
+        ("---\ndescription: a: b\n---\n", "not YAML: mapping values are not allowed here in line 2"),
+        ("---\ndescription: !!python/object/apply:os.system ['touch /tmp/x']\n---\n", "not YAML"),
+        ("---\na: &a [x,x]\nb: &b [*a,*a]\ndescription: *c\n---\n", "not YAML"),
+        ("---\ndescription: x\nmore: " + "[" * 5_000 + "\n---\n", "not YAML"),
+        ("---\n# " + "x" * 9_000 + "\ndescription: x\n---\n", "more than 8192"),
+        ("---\ndescription: x\n---\n" + "x" * 70_000, "is the most"),
+        ("---\ndescription: x\n", "does not begin with frontmatter"),
+    ],
+)
+def test_MN_T14_what_cannot_be_used_says_why(text: str, why: str) -> None:
+    """Missing or malformed frontmatter, too much of anything, and YAML that would run something."""
+    issue = made(text)
+    assert isinstance(issue, Issue) and why in issue.line and "/skills/pruning/SKILL.md" in issue.line
+
+
+def test_a_skill_has_its_folder_s_name_and_a_line_that_is_short() -> None:
+    """Whatever name the file gives itself; a long description is cut where it is listed."""
+    front = "name: root\r\ndescription: |\r\n  When trees\r\n  are bare. " + "x" * 300
+    skill = made(f"---\r\n{front}\r\n---\r\nCut.\r\n")
+    assert isinstance(skill, Skill) and (skill.name, skill.body) == ("pruning", "Cut.")
+    assert skill.line.startswith("- pruning: When trees are bare. x") and len(skill.line) <= 211 + len("- : ")
+
+
+@given(st.text(), st.text())
+def test_no_text_breaks_it(front: str, body: str) -> None:
+    """Any text at all is one or the other."""
+    for text in (front, f"---\n{front}\n---\n{body}"):
+        assert made(text)
