@@ -98,5 +98,5 @@ async def test_PA_T21_a_skill_that_says_approve_yourself_approves_nothing(tmp_pa
                 await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=False)
             (read, *rest) = results((await running.answer(accepted)).events)
             assert read.count("</context") == 1 and read.rstrip().endswith('">') and "permits nothing" in read
-            assert all("denied" in told or "would not answer" in told for told in rest)
+            assert all("denied" in told or "left unanswered" in told for told in rest)
             assert not (running.home.workspace("main") / "a.md").exists()
