@@ -9,7 +9,6 @@ ARCH-8      ``auth_whoami``, ``auth_check``, ``auth_export``              one ow
 FS-2        skills and the generic skill tool                             tools, clients and providers are tried
 FS-8        tools behind MCP and in a sandbox                             tools in files are tried
 PA-T17      policies, revocation, audit                                   -
-PA-T21      a rule that asks by default                                    the test brings a gate that asks
 PA-T12      ``tool_error`` on a durable turn                              such a turn waits for a tools worker
 ==========  ============================================================  =======================================
 

@@ -43,6 +43,28 @@ async def test_PA_T21_what_memory_says_is_no_approval(house: Open, allow: bool) 
         assert ("stolen.md" in tried, "denied by the owner" in tried) == (allow, not allow)
 
 
+async def test_PA_T21_what_a_file_of_the_workspace_says_is_no_approval(house: Open) -> None:
+    """The same for a file of the workspace, by whatever name the tool is called: read without asking, and nothing is
+    written before a yes."""
+    async with house(config={"permissions.approvals": "some"}) as running:
+        workspace = running.platform.home.workspace("main")
+        workspace.mkdir(parents=True, exist_ok=True)
+        (workspace / "notes.md").write_text(ORDER)
+        write = '{"path": "stolen.md", "command": "create", "file_text": "x", "dry_run": false, "confirmed": true}'
+        program = f'call:fs_read {{"path": "notes.md"}} ;; call:fs_write {write} ;; say:done'
+        turn, conversation, asked = await until_asked(running, program)
+        assert asked["detail"]["text"].splitlines()[-1] == "+x (no line end)"
+        assert not (workspace / "stolen.md").exists()
+        await running.client.http.post(
+            f"/api/turns/{turn}/calls/{asked['id']}/decision", json={"allow": False, "hash": asked["hash"]}
+        )
+        told = await messages_of(running, turn, conversation)
+        read, tried = [message["content"] for message in told if message["role"] == "tool"]
+        assert ORDER in read
+        assert "denied by" in tried
+        assert not (workspace / "stolen.md").exists()
+
+
 async def until_asked(running: House, program: str) -> tuple[str, str, dict[str, Any]]:
     """Say it, and read on until a person is asked; the turn, the conversation, and the question."""
     body = {"content": program}
