@@ -13,7 +13,7 @@ that need one, which are skipped without it; ``python_files`` is what has to be 
 import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +23,7 @@ import pytest
 
 from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
 from trunkline.errors import ToolError
+from trunkline.testing.sandbox_attacks import KERNEL_CALLS
 
 SECRET = "a-secret-of-the-host"
 
@@ -30,25 +31,6 @@ PROTECTED = (".env", "auth.json", "deep/down/id_rsa", ".ssh/config", "my.env", "
 
 BEATING = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; '
 """Begins something that outlives its parent, ignores being asked to end, and can be seen from outside to be alive."""
-
-KERNEL_CALLS = """
-import ctypes, socket
-libc = ctypes.CDLL(None, use_errno=True)
-for name, *numbers in (("unshare", 272, 0x10000000), ("mount", 165, 0, 0, 0, 0, 0), ("ptrace", 101, 16, 1, 0, 0),
-                       ("keyctl", 250, 0, -3), ("bpf", 321, 0, 0, 0), ("perf_event_open", 298, 0, 0, -1, -1, 0),
-                       ("io_uring_setup", 425, 1, 0), ("setns", 308, 0, 0), ("userfaultfd", 323, 0),
-                       ("clone", 56, 0x10000000 | 17, 0, 0, 0, 0), ("open_by_handle_at", 304, 0, 0, 0)):
-    if libc.syscall(*numbers) != -1:
-        print("allowed:", name)
-for family in (40, 38, 17):
-    try:
-        socket.socket(family, socket.SOCK_RAW if family == 17 else socket.SOCK_STREAM)
-        print("allowed: socket", family)
-    except OSError:
-        pass
-print("done")
-"""
-"""What no program may do, by the numbers of x86_64; it prints what it may."""
 
 
 class SandboxSuite(ABC):
@@ -93,7 +75,7 @@ class SandboxSuite(ABC):
     # What a program does, and how it ends -------------------------------------------------------------------------
 
     @pytest.mark.anyio
-    async def test_output_and_exit_code_are_told_apart(self, workspace: Path) -> None:
+    async def test_cc_t11_output_and_exit_code_are_told_apart(self, workspace: Path) -> None:
         """Standard output, standard error and the exit code come as the program left them."""
         ran = await self.shell(workspace, "echo out; echo err >&2; exit 3")
         assert (ran.stdout, ran.stderr, ran.exit_code, ran.killed) == (b"out\n", b"err\n", 3, "")
@@ -143,10 +125,22 @@ class SandboxSuite(ABC):
             async with process:
                 yield process
 
+    def test_cc_t11_what_holds_when_nothing_is_said(self) -> None:
+        """CC-F14: half a minute, 512 MB, one processor, 64 processes, a megabyte of output, and no network."""
+        assert SandboxLimits() == SandboxLimits(
+            timeout=30.0,
+            memory=512,
+            cpus=1.0,
+            processes=64,
+            output=1_000_000,
+            network=False,
+            host_network=False,
+        )
+
     # Limits -------------------------------------------------------------------------------------------------------
 
     @pytest.mark.anyio
-    async def test_what_takes_too_long_is_ended_with_all_that_it_began(self, workspace: Path) -> None:
+    async def test_cc_t11_what_takes_too_long_is_ended_with_all_that_it_began(self, workspace: Path) -> None:
         """The result says so, and has what was printed until then; no grandchild survives (MN-T7)."""
         ran = await self.shell(workspace, f"{BEATING} echo part; sleep 60", limits=SandboxLimits(timeout=1.5))
         assert (ran.stdout, ran.exit_code, ran.killed) == (b"part\n", None, "timeout")
@@ -160,17 +154,18 @@ class SandboxSuite(ABC):
         await self.still(workspace)
 
     @pytest.mark.anyio
-    async def test_memory_is_bounded(self, workspace: Path) -> None:
-        """What takes more than it may is ended, or denied it; the next program runs."""
+    async def test_cc_t11_memory_is_bounded(self, workspace: Path) -> None:
+        """A gigabyte is more than the 512 MB that a program has when nothing else is said: it is ended, or denied it;
+        the next program runs."""
         ran = await self.shell(
-            workspace, """awk 'BEGIN { s = "x"; for (i = 0; i < 32; i++) s = s s; print "all of it" }'"""
+            workspace, """awk 'BEGIN { s = "x"; for (i = 0; i < 30; i++) s = s s; print "all of it" }'"""
         )
         assert ran.exit_code != 0
         assert b"all of it" not in ran.stdout
         assert (await self.shell(workspace, "echo on")).stdout == b"on\n"
 
     @pytest.mark.anyio
-    async def test_processes_are_bounded(self, workspace: Path) -> None:
+    async def test_cc_t11_processes_are_bounded(self, workspace: Path) -> None:
         """However many are begun, no more than allowed are there at once; a fork bomb does not outlive its end."""
         limits = SandboxLimits(processes=32, timeout=5.0)
         ran = await self.shell(
@@ -186,7 +181,7 @@ class SandboxSuite(ABC):
         assert (await self.shell(workspace, "echo on", limits=limits)).stdout == b"on\n"
 
     @pytest.mark.anyio
-    async def test_output_is_bounded(self, workspace: Path) -> None:
+    async def test_cc_t11_output_is_bounded(self, workspace: Path) -> None:
         """Of a gigabyte, or what ``flood`` says, the beginning and the end are kept, and the program ends by itself."""
         ran = await self.shell(
             workspace,
@@ -202,7 +197,7 @@ class SandboxSuite(ABC):
     # Files --------------------------------------------------------------------------------------------------------
 
     @pytest.mark.anyio
-    async def test_only_the_workspace_can_be_written(self, workspace: Path) -> None:
+    async def test_cc_t11_only_the_workspace_can_be_written(self, workspace: Path) -> None:
         """What is written there stays; everything else is read-only or gone with the program."""
         places = "/ /usr /usr/bin /etc /bin /proc /proc/sys/kernel /sys /home /root /opt /var /run"
         tried = f"for at in {places}; do (: > $at/planted) 2>/dev/null && echo $at; done; :"
@@ -302,7 +297,7 @@ class SandboxSuite(ABC):
         assert b"PATH=/bin\n" in ran.stdout
 
     @pytest.mark.anyio
-    async def test_it_has_no_network(self, workspace: Path) -> None:
+    async def test_cc_t11_it_has_no_network(self, workspace: Path) -> None:
         """No way leads anywhere, and no socket of the host is there."""
         ran = await self.shell(
             workspace,
@@ -419,33 +414,42 @@ class SandboxSuite(ABC):
                 await anyio.sleep(0.05)
 
     @pytest.mark.anyio
-    async def test_all_of_a_home_are_ended_whoever_began_them(self, workspace: Path) -> None:
-        """As panic does it (CC-T12): by another instance, in two seconds, and none of another home."""
-        async with self.started(workspace, "echo up; sleep 60") as ours:
-            await ours.stdout.receive()
+    async def test_cc_t12_all_of_a_home_are_ended_whoever_began_them(self, workspace: Path) -> None:
+        """As panic does it: five of them, by another instance, in two seconds, and none of another home."""
+        async with AsyncExitStack() as stack:
+            begun = [
+                await stack.enter_async_context(self.started(workspace, "echo up; sleep 60"))
+                for _ in range(5)
+            ]
+            for ours in begun:
+                await ours.stdout.receive()
             async with self.opened(workspace.parent / "other") as foreign:
                 assert await foreign.end_all() == 0
             with anyio.fail_after(2.0):
-                assert await self.sandbox(workspace.parent / "home").end_all() == 1
+                assert await self.sandbox(workspace.parent / "home").end_all() == 5
             with anyio.fail_after(5.0):
-                assert await ours.wait() is None
-            assert ours.killed
+                assert [await ours.wait() for ours in begun] == [None] * 5
+            assert all(ours.killed for ours in begun)
 
     @pytest.mark.anyio
     async def test_many_run_at_once(self, workspace: Path) -> None:
-        """Each has its own output, and none waits for another."""
+        """Sixty-four: each has its own output and its own private files, and nothing of them is left."""
         said: dict[int, bytes] = {}
 
         async with self.opened(workspace.parent) as sandbox:
 
             async def one(number: int) -> None:
-                ran = await sandbox.run(("echo", str(number)), workspace=workspace, env={})
+                script = f"echo {number} >> /tmp/mine; (sleep 60 &); cat /tmp/mine"
+                ran = await sandbox.run(
+                    ("sh", "-c", script), workspace=None, env={}, limits=SandboxLimits(timeout=120.0)
+                )
                 said[number] = ran.stdout
 
             async with anyio.create_task_group() as tasks:
-                for number in range(12):
+                for number in range(64):
                     tasks.start_soon(one, number)
-        assert said == {number: b"%d\n" % number for number in range(12)}
+            assert await self.sandbox(workspace.parent / "home").end_all() == 0
+        assert said == {number: b"%d\n" % number for number in range(64)}
 
 
 def _files(folder: Path) -> list[Path]:
