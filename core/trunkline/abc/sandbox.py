@@ -234,7 +234,7 @@ async def _fed(stream: ByteSendStream, content: bytes) -> None:
 
 
 class NoSandbox(Sandbox):
-    """There is no sandbox here: on tests that give none, and in processes of isolated plugins."""
+    """There is no sandbox here, as in tests that give none."""
 
     name = "none"
 

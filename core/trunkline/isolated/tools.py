@@ -12,6 +12,7 @@ from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import ToolError
 from trunkline.isolated.memory import DistantMemory
 from trunkline.isolated.model import DistantModel
+from trunkline.isolated.sandbox import DistantSandbox
 from trunkline.isolated.wishes import Wishes
 from trunkline.messages.isolated import (
     Heard,
@@ -88,6 +89,7 @@ class OwnToolsService:
             context = ToolContext(
                 block=call.block, conversation=call.conversation, turn=call.turn, call=call.call, actor=call.actor,
                 workspace=Path(call.workspace), memory=DistantMemory(wishes), model=DistantModel(wishes),
+                sandbox=DistantSandbox(wishes, Path(call.workspace)),
                 reach=Reach(tuple(map(Path, call.roots)), tuple(map(Path, call.closed))),
                 report=_Report(call.call, send),
             )  # fmt: skip

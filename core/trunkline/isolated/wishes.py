@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 
 import anyio
 
-from trunkline.messages.isolated import MemoryAnswer, MemoryWish, ModelWish
+from trunkline.messages.isolated import MemoryAnswer, MemoryWish, ModelWish, ProgramWish
 
-Wish = MemoryWish | ModelWish
+Wish = MemoryWish | ModelWish | ProgramWish
 
 
 class Wishes:

@@ -61,6 +61,19 @@ class ModelWish(Payload, frozen=True, kw_only=True, tag="plugin.model-wish.v1"):
     question: Complete
 
 
+class ProgramWish(Payload, frozen=True, kw_only=True, tag="plugin.program-wish.v1"):
+    """A program that the tool wants run in the sandbox of its call, in the call's workspace if it is ``placed``;
+    ``limits`` are those of ``trunkline.SandboxLimits``. Without words it only asks whether one can be run."""
+
+    number: int
+    argv: tuple[str, ...] = ()
+    placed: bool = True
+    env: dict[str, str] = {}
+    folder: str = ""
+    stdin: bytes = b""
+    limits: dict[str, Any] = {}
+
+
 class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
     """How the tool ended: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence."""
 
@@ -68,7 +81,7 @@ class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
     text: str = ""
 
 
-RunReply = ToolProgress | RunText | MemoryWish | ModelWish | RunEnded
+RunReply = ToolProgress | RunText | MemoryWish | ModelWish | ProgramWish | RunEnded
 
 
 class MemoryAnswer(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer.v1"):

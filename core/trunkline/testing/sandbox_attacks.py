@@ -1,4 +1,6 @@
-"""Programs that try what no sandbox allows."""
+"""Programs that try what no sandbox allows, and files that none may read."""
+
+PROTECTED = (".env", "auth.json", "deep/down/id_rsa", ".ssh/config", "my.env", ".aws/credentials", ".ENV")
 
 KERNEL_CALLS = """
 import ctypes, socket

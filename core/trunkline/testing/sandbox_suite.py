@@ -23,11 +23,9 @@ import pytest
 
 from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
 from trunkline.errors import ToolError
-from trunkline.testing.sandbox_attacks import KERNEL_CALLS
+from trunkline.testing.sandbox_attacks import KERNEL_CALLS, PROTECTED
 
 SECRET = "a-secret-of-the-host"
-
-PROTECTED = (".env", "auth.json", "deep/down/id_rsa", ".ssh/config", "my.env", ".aws/credentials", ".ENV")
 
 BEATING = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; '
 """Begins something that outlives its parent, ignores being asked to end, and can be seen from outside to be alive."""

@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, get_args
 
 import anyio
 import msgspec
 
 from trunkline.abc.memory import Memory
+from trunkline.abc.sandbox import SandboxLimits
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import CompletionError, ErrorCode, OutcomeUnknown, ToolError
 from trunkline.messages.isolated import (
@@ -17,6 +19,7 @@ from trunkline.messages.isolated import (
     MemoryWish,
     ModelWish,
     OwnTools,
+    ProgramWish,
     RunEnded,
     RunText,
     RunTool,
@@ -45,6 +48,9 @@ LARGEST_QUESTION = 100_000
 """Bytes that may go to a plugin in one message: the bucket for larger ones is closed to it."""
 
 MOST_TOOLS = 200
+
+MOST_OUT = 30_000
+"""Bytes of each stream of a program that go to a plugin; of more the beginning and the end."""
 
 
 class IsolatedTool(Tool):
@@ -99,6 +105,8 @@ class IsolatedTool(Tool):
                         await self._tell(await _remembered(reply, context))
                     case ModelWish():
                         await self._tell(await _completed(reply, context))
+                    case ProgramWish():
+                        await self._tell(await _ran(reply, context))
                     case RunEnded(status="ok"):
                         return "".join(parts)
                     case RunEnded(status=status, text=text):
@@ -134,6 +142,27 @@ async def _completed(wish: ModelWish, context: ToolContext) -> MemoryAnswer:
         done = await context.model.complete(wanted.pop("messages"), **wanted)
     except CompletionError as error:
         return MemoryAnswer(call=context.call, number=wish.number, error=str(error), code=error.code)
+    return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
+
+
+async def _ran(wish: ProgramWish, context: ToolContext) -> MemoryAnswer:
+    """Run a program that the tool wants, in the sandbox and within the permissions of its call."""
+    try:
+        limits = msgspec.convert(wish.limits, SandboxLimits)
+        if not wish.argv:
+            return MemoryAnswer(
+                call=context.call, number=wish.number, error=await context.sandbox.unavailable()
+            )
+        done = await context.sandbox.run(
+            wish.argv,
+            workspace=context.workspace if wish.placed else None,
+            env=wish.env,
+            folder=wish.folder,
+            stdin=wish.stdin,
+            limits=replace(limits, output=min(limits.output, MOST_OUT)),
+        )
+    except (ToolError, msgspec.ValidationError) as error:
+        return MemoryAnswer(call=context.call, number=wish.number, error=str(error))
     return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
 
 

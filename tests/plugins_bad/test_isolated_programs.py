@@ -1,0 +1,79 @@
+"""A plugin in a process of its own runs programs by its call: in the tools worker's sandbox, and no further."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from .test_isolation import call, offered, running
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed"),
+]
+
+HOST = '''
+from pathlib import Path
+import trunkline
+from trunkline import ToolContext
+
+@trunkline.tool(effect="exec")
+async def script(context: ToolContext, text: str, stdin: str = "", placed: bool = True, network: bool = False) -> str:
+    """Run a script of the shell."""
+    ran = await context.sandbox.run(
+        ("sh", "-c", text), workspace=context.workspace if placed else None, env={"GIVEN": "yes"},
+        stdin=stdin.encode(), limits=trunkline.SandboxLimits(timeout=2.0, network=network),
+    )
+    return f"{ran.exit_code} {ran.killed} {ran.dropped} {ran.stdout.decode()}"
+
+@trunkline.tool(effect="exec")
+async def overreach(context: ToolContext, how: str) -> str:
+    """Ask for more."""
+    asked = {
+        "start": lambda: context.sandbox.start(("true",), workspace=None, env={}),
+        "elsewhere": lambda: context.sandbox.run(("ls",), workspace=Path("/etc"), env={}),
+        "readable": lambda: context.sandbox.run(("ls",), workspace=None, env={}, read_only={"/x": Path("/etc")}),
+        "input": lambda: context.sandbox.run(("cat",), workspace=None, env={}, stdin=b"x" * 1_000_000),
+    }
+    await asked[how]()
+    return "it was done"
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [script, overreach]
+'''
+
+
+async def test_a_plugin_apart_runs_programs_within_its_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Input, output, environment, workspace and limits are those of any program; what would be read or held with the
+    worker's rights is refused; and so is a network that the block does not have."""
+    async with running(tmp_path, monkeypatch, HOST, **{"permissions.allow_shell": True}) as found:
+        await offered(found, "script", "overreach")
+        said = await call(found, "script", text="cat; pwd; echo $GIVEN; echo kept > file", stdin="in ")
+        assert said.output == "0  0 in /workspace\nyes\n", said
+        assert (found.home.workspace("main") / "file").read_text() == "kept\n"
+        assert (await call(found, "script", text="ls -A", placed=False)).output == "0  0 "
+        assert (await call(found, "script", text="sleep 30")).output.startswith("None timeout")
+        flood = (await call(found, "script", text="head -c 500000 /dev/zero | tr '\\0' x")).output
+        assert flood.startswith("0  470000 xxx") and len(flood) < 31_000
+        assert "no network here" in (await call(found, "script", text="true", network=True)).output
+        for how, why in (
+            ("start", "holds none that lives on"),
+            ("elsewhere", "or in none"),
+            ("readable", "nothing to read"),
+            ("input", "too much"),
+        ):
+            refused = await call(found, "overreach", how=how)
+            assert refused.status == "error" and why in refused.output
+
+
+async def test_without_a_sandbox_it_is_told_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The refusal is the tools worker's own."""
+    config = {"permissions.allow_shell": True, "plugins.disabled": ["sandbox"]}
+    async with running(tmp_path, monkeypatch, HOST, **config) as found:
+        await offered(found, "script")
+        assert "No sandbox plugin is installed" in (await call(found, "script", text="true")).output
