@@ -1,7 +1,7 @@
 """Searching files with ripgrep, in the sandbox, where both are there: for what takes long in Python.
 
-It reads the same files and finds the same lines in the same order. It gets the workspace only: nothing of the model's
-is a program, an option or a path outside.
+It reads the same files and finds the same lines in the same order. It gets the workspace only, to read:
+nothing of the model's is a program, an option or a path outside.
 """
 
 import shutil
@@ -24,7 +24,7 @@ _OPTIONS = (
     "--no-heading", "--with-filename", "--line-number", "--null", "--no-context-separator",
     "--max-columns=4096", "--max-columns-preview", f"--max-depth={DEEPEST}",
 )  # fmt: skip
-_SHARE = SandboxLimits(memory=512, processes=16)
+_SHARE = SandboxLimits(processes=16, writable=False)
 
 
 def can(wanted: Wanted) -> bool:

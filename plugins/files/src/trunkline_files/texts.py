@@ -75,8 +75,10 @@ def whole(folder: Folder, path: str) -> str:
     """The text of a file that is to be changed.
 
     Raises:
-        ToolError: it is binary, or larger than ``LARGEST_EDIT``.
+        ToolError: it is a folder, binary, or larger than ``LARGEST_EDIT``.
     """
+    if folder.stat(path).kind == "folder":
+        raise ToolError(f"{path!r} is a folder. Name a file in it; list_directory shows them.")
     content = folder.read_bytes(path, limit=LARGEST_EDIT + 1)
     if len(content) > LARGEST_EDIT:
         raise ToolError(
