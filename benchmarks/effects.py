@@ -75,6 +75,14 @@ def _count(holds: Iterable[bool]) -> int:
     return sum(holds)
 
 
+def _keep(home: Path, verdict: Verdict) -> list[str]:
+    """Write what was broken so far to a file, should this be ended; returns its lines."""
+    lines = [f"{finding.sort} {finding.what}" for finding in verdict.findings]
+    if lines:
+        (home / "evidence.txt").write_text("\n".join(lines))
+    return lines
+
+
 def read_order() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(
@@ -113,9 +121,7 @@ def main() -> None:
     progress("")
     print(f"{report(verdict)}\n\nseed {seed}, {time.monotonic() - began:.0f} s")
     if verdict.findings:
-        lines = [f"{finding.sort} {finding.what}" for finding in verdict.findings]
-        (home / "evidence.txt").write_text("\n".join(lines))
-        shown = "\n".join(lines[:SHOWN])
+        shown = "\n".join(_keep(home, verdict)[:SHOWN])
         print(f"\npromises were broken; evidence, logs and stores are kept in {home}\n{shown}")
         sys.exit(1)
     if given.keep:

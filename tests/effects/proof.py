@@ -119,7 +119,7 @@ async def _sent(stage: Stage, wave: Wave) -> list[MessageAccepted]:
         calls = " ".join(f"{wave.kind.tool} {json.dumps({'mark': mark})}" for mark in marks)
         async with limiter:
             message = SendMessage(content=f"parallel:{calls} ;; say:done")
-            accepted[number] = await stage.running.gateway.send(message)
+            accepted[number] = await stage.gateway.send(message)
 
     async with anyio.create_task_group() as tasks:
         for number, marks in enumerate(wave.turns):
@@ -153,10 +153,10 @@ async def _answer(stage: Stage, draw: random.Random) -> None:
     answered: set[str] = set()
     while True:
         try:
-            for asked in await stage.running.gateway.waiting():
+            for asked in await stage.gateway.waiting():
                 if asked.id not in answered:
                     allow = draw.random() >= DENIED
-                    await stage.running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
+                    await stage.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
                     answered.add(asked.id)
         except (BusError, RemoteFault, OSError):
             pass  # whoever takes questions is being struck
@@ -170,7 +170,7 @@ async def _watched(stage: Stage, accepted: Iterable[MessageAccepted]) -> dict[tu
 
     async def watch(one: MessageAccepted) -> None:
         async with limiter:
-            async for event in stage.running.gateway.watch(one.conversation, one.turn):
+            async for event in stage.gateway.watch(one.conversation, one.turn):
                 if isinstance(event, ToolEnded):
                     shown.setdefault((one.turn, event.call_id), []).append(event.output)
 
@@ -248,7 +248,7 @@ async def _stored(stage: Stage, accepted: Iterable[MessageAccepted], told: _Told
 
     async def read(one: MessageAccepted) -> None:
         async with limiter:
-            view = await stage.running.gateway.conversation(one.conversation, include_tools=True)
+            view = await stage.gateway.conversation(one.conversation, include_tools=True)
         for message in view.messages:
             mark = told.ids.get((one.turn, message.tool_call_id or ""))
             if message.role == "tool" and mark is not None:

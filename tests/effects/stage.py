@@ -10,6 +10,7 @@ import anyio
 
 from trunkline.latch import Latch
 from trunkline.messages.workers import WorkerKind
+from trunkline.runtime.gateway_client import GatewayClient
 from trunkline.subjects import EFFECT_STREAM, WORKER_BUCKET
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings
@@ -25,6 +26,9 @@ PLUGIN = Path(__file__).with_name("holding.py")
 
 STARTS = 3
 
+PATIENCE = 120.0
+"""Seconds for which the gateway is asked again: it may be busy with all that was struck."""
+
 
 class Stage:
     """The running platform, the folder in which calls are held, and what may be done to its processes."""
@@ -32,6 +36,7 @@ class Stage:
     def __init__(self, running: ProcessPlatform, wire: LossyWire) -> None:
         self.running = running
         self.wire = wire
+        self.gateway = GatewayClient(running.bus, "test", patience=PATIENCE)
         self.latch = Latch(running.home.path)
         self.folder = running.home.path / "test-plugins"
         for name in ("held", "go"):

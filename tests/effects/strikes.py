@@ -181,7 +181,7 @@ class Striker:
         self.blow.struck, self.blow.cut = set(held), True
         async with anyio.create_task_group() as tasks:
             for one in self._accepted:
-                tasks.start_soon(self._stage.running.gateway.cancel, one.turn)
+                tasks.start_soon(self._stage.gateway.cancel, one.turn)
         await anyio.sleep(self._draw.uniform(0.0, 0.6))
 
     async def _panic(self, held: Mapping[str, int]) -> Blow:
@@ -196,11 +196,9 @@ class Striker:
     async def _decide_again(self, held: Mapping[str, int]) -> None:
         """A second decision, against the first, while the allowed call is under way."""
         self.blow.struck = set(held)
-        settled = (await self._stage.running.gateway.approval_list(settled=True)).approvals
+        settled = (await self._stage.gateway.approval_list(settled=True)).approvals
         turns = {one.turn for one in self._accepted}
         for asked in settled:
             if asked.turn in turns and asked.settled is not None and asked.settled.allow:
                 with suppress(RemoteFault):  # a conflict, as it should be
-                    await self._stage.running.gateway.decide(
-                        asked.turn, asked.call, asked.call_hash, allow=False
-                    )
+                    await self._stage.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=False)
