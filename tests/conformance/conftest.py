@@ -61,7 +61,7 @@ class House:
 async def client_of(url: str, token: str) -> AsyncIterator[Client]:
     """A client with the owner's token."""
     headers = {"authorization": f"Bearer {token}"}
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=30) as http:
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=100) as http:
         yield Client(http)
 
 

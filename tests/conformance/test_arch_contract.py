@@ -102,7 +102,7 @@ async def test_ARCH_4_the_agent_loop(house: Open, provider: ScriptedProvider) ->
     """``POST /engine/chat``: the events of a loop with tools, and each error before a stream."""
     async with (
         house() as running,
-        httpx.AsyncClient(base_url=running.platform.engine_url, timeout=20) as http,
+        httpx.AsyncClient(base_url=running.platform.engine_url, timeout=100) as http,
     ):
         events = await ask(
             http, body('user:say:Looking. ;; call:list_directory {"path": "."} ;; call:no {} ;; say:So.')

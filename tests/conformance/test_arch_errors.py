@@ -117,7 +117,7 @@ async def test_ARCH_5_ARCH_6_faults_at_the_loop(house: Open) -> None:
     """The same at ``/engine/chat``."""
     async with (
         house({"monitor.model_silence": 1.0}) as running,
-        httpx.AsyncClient(base_url=running.platform.engine_url, timeout=20) as http,
+        httpx.AsyncClient(base_url=running.platform.engine_url, timeout=100) as http,
     ):
         heard = b""
         for program, code in FAULTS.items():

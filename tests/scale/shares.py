@@ -20,7 +20,7 @@ async def shares(talker: Talker) -> dict[int, int]:
     return found
 
 
-async def settled(talker: Talker, due: Callable[[dict[int, int]], bool], seconds: float = 30.0) -> float:
+async def settled(talker: Talker, due: Callable[[dict[int, int]], bool], seconds: float = 100.0) -> float:
     """Wait until the shares are as they should be; returns how long that took. Raises AssertionError."""
     begin = anyio.current_time()
     found: dict[int, int] = {}
