@@ -15,5 +15,7 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
     """The tools that run programs (MB-F17, MN-F14)."""
     from trunkline_shell.commands import command_tool
+    from trunkline_shell.developing import developer_tools
 
-    return [command_tool(settings.section(ShellSettings))]
+    chosen = settings.section(ShellSettings)
+    return [command_tool(chosen), *developer_tools(chosen)]

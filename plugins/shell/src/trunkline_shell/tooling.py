@@ -1,0 +1,173 @@
+"""Which program checks, builds or tests a project: found out from the files in its folder. Reads, and runs nothing."""
+
+import json
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from trunkline import Folder
+
+Verb = Literal["lint", "build", "test"]
+LARGEST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A folder as the table sees it: which names are in it, and what its files hold."""
+
+    files: Folder
+    folder: str
+    names: frozenset[str]
+
+    @classmethod
+    def at(cls, files: Folder, folder: str) -> "Project":
+        """The project in a folder. Raises OSError."""
+        names = frozenset(entry.path.rpartition("/")[2] for entry in files.listdir(folder))
+        return cls(files, folder, names)
+
+    def text(self, name: str) -> str:
+        """What a file holds; nothing when there is none that can be read."""
+        path = f"{self.folder}/{name}" if self.folder else name
+        with suppress(OSError):
+            return self.files.read_bytes(path, limit=LARGEST).decode(errors="replace")
+        return ""
+
+    def sets_up(self, *keys: str) -> bool:
+        """Whether ``pyproject.toml`` has a table of this name."""
+        found: Any = {}
+        with suppress(tomllib.TOMLDecodeError, RecursionError):
+            found = tomllib.loads(self.text("pyproject.toml"))
+        for key in keys:
+            found = found.get(key) if isinstance(found, dict) else None
+        return isinstance(found, dict)
+
+    @property
+    def python(self) -> str:
+        """The interpreter: that of the project's own environment where it has one."""
+        return ".venv/bin/python" if ".venv" in self.names else "python3"
+
+
+Made = Callable[[Project, str], Sequence[str] | None]
+"""From a project, and what is to be checked or tested of it (nothing: all), to a program; None: it has none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of project: the names that it is known by, and its programs."""
+
+    name: str
+    known_by: tuple[str, ...]
+    lint: Made
+    build: Made
+    test: Made
+    picks: bool = True
+
+    def is_at(self, project: Project) -> bool:
+        """Whether the project is of this kind."""
+        return not project.names.isdisjoint(self.known_by)
+
+
+def found(project: Project, verb: Verb, what: str) -> Sequence[str] | None:
+    """The program; None when no kind has one. Kinds that cannot pick a part are passed over when one is wanted; all of
+    a project is linted when none can."""
+    for kind in KINDS:
+        if kind.is_at(project) and (kind.picks or not what):
+            made: Made = getattr(kind, verb)
+            if (argv := made(project, what)) is not None:
+                return argv
+    return found(project, verb, "") if verb == "lint" and what else None
+
+
+def _script(name: str) -> Made:
+    def made(project: Project, what: str) -> Sequence[str] | None:
+        try:
+            scripts = json.loads(project.text("package.json")).get("scripts", {})
+        except (ValueError, AttributeError, RecursionError):
+            return None
+        if not isinstance(scripts, dict) or name not in scripts:
+            return None
+        managers = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lock": "bun", "bun.lockb": "bun"}
+        manager = next((manager for lock, manager in managers.items() if lock in project.names), "npm")
+        return [manager, "run", name, *(["--", what] if what else [])]
+
+    return made
+
+
+def _target(*names: str) -> Made:
+    def made(project: Project, what: str) -> Sequence[str] | None:
+        file = next((one for one in ("GNUmakefile", "makefile", "Makefile") if one in project.names), "")
+        targets = set(re.findall(r"^([A-Za-z0-9_-]+)[ \t]*:(?!=)", project.text(file), re.MULTILINE))
+        return next((["make", name] for name in names if name in targets), None)
+
+    return made
+
+
+def _python_lint(project: Project, what: str) -> Sequence[str] | None:
+    if project.sets_up("tool", "ruff") or not project.names.isdisjoint(("ruff.toml", ".ruff.toml")):
+        return [project.python, "-m", "ruff", "check", what or "."]
+    if ".flake8" in project.names or "[flake8]" in project.text("setup.cfg"):
+        return [project.python, "-m", "flake8", what or "."]
+    return None
+
+
+def _python_build(project: Project, what: str) -> Sequence[str] | None:
+    return [project.python, "-m", "build"] if project.sets_up("build-system") else None
+
+
+def _python_test(project: Project, what: str) -> Sequence[str] | None:
+    configured = project.sets_up("tool", "pytest") or "[tool:pytest]" in project.text("setup.cfg")
+    if configured or not project.names.isdisjoint(("pytest.ini", "conftest.py", "tests", "test")):
+        return [project.python, "-m", "pytest", "-q", *([f"-k{what}"] if what else [])]
+    return None
+
+
+def _plain(*argv: str, picks: str = "") -> Made:
+    """A fixed program; ``picks`` is what stands before the part that is wanted."""
+
+    def made(project: Project, what: str) -> Sequence[str] | None:
+        return [*argv, *([word for word in (picks, what) if word] if what else [])]
+
+    return made
+
+
+PYTHON = (
+    "pyproject.toml",
+    "setup.cfg",
+    "setup.py",
+    "ruff.toml",
+    ".ruff.toml",
+    "pytest.ini",
+    "tox.ini",
+    "conftest.py",
+)
+
+KINDS = (
+    Kind("package.json (scripts)", ("package.json",), _script("lint"), _script("build"), _script("test")),
+    Kind("pyproject.toml (ruff, flake8, build, pytest)", PYTHON, _python_lint, _python_build, _python_test),
+    Kind(
+        "Cargo.toml",
+        ("Cargo.toml",),
+        lambda project, what: ["cargo", "clippy", "--all-targets"],
+        _plain("cargo", "build"),
+        _plain("cargo", "test"),
+    ),
+    Kind(
+        "go.mod",
+        ("go.mod",),
+        lambda project, what: ["go", "vet", "./..."],
+        _plain("go", "build", "./..."),
+        _plain("go", "test", "./...", picks="-run"),
+    ),
+    Kind(
+        "Makefile (targets lint or check, build or all, test or check)",
+        ("GNUmakefile", "makefile", "Makefile"),
+        _target("lint", "check"),
+        _target("build", "all"),
+        _target("test", "check"),
+        picks=False,
+    ),
+)
+"""The kinds that are known, those first whose programs can pick a part."""

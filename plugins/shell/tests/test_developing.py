@@ -1,0 +1,100 @@
+"""``run_lint``, ``run_build``, ``run_test``: the project's own programs, in the sandbox."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from house import house, needs_it
+
+from trunkline.errors import ToolError
+from trunkline.paths import beneath
+from trunkline.testing.contexts import tool_context
+from trunkline_shell.developing import _split
+from trunkline_shell.tooling import Project, found
+
+pytestmark = pytest.mark.anyio
+
+MAKE = "build:\n\techo built > out\ntest: build\n\techo tested; exit 2\nlint:\n\t@echo clean\nX := 1\n"
+
+PROJECTS: list[tuple[dict[str, str], dict[str, str | None]]] = [
+    (
+        {"package.json": '{"scripts": {"lint": "x", "test": "y"}}'},
+        {"lint": "npm run lint", "build": None, "test a": "npm run test -- a"},
+    ),
+    ({"package.json": '{"scripts": {"build": "x"}}', "pnpm-lock.yaml": ""}, {"build": "pnpm run build"}),
+    ({"package.json": "[" * 100_000}, {"lint": None, "build": None, "test": None}),
+    ({"package.json": '["x"]', "Makefile": MAKE}, {"test": "make test", "test a": None, "lint a": "make lint"}),
+    (
+        {"pyproject.toml": "[tool.ruff]\n[tool.pytest.ini_options]\n[build-system]\nrequires = []"},
+        {
+            "lint": "python3 -m ruff check .", "lint a.py": "python3 -m ruff check a.py",
+            "build": "python3 -m build", "test": "python3 -m pytest -q", "test a": "python3 -m pytest -q -ka",
+        },
+    ),
+    ({"pyproject.toml": "not toml", "tests/x": ""}, {"test": "python3 -m pytest -q", "lint": None}),
+    ({"conftest.py": "", ".venv/bin/python": ""}, {"test": ".venv/bin/python -m pytest -q"}),
+    ({"setup.cfg": "[flake8]\n"}, {"lint": "python3 -m flake8 ."}),
+    ({"Cargo.toml": ""}, {"lint": "cargo clippy --all-targets", "build": "cargo build", "test a": "cargo test a"}),
+    ({"go.mod": ""}, {"lint": "go vet ./...", "build": "go build ./...", "test A": "go test ./... -run A"}),
+    ({"Makefile": "all:\n\ncheck: all\n"}, {"build": "make all", "lint": "make check", "test": "make check"}),
+    ({"README.md": "x"}, {"lint": None, "build": None, "test": None}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("files", "expected"), PROJECTS, ids=lambda value: str(next(iter(value)))[:20])
+def test_a_project_s_own_programs(
+    files: dict[str, str], expected: dict[str, str | None], tmp_path: Path
+) -> None:
+    """Each kind is known by its files; one that cannot pick a part is passed over when a part is wanted."""
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    with beneath(tmp_path) as folder:
+        project = Project.at(folder, "")
+        for wish, argv in expected.items():
+            verb, _, what = wish.partition(" ")
+            made = found(project, verb, what)  # type: ignore[arg-type]
+            assert (None if made is None else " ".join(made)) == argv, wish
+
+
+def test_the_nearest_project_is_linted(tmp_path: Path) -> None:
+    """A path is linted by the project that it is in."""
+    (tmp_path / "a/b/src").mkdir(parents=True)
+    (tmp_path / "a/b/src/x.py").write_text("")
+    (tmp_path / "a/b/pyproject.toml").write_text("")
+    context = tool_context(tmp_path)
+    assert _split(context, "a/b/src/x.py") == ("a/b", "src/x.py")
+    assert _split(context, "a/b") == ("a/b", "")
+    assert _split(context, "") == ("", "")
+    with pytest.raises(ToolError, match="no 'a/nothing'"):
+        _split(context, "a/nothing")
+
+
+@needs_it
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+async def test_they_run_in_the_sandbox_and_tell_what_was_looked_for(tmp_path: Path) -> None:
+    """What is printed and how it ended; a project without one gets an error that says what would do."""
+    async with house(tmp_path) as home:
+        for name in ("run_lint", "run_build", "run_test"):
+            said = await home.call(name)
+            assert (said.status, "Looked for: package.json" in said.output) == ("error", True)
+        (home.workspace / "p").mkdir()
+        (home.workspace / "p" / "Makefile").write_text(MAKE)
+        assert "make build\nexit code 0" in (await home.call("run_build", folder="p")).output
+        assert (home.workspace / "p/out").read_text() == "built\n"
+        tested = await home.call("run_test", folder="p")
+        assert "make test\nexit code 2" in tested.output
+        assert "clean" in (await home.call("run_lint", path="p/Makefile")).output
+        for filter in ("--co", "-x", "one"):
+            assert (await home.call("run_test", folder="p", filter=filter)).status == "error"
+
+
+@needs_it
+async def test_they_need_the_permission_and_a_person(tmp_path: Path) -> None:
+    """As every program does; the question shows the program that was found."""
+    async with house(tmp_path, approvals="some") as home:
+        assert "--allow-shell" in (await home.call("run_test")).output
+    async with house(tmp_path / "other", approvals="some", allow_shell=True) as home:
+        (home.workspace / "Makefile").write_text(MAKE)
+        asked = await home.call("run_test")
+        assert (asked.status, asked.detail.text) == ("approval", "make test")
