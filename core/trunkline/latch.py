@@ -33,9 +33,10 @@ class Pulled:
 
 
 class Latch:
-    """The latch of a home."""
+    """The latch of a ``home``."""
 
     def __init__(self, home: Path) -> None:
+        self.home = home
         self._file = home / NAME
 
     @property

@@ -17,6 +17,7 @@ PUBLIC = (
     "trunkline.cli.command",  # what a command looks like, prints, and asks of memory
     "trunkline.cli.memory.attached",
     "trunkline.cli.output",
+    "trunkline.detached",  # the records of programs that outlive their worker
     "trunkline.errors",
     "trunkline.messages",
     "trunkline.outbound",  # addresses that somebody else chose: which are any, and which may be reached

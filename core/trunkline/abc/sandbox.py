@@ -184,6 +184,28 @@ class Sandbox(ABC):
                 dropped=out.dropped + err.dropped,
             )
 
+    async def leave(
+        self,
+        argv: Sequence[str],
+        *,
+        record: Path,
+        workspace: Path,
+        env: Mapping[str, str],
+        folder: str = "",
+        limits: SandboxLimits = USUAL,
+        label: str = "",
+    ) -> None:
+        """Begin a program that goes on when the worker ends, however that ends. Only what a tool is given as
+        ``context.sandbox`` can.
+
+        ``record`` is a folder that is made for it, to be read with ``trunkline.detached.Record``. It lives for
+        ``limits.timeout`` seconds, until it is cancelled there, or until panic; what it prints goes into the record.
+
+        Raises:
+            ToolError: as for ``start``; or there is such a record already, or it cannot be left.
+        """
+        raise ToolError("No program can be left running from here.")
+
     async def serve(self) -> None:
         """Work beside the programs for as long as the worker lives: what keeps places ready does it here. Cancelled at
         the end, and leaves nothing."""

@@ -2,7 +2,7 @@
 
 ::
 
-    trunkline.toml  form.json  memory/  workspaces/<block>/  cache/  bus/  run/  token  logs/
+    trunkline.toml  form.json  memory/  workspaces/<block>/  cache/  bus/  run/  tasks/<block>/  token  logs/
 """
 
 import errno

@@ -1,18 +1,22 @@
 """Which sandbox programs run in: the first of the plugins' that works here. Without one nothing runs a program."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio
 
+from trunkline.abc.programs import asked
 from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
 from trunkline.abc.tools import ToolInvocation
+from trunkline.detached import Order, Record, now
 from trunkline.errors import ToolError
 from trunkline.latch import Latch
 from trunkline.plugins import Owned
 from trunkline.policy.looking import is_look
+from trunkline.tools.leaving import begin
 
 log = logging.getLogger(__name__)
 
@@ -131,6 +135,40 @@ class CallSandbox(Sandbox):
     async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
         """See ``Sandbox``."""
         return await super().run(argv, **{**given, "limits": self._bounds.within(given.get("limits", USUAL))})
+
+    async def leave(
+        self,
+        argv: Sequence[str],
+        *,
+        record: Path,
+        workspace: Path,
+        env: Mapping[str, str],
+        folder: str = "",
+        limits: SandboxLimits = USUAL,
+        label: str = "",
+    ) -> None:
+        """See ``Sandbox``."""
+        asked(argv, workspace=workspace, env=env, folder=folder)
+        bounded = self._bounds.within(limits)
+        if limits.host_network:
+            raise ToolError("This machine's own network is lent for minutes, to no program that outlives them.")
+        order = Order(
+            home=str(self._sandboxes.latch.home),
+            backend=(await self._sandboxes.chosen()).name,
+            argv=tuple(argv),
+            workspace=str(workspace),
+            env=dict(env),
+            folder=folder,
+            label=label or self._label,
+            seconds=bounded.timeout,
+            memory=bounded.memory,
+            cpus=bounded.cpus,
+            processes=bounded.processes,
+            network=bounded.network,
+            writable=bounded.writable,
+            at=now(),
+        )
+        await begin(Record(record), order)
 
 
 def held(invocation: ToolInvocation) -> ToolInvocation:

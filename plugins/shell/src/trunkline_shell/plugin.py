@@ -14,8 +14,9 @@ def trunkline_config() -> Iterable[trunkline.ConfigSection]:
 @trunkline.hookimpl
 def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
     """The tools that run programs (MB-F17, MN-F14)."""
+    from trunkline_shell.background import background_tools
     from trunkline_shell.commands import command_tool
     from trunkline_shell.developing import developer_tools
 
     chosen = settings.section(ShellSettings)
-    return [command_tool(chosen), *developer_tools(chosen)]
+    return [command_tool(chosen), *developer_tools(chosen), *background_tools(settings.home, chosen)]

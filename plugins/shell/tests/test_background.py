@@ -1,0 +1,227 @@
+"""Background tasks: through workers that are killed, in a real sandbox, seen from outside (MN-F15)."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import psutil
+import pytest
+from house import House, house, needs_it, until
+
+from trunkline.detached import Record, records
+from trunkline.latch import Latch
+from trunkline.messages.tools import ToolOutcome
+from trunkline.testing.calling import call_tool
+from trunkline.testing.commands import run_trunkline
+from trunkline.testing.processes import process_platform
+
+pytestmark = [pytest.mark.anyio, needs_it]
+
+BEAT = "echo begun; while :; do echo x >> beat; sleep 0.1; done"
+STUBBORN = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; sleep 60'
+
+
+@pytest.fixture(autouse=True)
+def none_is_left(tmp_path: Path) -> Iterator[None]:
+    """Whatever a test began ends with it."""
+    yield
+    for record in _all(tmp_path):
+        with suppress(OSError):
+            record.cancel("cancelled")
+
+
+def _all(base: Path) -> list[Record]:
+    return [record for folder in base.glob("**/tasks/*") if folder.is_dir() for record in records(folder)]
+
+
+async def started(home: House, command: Any, **more: Any) -> str:
+    """A task's id."""
+    said = await home.call("start_background_task", command=command, **more)
+    assert said.status == "ok", said
+    return said.output.split()[2]
+
+
+async def beating(workspace: Path) -> bool:
+    """Whether the program writes, within a second."""
+    file = workspace / "beat"
+    before = file.stat().st_size if file.exists() else 0
+    await anyio.sleep(1.0)
+    return (file.stat().st_size if file.exists() else 0) > before
+
+
+async def test_MN_F15_begun_looked_at_waited_for_and_forgotten(tmp_path: Path) -> None:
+    """Its last lines, its exit code, the list; ids are eight hexadecimal digits; the call does not wait for the end."""
+    async with house(tmp_path) as home:
+        task = await started(home, "for i in $(seq 100); do echo line $i; done; echo err >&2; exit 3")
+        assert len(task) == 8 and int(task, 16) >= 0
+        waited = await home.call("wait_background_task", task=task)
+        assert f"{task}: ended with exit code 3" in waited.output
+        shown = (await home.call("background_task_output", task=task)).output.splitlines()
+        assert len(shown) == 51
+        assert {"line 100", "err"} < set(shown)
+        few = await home.call("background_task_output", task=task, lines=2)
+        assert len(few.output.splitlines()) == 3
+        again = await started(home, ["sleep", "60"])
+        assert "running for" in (await home.call("background_task_status", task=again)).output
+        assert "running for" in (await home.call("wait_background_task", task=again, timeout=1)).output
+        listed = (await home.call("list_background_tasks")).output.splitlines()
+        assert [line[:8] for line in listed] == [again, task]
+        assert "Forgot 1 " in (await home.call("clear_completed_tasks")).output
+        assert "cancelled" in (await home.call("cancel_background_task", task=again)).output
+        missing = await home.call("background_task_status", task=task)
+        assert (missing.status, again in missing.output) == ("error", True)
+        for wrong in ("../../x", "0", "zzzzzzzz", "0123456789", f"{again}/.."):
+            assert (await home.call("background_task_output", task=wrong)).status == "error"
+        gone = await started(home, ["no-such-program"])
+        assert "exit code 127" in (await home.call("wait_background_task", task=gone)).output
+        assert (await home.call("start_background_task", command="")).status == "error"
+        assert (await home.call("start_background_task", command=["true"], folder="no")).status == "error"
+
+
+@pytest.mark.kill
+async def test_MN_F15_a_task_outlives_a_worker_that_is_killed(tmp_path: Path) -> None:
+    """It goes on without any worker, the next one finds it and does not begin it again; panic ends it."""
+    config = {"permissions.allow_shell": True}
+    async with process_platform(
+        tmp_path / "home", config=config, workers=("memory", "tools", "gateway")
+    ) as platform:
+        workspace = platform.home.workspace("main")
+        call = partial(call_tool, platform.bus)
+        begun = await call("start_background_task", {"command": f"echo once >> begun; {BEAT}"})
+        task = begun.output.split()[2]
+        platform.kill("tools")
+        assert await beating(workspace)
+        await platform.restart("tools")
+        listed: ToolOutcome = await call("list_background_tasks", {})
+        assert f"{task}: running" in listed.output
+        assert await beating(workspace)
+        assert (workspace / "begun").read_text() == "once\n"
+        short = await call("start_background_task", {"command": "sleep 2; echo done; exit 5"})
+        platform.kill("tools", signal.SIGTERM)
+        await platform.processes["tools"].gone()
+        await platform.restart("tools")
+        name = {"task": short.output.split()[2]}
+        assert "ended with exit code 5" in (await call("wait_background_task", name)).output
+        platform.kill("tools")
+        home = platform.home.path
+        keeper = keeper_of(home, task)
+        keeper.suspend()  # it would heed panic itself
+        done = await anyio.to_thread.run_sync(partial(run_trunkline, home, "panic", "--json"))
+        assert '"programs": 1' in done.stdout
+        assert not await beating(workspace)
+        keeper.resume()
+        await until(lambda: Record(home / "tasks" / "main" / task).standing() == "ended")
+        assert not await beating(workspace)
+        Latch(home).release()
+        await platform.restart("tools")
+        assert "ended by panic" in (await call("background_task_status", {"task": task})).output
+        assert not await beating(workspace)
+
+
+@pytest.mark.kill
+async def test_MN_F15_a_task_whose_keeper_is_killed_is_told_as_lost(tmp_path: Path) -> None:
+    """As after a restart of the machine: the program is gone with it, and nobody begins it again."""
+    async with house(tmp_path) as home:
+        task = await started(home, BEAT)
+        assert await beating(home.workspace)
+        keeper_of(home.running.home.path, task).kill()
+        record = Record(home.running.home.path / "tasks" / "main" / task)
+        await until(lambda: record.standing() == "lost")
+        assert "lost: the machine was restarted or" in (await home.call("list_background_tasks")).output
+        assert "begun" in (await home.call("background_task_output", task=task)).output
+        await anyio.sleep(0.5)
+        assert not await beating(home.workspace)
+    async with house(tmp_path) as home:
+        assert f"{task}: lost" in (await home.call("background_task_status", task=task)).output
+        assert not await beating(home.workspace)
+
+
+def keeper_of(home: Path, task: str) -> psutil.Process:
+    """The one process that keeps a task."""
+    words = ["trunkline.keeper", str(home / "tasks" / "main" / task)]
+    everybody = psutil.process_iter(["cmdline"])
+    found = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]
+    assert len(found) == 1
+    return found[0]
+
+
+async def test_the_end_of_a_task_is_the_end_of_all_that_it_began(tmp_path: Path) -> None:
+    """Cancelled, at the end of its time, and at panic: no grandchild lives on, however it tried."""
+    async with house(tmp_path) as home:
+        task = await started(home, STUBBORN)
+        assert await beating(home.workspace)
+        assert "cancelled" in (await home.call("cancel_background_task", task=task)).output
+        assert not await beating(home.workspace)
+        again = await started(home, STUBBORN)
+        latch = Latch(home.running.home.path)
+        latch.pull("a test")
+        record = Record(latch.home / "tasks" / "main" / again)
+        await until(lambda: record.standing() == "ended")
+        assert not await beating(home.workspace)
+        refused = await home.call("start_background_task", command="true")
+        assert (refused.status, "panic" in refused.output) == ("error", True)
+        latch.release()
+
+
+async def test_of_three_that_are_begun_at_once_two_run_where_two_may(tmp_path: Path) -> None:
+    """However the calls interleave; once one has ended there is room for another."""
+    _configure(tmp_path, "tasks = 2")
+    async with house(tmp_path) as home:
+        said: list[ToolOutcome] = []
+
+        async def one() -> None:
+            said.append(await home.call("start_background_task", command=["sleep", "60"]))
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(3):
+                tasks.start_soon(one)
+        assert sorted(outcome.status for outcome in said) == ["error", "ok", "ok"]
+        assert "no more may" in next(outcome.output for outcome in said if outcome.status == "error")
+        first = next(outcome.output.split()[2] for outcome in said if outcome.status == "ok")
+        assert "cancelled" in (await home.call("cancel_background_task", task=first)).output
+        await started(home, ["true"])
+
+
+async def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
+    """With all that it began, and that is told."""
+    _configure(tmp_path, "task_seconds = 1")
+    async with house(tmp_path) as home:
+        task = await started(home, STUBBORN)
+        assert "its time was over" in (await home.call("wait_background_task", task=task)).output
+        assert not await beating(home.workspace)
+
+
+def _configure(base: Path, line: str) -> None:
+    (base / "home").mkdir()
+    (base / "home" / "trunkline.toml").write_text(f"[plugins.shell]\n{line}\n")
+
+
+async def test_a_task_needs_the_permission_and_a_person_and_is_its_block_s(tmp_path: Path) -> None:
+    """As a command does. Another block finds none of its tasks."""
+    async with house(tmp_path / "no", approvals="some") as home:
+        assert "--allow-shell" in (await home.call("start_background_task", command="true")).output
+    async with house(tmp_path, approvals="some", allow_shell=True) as home:
+        asked = await home.call("start_background_task", command="sleep 60")
+        assert (asked.status, asked.detail.text) == ("approval", "sleep 60")
+        assert (await home.call("list_background_tasks")).output == "There are no background tasks."
+        begun = await home.approved("start_background_task", command="sleep 60")
+        task = {"task": begun.output.split()[2]}
+        foreign = await call_tool(home.running.bus, "background_task_output", task, block="other")
+        assert (foreign.status, "no background task" in foreign.output) == ("error", True)
+        assert (await home.call("cancel_background_task", **task)).status == "approval"
+        assert "cancelled" in (await home.approved("cancel_background_task", **task)).output
+
+
+async def test_the_output_of_a_task_is_bounded_and_its_end_kept(tmp_path: Path) -> None:
+    """Thirty megabytes leave the last lines, and take no more room than they may."""
+    async with house(tmp_path) as home:
+        task = await started(home, "yes 'a line' | head -c 30000000; echo the last one")
+        waited = await home.call("wait_background_task", task=task, timeout=60)
+        assert waited.output.endswith("the last one")
+        folder = home.running.home.path / "tasks" / "main" / task
+        assert sum(file.stat().st_size for file in folder.iterdir()) < 10_000_000
