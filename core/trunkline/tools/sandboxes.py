@@ -147,7 +147,7 @@ class CallSandbox(Sandbox):
         limits: SandboxLimits = USUAL,
         label: str = "",
     ) -> None:
-        """See ``Sandbox``."""
+        """See ``Sandbox``. What is lent for minutes, this machine's own network, is not given for hours."""
         asked(argv, workspace=workspace, env=env, folder=folder)
         bounded = self._bounds.within(limits)
         if limits.host_network:
