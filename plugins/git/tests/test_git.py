@@ -46,6 +46,8 @@ async def test_MN_T6_no_word_forces_or_deletes_a_protected_branch(tmp_path: Path
             assert (said.status, "git was not run" in said.output) == ("error", True), line
             said = await here.call("execute_command", command=["git", *line.split()])
             assert (said.status, "git was not run" in said.output) == ("error", True), line
+        other = await here.call("execute_command", command="git push origin feature")
+        assert (other.status, "by the tool git" in other.output) == ("error", True)
         assert here.heads() == before
 
 

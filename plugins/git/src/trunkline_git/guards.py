@@ -12,6 +12,10 @@ from trunkline.text import plain_words
 from trunkline_git.guard import FREE, Verdict, judged
 
 COMMIT, OURS = "git_commit", "native:"
+ELSEWHERE = Verdict(
+    "refused",
+    "a push goes by the tool git, which finds out first what the settings of the repository make of it.",
+)
 AMENDING = Verdict("confirm", "It replaces the last commit.")
 
 
@@ -64,7 +68,9 @@ def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
         words = ["git", *words]
     if PurePath(words[0]).name.lower() != "git":
         return FREE
-    return judged(_of_git(words[1:]), protected)
+    verdict = judged(said := _of_git(words[1:]), protected)
+    elsewhere = verdict.ruling != "refused" and said[0] == "push" and spec.name != "git"
+    return ELSEWHERE if elsewhere else verdict
 
 
 def _words(given: object) -> list[str] | None:
