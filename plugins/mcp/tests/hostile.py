@@ -51,6 +51,9 @@ def tools(cursor: str | None) -> dict[str, Any]:
         case "odd":
             huge = tool("huge") | {"inputSchema": {"type": "object", "description": "x" * 100_000}}
             return {"tools": [tool("has.dots/and slashes"), huge, tool("fine"), tool("")]}
+        case "broken":
+            bad = [{**tool("text"), "inputSchema": "a string"}, {"name": "bare"}, {**tool("x"), "name": 5}, "what"]
+            return {"tools": [tool("echo"), *bad, tool("fine")]}
         case "changes":
             return {"tools": [tool(f"tool_{STATE['version']}"), tool("change")]}
     return {"tools": [tool("echo"), tool("crash"), tool("slow"), tool("ask"), tool("fail"), tool("environ")]}

@@ -10,7 +10,6 @@ import anyio
 
 import trunkline
 from trunkline.testing.contexts import tool_context
-from trunkline_mcp.asking import Person, nobody
 from trunkline_mcp.dialling import Dialler
 from trunkline_mcp.line import Line
 from trunkline_mcp.servers import server_of
@@ -71,11 +70,11 @@ def entry(mode: str, **more: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def line_to(
-    home: Path, mode: str, *, person: Person = nobody, sandbox: Bare | None = None, **more: Any
+    home: Path, mode: str, *, sandbox: Bare | None = None, **more: Any
 ) -> AsyncIterator[Line]:
     """A line to a server that misbehaves, while the context lasts."""
     server = server_of("brave", entry(mode, **more))
-    dialler = Dialler(home, home / "workspaces", sandbox or Bare(), person)
+    dialler = Dialler(home, home / "workspaces", sandbox or Bare())
     async with anyio.create_task_group() as tasks:
         line = Line(server, dialler, lambda: None)
         tasks.start_soon(line.keep)
@@ -97,6 +96,8 @@ async def ready(line: Line) -> dict[str, trunkline.Tool]:
     return {tool.spec.name: tool for tool in line.tools}
 
 
-async def called(tool: trunkline.Tool, place: Path, **arguments: Any) -> str:
+async def called(
+    tool: trunkline.Tool, place: Path, person: trunkline.Person | None = None, **arguments: Any
+) -> str:
     """What a tool answers."""
-    return await tool(tool_context(place), arguments)
+    return await tool(tool_context(place, person=person), arguments)

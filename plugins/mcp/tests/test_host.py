@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 import trunkline
-from trunkline.messages.tools import CallTool, ListTools, ToolOutcome
+from trunkline.messages.tools import Answer, CallTool, ListTools, ToolOutcome
 from trunkline.subjects import CALL_TOOL, LIST_TOOLS
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
@@ -69,8 +70,7 @@ async def call(running: Platform, name: str, block: str = "main", **arguments: A
         call=new_id("call"), name=name, arguments=arguments, block=block, conversation="conv_1", turn="turn_1",
         actor="owner",
     )  # fmt: skip
-    async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=20) as replies:
-        return [reply async for reply in replies][-1]
+    return await last_of(running, request)
 
 
 async def test_a_servers_tools_are_in_the_catalogue_and_come_and_go_with_the_file(tmp_path):
@@ -134,3 +134,29 @@ async def test_an_untrusted_servers_tool_asks_whatever_it_promises(tmp_path):
         asked = await call(running, "liar__peek")
         assert asked.status == "approval" and asked.output == ""
         assert (await call(running, "friend__peek")).status == "ok"
+
+
+async def test_what_a_server_asks_in_a_call_is_asked_a_person(tmp_path: Path) -> None:
+    """The call tells its question and waits where it is; asked for again with the answer it ends with that, and with
+    a refusal the server is declined. What is answered stands for no approval: its hash is no call's."""
+    async with hosting(tmp_path, {"brave": entry("plain")}, permissions__approvals="none") as running:
+        await shown(running, "ask")
+        request = CallTool(
+            call=new_id("call"), name="ask", arguments={}, block="main", conversation="conv_1", turn="turn_1",
+            actor="owner",
+        )  # fmt: skip
+        for text, told in (("green", '{"colour": "green"}'), (None, '{"action": "decline"}')):
+            asked = await last_of(running, msgspec.structs.replace(request, call=new_id("call")))
+            assert asked.status == "approval" and isinstance(asked.detail, trunkline.ApprovalDetail)
+            assert asked.detail.is_question and "The MCP server brave wants to know" in asked.detail.text
+            said = Answer(question=asked.call_hash, by="owner", text=text)
+            again = msgspec.structs.replace(request, call=asked.call, answers=(said,))
+            ended = await last_of(running, again)
+            assert ended.status == "ok" and told in ended.output
+            repeated = await last_of(running, again)
+            assert repeated.repeated and repeated.output == ended.output
+
+
+async def last_of(running: Platform, request: CallTool) -> ToolOutcome:
+    async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=20) as replies:
+        return [reply async for reply in replies][-1]

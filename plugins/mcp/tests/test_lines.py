@@ -1,7 +1,7 @@
 """Servers that misbehave, each on a line of its own (CC-T14). Real programs, pipes and the real SDK."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 import trunkline
 from trunkline.errors import OutcomeUnknown
 from trunkline.testing.contexts import tool_context
+from trunkline_mcp.forms import LEAVE_OUT
 
 from .places import Bare, called, line_to, ready, until
 
@@ -122,14 +123,56 @@ async def test_nobody_answers_in_a_persons_place(tmp_path):
         assert '{"action": "decline"}' in await called((await ready(line))["ask"], tmp_path)
 
 
+class Owner(trunkline.Person):
+    """Answers with what is given, one after the other, and keeps what was asked."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = [*answers]
+        self.asked: list[tuple[str, list[str]]] = []
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        self.asked.append((question, [*options]))
+        if not self.answers:
+            raise trunkline.NoAnswer("Nobody answered in time.")
+        return self.answers.pop(0)
+
+    async def tell(self, channel: str, text: str) -> None:
+        raise AssertionError("nobody is told anything")
+
+
 async def test_a_person_answers_and_the_defaults_fill_in_the_rest(tmp_path):
-    """What a person left to its default comes with the default (SEP-1034)."""
+    """What a person left to its default comes with the default (SEP-1034), and they see which server asks."""
+    async with line_to(tmp_path, "plain") as line:
+        ask = (await ready(line))["ask"]
+        owner = Owner(LEAVE_OUT)
+        assert '{"colour": "blue"}' in await called(ask, tmp_path, owner)
+        ((question, options),) = owner.asked
+        assert question.startswith("The MCP server brave wants to know: ?") and options == [LEAVE_OUT]
+        assert '{"colour": "green"}' in await called(ask, tmp_path, Owner("green"))
+        assert '{"action": "decline"}' in await called(ask, tmp_path, Owner())
 
-    async def person(server: str, question: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        return {}
 
-    async with line_to(tmp_path, "plain", person=person) as line:
-        assert '{"colour": "blue"}' in await called((await ready(line))["ask"], tmp_path)
+async def test_which_call_asks_must_be_sure(tmp_path):
+    """While several calls are under way nobody is asked: they would answer in the light of another one."""
+    async with line_to(tmp_path, "plain") as line:
+        tools, owner = await ready(line), Owner("green")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(tools["slow"], tool_context(tmp_path), {})
+            await anyio.sleep(0.2)
+            assert '{"action": "decline"}' in await called(tools["ask"], tmp_path, owner)
+            tasks.cancel_scope.cancel()
+        assert owner.asked == []
+
+
+async def test_one_tool_that_cannot_be_read_keeps_no_other_away(tmp_path):
+    """A schema that is text, or missing, a name that is a number, something else altogether: each is left out and told,
+    and the others can be called."""
+    async with line_to(tmp_path, "broken") as line:
+        tools = await ready(line)
+        assert {*tools} == {"echo", "fine"} and "fine of broken" in await called(tools["fine"], tmp_path)
+        told = "\n".join(line.standing.left_out)
+        assert len(line.standing.left_out) == 4
+        assert "'text' is left out: its inputSchema cannot be read" in told and "'bare' is left out" in told
 
 
 async def test_a_server_gets_no_environment_but_what_its_entry_names(tmp_path, monkeypatch):

@@ -61,14 +61,12 @@ class _Bell:
 class Dialler:
     """What connections are made with.
 
-    ``sandbox`` is where programs run. ``workspaces`` holds the blocks' folders. ``person`` answers what servers ask,
-    ``visit`` is how a person signs in.
+    ``sandbox`` is where programs run. ``workspaces`` holds the blocks' folders. ``visit`` is how a person signs in.
     """
 
     home: Path
     workspaces: Path
     sandbox: Sandbox
-    person: Person = nobody
     visit: Callable[[Server], Visit] = NoVisit
 
     def tokens(self, server: Server) -> Tokens:
@@ -77,9 +75,14 @@ class Dialler:
 
     @asynccontextmanager
     async def dialled(
-        self, server: Server, mode: str | None = None, said: list[str] | None = None
+        self,
+        server: Server,
+        mode: str | None = None,
+        said: list[str] | None = None,
+        person: Person = nobody,
     ) -> AsyncIterator[Dialled]:
-        """A connection that has agreed on a protocol. ``said`` gets the last lines of a program's standard error.
+        """A connection that has agreed on a protocol. ``said`` gets the last lines of a program's standard error,
+        ``person`` answers what the server asks.
 
         Raises:
             ToolError: there is no sandbox for it.
@@ -89,10 +92,12 @@ class Dialler:
         bell = _Bell()
         words = [] if said is None else said
         way = self._program(server, words) if server.command else self._address(server)
-        async with way as (transport, lost), self._client(server, transport, bell, mode) as client:
+        async with way as (transport, lost), self._client(server, transport, bell, mode, person) as client:
             yield Dialled(client, lost, bell.wait)
 
-    def _client(self, server: Server, transport: "Transport", bell: _Bell, mode: str | None) -> "Client":
+    def _client(
+        self, server: Server, transport: "Transport", bell: _Bell, mode: str | None, person: Person
+    ) -> "Client":
         from mcp import Client
         from mcp_types import Implementation
 
@@ -100,7 +105,7 @@ class Dialler:
             transport,
             mode=mode or mode_of(server),
             client_info=Implementation(name="trunkline", title="Trunkline", version=trunkline.__version__),
-            elicitation_callback=Elicitation(server.identity, self.person),
+            elicitation_callback=Elicitation(server.identity, person),
             message_handler=bell.heard,
             cache=None,
         )

@@ -10,9 +10,11 @@ import anyio
 
 import trunkline
 from trunkline_mcp.dialling import Dialled, Dialler
+from trunkline_mcp.salvage import page_of
 from trunkline_mcp.servers import Server
 from trunkline_mcp.signing_in import SignInNeeded
 from trunkline_mcp.tools import Broken, NotSent, tools_of
+from trunkline_mcp.waiting import Waiting
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -62,6 +64,7 @@ class Line:
         self._changed = changed
         self._dialled: Dialled | None = None
         self._up = anyio.Event()
+        self._waiting = Waiting()
 
     async def keep(self) -> None:
         """Keep the line up until cancelled."""
@@ -80,7 +83,7 @@ class Line:
         said: list[str] = []
         try:
             with anyio.move_on_after(self.server.start_timeout) as start:
-                async with self._dialler.dialled(self.server, mode, said) as dialled:
+                async with self._dialler.dialled(self.server, mode, said, self._waiting.ask) as dialled:
                     offered, problems = await all_tools(dialled.client)
                     start.deadline = float("inf")
                     self._ready(dialled, offered, problems)
@@ -180,7 +183,8 @@ class Line:
 
         dialled = await self._connection()
         try:
-            return await dialled.client.call_tool(name, arguments, progress_callback=_progress(context))
+            with self._waiting.during(context):
+                return await dialled.client.call_tool(name, arguments, progress_callback=_progress(context))
         except MCPError as error:
             return self._refused(dialled, error)
         except Exception as error:
@@ -217,14 +221,15 @@ async def all_tools(client: "Client") -> "tuple[list[Offered], list[str]]":
     found: list[Offered] = []
     seen: set[str] = set()
     cursor: str | None = None
+    problems: list[str] = []
     for _ in range(MOST_PAGES):
-        page = await client.list_tools(cursor=cursor)
+        page, unreadable = await page_of(client, cursor)
+        problems += unreadable
         found += page.tools
         cursor = page.next_cursor
         if cursor is None or cursor in seen or len(found) >= MOST_TOOLS:
             break
         seen.add(cursor)
-    problems = []
     if cursor is not None:
         problems.append(f"it has more pages of tools than are read; {min(len(found), MOST_TOOLS)} are used")
     return found[:MOST_TOOLS], problems

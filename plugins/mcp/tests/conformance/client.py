@@ -8,7 +8,7 @@ this one stays, and the program that it begins is ``knock.py``, which hands over
 import json
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -20,10 +20,11 @@ import httpx2
 from anyio.abc import SocketStream
 from mcp.shared.auth import AuthorizationCodeResult
 
-from trunkline import ToolError
+from trunkline import Person, ToolError
 from trunkline.abc.sandbox import NoSandbox
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.dialling import Dialler
+from trunkline_mcp.forms import LEAVE_OUT
 from trunkline_mcp.line import Line
 from trunkline_mcp.servers import Server, server_of
 from trunkline_mcp.tools import McpTool
@@ -53,10 +54,16 @@ class Browser:
         )
 
 
-async def agreeable(server: str, question: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A person who says what they must, and leaves to the defaults what has one."""
-    parts = schema.get("properties", {})
-    return {name: sample(parts[name]) for name in schema.get("required", ()) if "default" not in parts[name]}
+class Agreeable(Person):
+    """A person who leaves out what they may, takes what is proposed, and has a number or a word for the rest."""
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        if LEAVE_OUT in options:
+            return LEAVE_OUT
+        return options[0] if options else "5"
+
+    async def tell(self, channel: str, text: str) -> None:
+        raise ToolError("This person has no channels.")
 
 
 def sample(schema: Mapping[str, Any]) -> Any:
@@ -79,7 +86,7 @@ async def scenario(url: str, environ: Mapping[str, str]) -> None:
     server = server_at(url, told)
     with tempfile.TemporaryDirectory() as place:
         home = Path(place)
-        dialler = Dialler(home, home / "workspaces", NoSandbox(), agreeable, Browser)
+        dialler = Dialler(home, home / "workspaces", NoSandbox(), Browser)
         async with anyio.create_task_group() as tasks:
             line = Line(server, dialler, lambda: None)
             tasks.start_soon(line.keep)
@@ -103,7 +110,7 @@ async def call_all(line: Line, told: Mapping[str, Any], home: Path) -> None:
         ]
     for name, arguments in wanted:
         with suppress(ToolError):  # that some fail is what their scenario is about
-            await by_name[name](tool_context(home), arguments)
+            await by_name[name](tool_context(home, person=Agreeable()), arguments)
 
 
 async def answer(places: anyio.CapacityLimiter, stream: SocketStream) -> None:

@@ -1,0 +1,102 @@
+"""Forms of servers, filled in by words: what fits goes on, what does not is asked again, and no form breaks it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import trunkline
+from trunkline_mcp.forms import DECLINE, FILL_IN, LEAVE_OUT, filled_in
+
+
+class Says(trunkline.Person):
+    """Answers with what is given, then not at all."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = [*answers]
+        self.asked: list[tuple[str, list[str]]] = []
+
+    async def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        self.asked.append((question, [*options]))
+        if not self.answers:
+            raise trunkline.NoAnswer("Nobody answered in time.")
+        return self.answers.pop(0)
+
+    async def tell(self, channel: str, text: str) -> None:
+        raise AssertionError("nobody is told anything")
+
+
+def filled(person: Says, required: Sequence[str] = (), **properties: Any) -> dict[str, Any] | None:
+    schema = {"type": "object", "properties": properties, "required": [*required]}
+
+    async def fill() -> dict[str, Any] | None:
+        return await filled_in(person, "brave", "Your details", schema)
+
+    return anyio.run(fill)
+
+
+@pytest.mark.parametrize(
+    ("schema", "said", "value"),
+    [
+        ({"type": "string"}, "Ada", "Ada"),
+        ({"type": "boolean"}, "Yes", True),
+        ({"type": "boolean"}, "no", False),
+        ({"type": "integer", "minimum": 1, "maximum": 9}, "7", 7),
+        ({"type": "number"}, "2.5", 2.5),
+        ({"type": "string", "enum": ["r", "b"], "enumNames": ["Red", "Blue"]}, "blue", "b"),
+        ({"type": "string", "oneOf": [{"const": "r", "title": "Red"}]}, "RED", "r"),
+        ({"type": "array", "items": {"enum": ["a", "b", "c"]}}, "a, C", ["a", "c"]),
+        ({"type": "array", "items": {"anyOf": [{"const": "a", "title": "Apple"}]}}, "apple", ["a"]),
+    ],
+)
+def test_words_become_the_values_that_the_server_wants(schema: dict[str, Any], said: str, value: Any) -> None:
+    """Each kind of field, by what a person would say."""
+    assert filled(Says(said), ["it"], it=schema) == {"it": value}
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        ({"type": "boolean"}, "perhaps"),
+        ({"type": "integer"}, "many"),
+        ({"type": "integer", "maximum": 9}, "10"),
+        ({"type": "number"}, "nan"),
+        ({"type": "string", "enum": ["r", "b"]}, "green"),
+        ({"type": "array", "items": {"enum": ["a"]}}, "a, z"),
+    ],
+)
+def test_what_does_not_fit_is_asked_again_and_then_declined(schema: dict[str, Any], said: str) -> None:
+    """With what would fit; never is something handed on that the person did not say."""
+    person = Says(said, said, said, said)
+    assert filled(person, ["it"], it=schema) is None
+    assert len(person.asked) == 3 and "does not fit" in person.asked[1][0]
+
+
+def test_what_need_not_be_answered_can_be_left_out() -> None:
+    """An optional field, and one with a default; a form without fields is a question to go on or not."""
+    person = Says(LEAVE_OUT, LEAVE_OUT, "x")
+    parts = {"a": {"type": "string"}, "b": {"type": "string", "default": "z"}, "c": {"type": "string"}}
+    assert filled(person, ["b", "c"], **parts) == {"c": "x"}
+    assert "(otherwise: z)" in person.asked[1][0] and LEAVE_OUT not in person.asked[2][1]
+    assert filled(Says(FILL_IN)) == {} and filled(Says(DECLINE)) is None and filled(Says()) is None
+    assert filled(Says(*["x"] * 20), **{f"f{n}": {"type": "string"} for n in range(11)}) is None
+
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+words = ("type", "enum", "enumNames", "oneOf", "items", "default", "minimum", "title", "description")
+
+
+@given(st.dictionaries(st.text(max_size=8), st.dictionaries(st.sampled_from(words), json, max_size=5), max_size=3))
+def test_no_form_breaks_it(properties: dict[str, Any]) -> None:
+    """Whatever a server sends for a form, a person is asked something readable or it is declined."""
+    person = Says("1", "1", "1")
+    result = filled(person, **properties)
+    assert result is None or isinstance(result, dict)
+    assert all(len(question) < 6_000 and len(options) <= 20 for question, options in person.asked)
