@@ -144,14 +144,14 @@ def test_chat_attaches_to_what_runs_and_a_turn_outlives_it(home: Path) -> None:
         assert up.stdout is not None and "ready" in up.stdout.readline()
         with chat(home) as first:
             first.shows("›")
-            first.type("slow:60:50")
+            first.type("slow:60:200")
             first.shows("word-5 ")
             first.keys("C-d")
             first.shows("word-5 ", "The turn goes on;", "left with 0")
             shown = " ".join(first.screen().split())
             conversation = shown[shown.index("conv_") :].split()[0]
         with chat(home, "--conversation", conversation) as second:
-            second.shows("slow:60:50", "word-1 ", "word-60", " out · ")
+            second.shows("slow:60:200", "word-1 ", "word-60", " out · ")
     finally:
         up.terminate()
         assert up.wait(60) == 0
