@@ -115,7 +115,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     ``arguments`` may also be text that is not JSON, as a model sent it; the worker repairs or refuses it.
     ``approved`` carries the hash of the approved call when a person has allowed it, ``answers`` what people said to the
     questions that the call had. ``forked_from`` is the conversation that this one branches off from, for as long as
-    memory has not heard of it.
+    memory has not heard of it. ``again``: it may have been asked for before, so that another worker may be at it.
     """
 
     call: str
@@ -128,6 +128,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     approved: str | None = None
     forked_from: str | None = None
     answers: tuple[Answer, ...] = ()
+    again: bool = False
 
 
 class AskAlive(Payload, frozen=True, kw_only=True, tag="tools.ask-alive.v1"):

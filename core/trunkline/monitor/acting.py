@@ -3,6 +3,7 @@
 import logging
 
 import anyio
+import msgspec
 
 from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import CallTool, CancelCall, ToolOutcome
@@ -40,6 +41,7 @@ class Actor:
             approved=command.approved,
             forked_from=forked_from,
             answers=command.answers,
+            again=command.again,
         )
         deadline = anyio.current_time() + PATIENCE
         heard = command.again
@@ -59,6 +61,7 @@ class Actor:
                 if anyio.current_time() > deadline:
                     log.error("tool call %s (%s): %s", command.key, request.name, error)
                     return _unavailable(command, heard)
+            request = msgspec.structs.replace(request, again=heard)
             await anyio.sleep(PAUSE)
 
     async def stop(self, key: str, reason: str) -> None:

@@ -113,15 +113,30 @@ class Carrier:
                 attempt.record = True
                 return faults.unknown(run.call.call, state.started.tool)
             if isinstance(listed, ToolError):
-                return faults.refused(run.call.call, listed)
+                refusal = faults.refused(run.call.call, listed)
+                if await self._stands(run, refusal, attempt):
+                    return refusal
+                continue
             run.resumed, run.away = isinstance(state, Abandoned), listed.spec.away
             if trouble is not None and not listed.spec.repeatable:
                 return faults.unread(run.call.call, run.call.name, trouble)
             outcome = await self._attempted(run, catalogue, listed, attempt)
             if run.stopped is not None and not attempt.started:
                 return await self._elsewhere(run) or outcome
-            if not attempt.lost:
+            if not attempt.lost and await self._stands(run, outcome, attempt):
                 return outcome
+
+    async def _stands(self, run: Run, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
+        """Whether the outcome may be told. A refusal of a call that another worker may have, under other rules or by
+        other plugins, is recorded first, so that none begins it any more; if one has, its outcome is waited for."""
+        refusal = outcome is not None and outcome.status == "error" and not attempt.started
+        if outcome is None or not (refusal and run.call.again) or (attempt.spec and attempt.spec.repeatable):
+            return True
+        try:
+            await self._parts.ledger.refuse(run.call, outcome, attempt.seq)
+        except Taken:
+            return False
+        return True
 
     async def _elsewhere(self, run: Run) -> ToolOutcome | None:
         """What came of a call that was stopped before it began here: another worker may have begun it meanwhile."""

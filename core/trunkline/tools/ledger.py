@@ -154,6 +154,19 @@ class Ledger:
         except BusError as error:
             log.info("the outcome of call %s is not recorded: %s", call.call, error)
 
+    async def refuse(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
+        """Record that the call was refused. A ledger that cannot be written lets nobody begin either.
+
+        Raises:
+            Taken: the last record is not ``over`` any more, so another worker has begun the call.
+        """
+        try:
+            await self._record(call, outcome, over, IMPATIENT)
+        except SequenceConflict as conflict:
+            raise Taken(call.call) from conflict
+        except BusError as error:
+            log.info("the refusal of call %s is not recorded: %s", call.call, error)
+
     async def _record(self, call: CallTool, outcome: ToolOutcome, over: int, timeout: float) -> Ack:
         record = EffectFinished(call=call.call, outcome=outcome)
         return await self._bus.append(

@@ -176,6 +176,7 @@ class RemoteTool(Tool):
                 raise ToolError(f"{self._remote}: {fault.message}") from fault
             except BusError as error:
                 log.info("call %s waits for remote %s: %s", context.call, self._remote, error)
+            request = msgspec.structs.replace(request, again=True)
             context.report(f"{self._remote} is out of reach; its result is waited for")
             await anyio.sleep(PAUSE)
         raise OutcomeUnknown(

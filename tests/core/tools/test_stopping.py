@@ -92,6 +92,22 @@ async def test_a_stop_that_overtakes_its_call_holds(tools: Any) -> None:
         assert stopped.output == "pay was not run: the turn was cancelled." and bank.paid == ["me"]
 
 
+async def test_a_refusal_of_a_call_that_another_worker_may_have_is_recorded_first(tools: Any) -> None:
+    """Another worker that was asked before, and has other rules or plugins, cannot begin it any more behind the
+    refusal; a first asking leaves no record, so that it may be asked again."""
+    bank = Bank()
+    bank.go.set()
+    async with tools(bank) as caller:
+        refused = await caller.call("pay", {}, key="call_first")
+        assert refused.status == "error" and await caller.records("call_first") == []
+        refused = await caller.call("pay", {}, key="call_again", again=True)
+        assert [type(one) for one in await caller.records("call_again")] == [EffectFinished]
+        late = await caller.call("pay", {"to": "you"}, key="call_again")
+        assert (late.output, late.repeated, bank.paid) == (refused.output, True, [])
+        gone = await caller.call("nothing_here", {}, key="call_gone", again=True)
+        assert gone.status == "error" and len(await caller.records("call_gone")) == 1
+
+
 @pytest.mark.parametrize("again", [False, True])
 async def test_a_call_that_an_owner_before_may_have_sent_is_in_doubt(
     again: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
