@@ -140,6 +140,7 @@ def tool(
     argv: str = "",
     plan: bool = False,
     look: bool = False,
+    always_send: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
 
@@ -151,7 +152,8 @@ def tool(
     resource of its own (``external:HOST``): a person is asked about hosts that the model chose. ``argv`` names the
     parameter that holds a program's argument vector: one that only reads needs no approval. ``look``: its programs
     only read, whatever the arguments, and are run where nothing can be changed. ``plan``: it may be used while
-    planning, on plan files if it has paths at all. A parameter annotated ``ToolContext`` is given the context and is
+    planning, on plan files if it has paths at all. ``always_send``: a model that is not shown all tools should have it
+    at hand, because it is for every day. A parameter annotated ``ToolContext`` is given the context and is
     not part of the schema. The first paragraph of
     the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
 
@@ -169,6 +171,7 @@ def tool(
             argv=argv,
             plan=plan,
             look=look,
+            category="always-send" if always_send else "discoverable",
         )
         return made
 

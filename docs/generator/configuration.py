@@ -33,8 +33,8 @@ are bytes, and paths that do not begin with `/` are inside the home folder.
 A **secret** is never written into the file. Write the name of the environment variable that holds it:
 `{ env = "NAME" }`, or `"$NAME"`.
 
-Agents' own choices are not here but in memory, in plain files: `preferences.toml` (which model answers) and
-`blocks/<block>/block.toml` (a block's description, goals, model and tools; see
+Agents' own choices are not here but in memory, in plain files: `preferences.toml` (which model answers, which
+tools it always has) and `blocks/<block>/block.toml` (a block's description, goals, model and tools; see
 [BlockConfig](messages.md#blockconfig)).
 """
 
@@ -74,6 +74,8 @@ MEANING = {
     "monitor.max_answer": "how much a model may say in one call, with reasoning and tool calls; the rest is cut off",
     "monitor.tool_silence": "how long a tools worker may be silent before its call is sent again, under the same key",
     "monitor.coalesce": "how long text is gathered before it is shown",
+    "monitor.discovery_above": "how many tools a block may have to show its model all of them; with more the model "
+    "finds and loads what it needs. `discovery` in `block.toml` or `preferences.toml` goes before",
     "monitor.concurrency": "how many conversations are worked on at once",
     "monitor.drain": "how long running turns may take to end when the worker stops",
     "models.prices": "what models cost, in US dollars per million tokens: "

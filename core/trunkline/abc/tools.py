@@ -34,7 +34,8 @@ class ToolContext:
     ``files()``, never by joining strings. ``memory`` is the block's memory, ``model`` asks a model, ``documents`` reads
     and searches documents, ``sandbox`` runs programs: the backend chosen here, or a ToolError that says what to
     install. ``person`` is who can be asked something, ``planning`` holds the agent to reading and planning. ``report``
-    shows a line of progress.
+    shows a line of progress. ``load`` has the model given tools of these names from its next step on, for the rest of
+    the conversation, if the call succeeds and the block has them; it permits nothing.
     """
 
     block: str
@@ -52,6 +53,7 @@ class ToolContext:
     reach: Reach = NEAR
     person: Person = field(default_factory=Nobody)
     planning: Planning = field(default_factory=NoPlanning)
+    load: Callable[[Sequence[str]], None] = field(default=lambda names: None)
 
     def files(self) -> AbstractContextManager[Folder]:
         """The files that the call may open: those of the workspace, and by absolute paths what the block's scope has.

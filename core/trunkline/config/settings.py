@@ -93,7 +93,8 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``model_silence`` and ``tool_silence`` are how long a model or tool may say nothing before it counts as gone,
     ``max_answer`` how much it may say in one call, ``coalesce`` how long text is gathered before it is shown,
     ``concurrency`` how many turns run at once. ``window`` is how many tokens a model takes in of which
-    ``[models.windows]`` does not tell, ``context_share`` the part of a window that files and recall may fill.
+    ``[models.windows]`` does not tell, ``context_share`` the part of a window that files and recall may fill. A block
+    with more than ``discovery_above`` tools shows its model some of them and lets it find the others.
     """
 
     engine_port: Port = 8421
@@ -104,6 +105,7 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_answer: Count = 4_000_000
     tool_silence: Seconds = 1.5
     coalesce: Delay = 0.015
+    discovery_above: Annotated[int, msgspec.Meta(ge=0)] = 100
     concurrency: Count = 256
     drain: Delay = 20.0
 

@@ -9,6 +9,7 @@ from trunkline.messages.chunks import Layer
 from trunkline.messages.policies import PermissionTable
 from trunkline_bus import Payload
 
+Discovery = Literal["auto", "on", "off"]
 PulseState = Literal["SLEEPING", "ACTIVE", "BUSY", "ERROR"]
 
 
@@ -32,6 +33,9 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 
     ``model`` is ``adapter/model`` or a model of the default adapter, ``vision_model`` the one that looks at pictures;
     ``tools`` limits the catalogue to these names.
+    ``discovery`` is whether the model is shown all tools (``off``) or finds most of them when it needs them (``on``);
+    ``auto`` goes by how many there are. ``always_send`` names those that it is shown all the same, ``*`` stands for any
+    text; without it those whose authors advise it. What is not said here is as in the owner's ``preferences.toml``.
     """
 
     description: str = ""
@@ -39,6 +43,8 @@ class BlockConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     model: str | None = None
     vision_model: str | None = None
     tools: tuple[str, ...] | None = None
+    discovery: Discovery | None = None
+    always_send: tuple[str, ...] | None = None
     monitor_name: str | None = None
     monitor_emoji: str | None = None
     enabled: bool = True

@@ -17,6 +17,9 @@ PLATFORM_SOURCE = "native:trunkline"
 
 READ_RESULT = "read_result"
 
+DISCOVER_TOOLS, LOAD_TOOLS = "discover_tools", "load_tools"
+"""How a model that is not shown all tools gets at the others."""
+
 
 class ToolSchema(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a model needs to call a tool; ``parameters`` is a JSON schema of type object."""
@@ -39,7 +42,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``look``: its programs only read, in every call; they are run where nothing can be changed.
     ``plan``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
-    source when it is called otherwise here. ``blocks`` are those that may have it, all when none is named.
+    source when it is called otherwise here. ``category`` is its author's advice on whether a model should have it at
+    hand where it is not shown all tools; the owner decides. ``blocks`` are those that may have it, all when none is
+    named.
     """
 
     name: str
@@ -58,7 +63,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     plan: bool = False
     look: bool = False
     source: str = "native:unknown"
-    category: Category = "always-send"
+    category: Category = "discoverable"
     own_name: str = ""
     blocks: tuple[str, ...] = ()
 

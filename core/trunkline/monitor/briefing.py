@@ -17,7 +17,7 @@ from trunkline.messages.turn import StatusShown, TurnRequested
 from trunkline.monitor.assembly import assembled
 from trunkline.monitor.standing import PATIENCE, Standing, Standings
 from trunkline.monitor.transcript import message_id
-from trunkline.monitor.visible import visible
+from trunkline.monitor.visible import Showing, gone, showing, visible
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import LOAD_MESSAGES
 from trunkline_bus import Bus
@@ -29,11 +29,13 @@ SOURCE_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """A turn's material. ``history`` is the conversation before the turn."""
+    """A turn's material. ``history`` is the conversation before the turn. With more tools than ``discovery_above`` the
+    model finds most of them by itself."""
 
     request: TurnRequested
     history: tuple[Message, ...]
     standing: Standing
+    discovery_above: int
 
     @property
     def block(self) -> BlockConfig:
@@ -44,11 +46,25 @@ class Briefing:
         """What the model is offered after the messages ``new`` of this turn: our tools and the client's, which stand in
         for ours of the same name."""
         tools = self.standing.tools
-        own = visible(tools.schemas, tools.own, (*self.history, *new))
+        specs = visible(tools.specs, tools.own, self.showing, (*self.history, *new))
+        own = tuple(spec.schema for spec in specs)
         if not self.request.client_tools:
             return own
         clients = {tool.name: tool for tool in self.request.client_tools}
         return (*(tool for tool in own if tool.name not in clients), *clients.values())
+
+    @property
+    def showing(self) -> Showing:
+        """How tools are shown: as the block says, else the owner, else by their number."""
+        block, owner = self.block, self.standing.preferences
+        always = owner.always_send if block.always_send is None else block.always_send
+        wish = block.discovery or owner.discovery or "auto"
+        return showing(wish, always, len(self.standing.tools.specs), self.discovery_above)
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """Tools that were loaded in this conversation and are not there any more."""
+        return gone(self.standing.tools.specs, self.standing.tools.own, self.history)
 
     @property
     def preference(self) -> str | None:
@@ -91,14 +107,17 @@ class Briefer:
         """
         if request.history is not None:
             standing = await self._standings.of(request.block)
-            return Briefing(request, _before(request, request.history), standing)
+            return self._briefing(request, request.history, standing)
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._load_history, request, known)
                 standing = await self._standings.of(request.block)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        return Briefing(request, _before(request, known), standing)
+        return self._briefing(request, known, standing)
+
+    def _briefing(self, request: TurnRequested, messages: Iterable[Message], standing: Standing) -> Briefing:
+        return Briefing(request, _before(request, messages), standing, self._settings.discovery_above)
 
     def info(self, briefing: Briefing, model: str = "") -> TurnInfo:
         """What plugins are told of a turn that is about to begin."""
@@ -116,10 +135,8 @@ class Briefer:
     async def context(self, briefing: Briefing, model: str) -> Context:
         """What the context sources give, within the budget for ``model``, after the bootstrap line."""
         turn, settings = briefing.request.turn, self._settings
-        if not self._sources:
-            return Context((_message(turn, "system", settings.bootstrap),))
         given = await self._given(self.info(briefing, model))
-        parts = [one for one in given if isinstance(one, ContextPart)]
+        parts = [*_told_of(briefing.gone), *(one for one in given if isinstance(one, ContextPart))]
         budget = int(self._window(model) * settings.context_share)
         staying, changing = assembled(settings.bootstrap, parts, budget)
         messages = [_message(turn, "system", staying)]
@@ -170,6 +187,14 @@ class Briefer:
 def _before(request: TurnRequested, messages: Iterable[Message]) -> tuple[Message, ...]:
     """Without this turn's own messages, which are stored already when a crash came just after storing."""
     return tuple(message for message in messages if message.turn != request.turn)
+
+
+def _told_of(gone: tuple[str, ...]) -> tuple[ContextPart, ...]:
+    """What is said when tools are gone that a model may remember to have."""
+    if not gone:
+        return ()
+    text = f"Tools that were loaded in this conversation and are not there any more: {', '.join(gone)}."
+    return (ContextPart(source="tools", text=text, changing=True),)
 
 
 def _message(turn: str, role: Role, text: str) -> Message:

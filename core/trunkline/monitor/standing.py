@@ -5,15 +5,14 @@ import logging
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TypeVar
 
 import anyio
 import msgspec
 
-from trunkline.messages.blocks import BlockConfig
+from trunkline.messages.blocks import BlockConfig, Discovery
 from trunkline.messages.memory import UNREADABLE, MemoryFile, ReadManyMemory
-from trunkline.messages.tools import ListTools, ToolSchema, ToolSpec
+from trunkline.messages.tools import ListTools, ToolSpec
 from trunkline.runtime.known import Known
 from trunkline.seed import is_untouched
 from trunkline.subjects import LIST_TOOLS, MEMORY_READ_MANY
@@ -38,22 +37,16 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
 
     model: str | None = None
     vision_model: str | None = None
+    discovery: Discovery | None = None
+    always_send: tuple[str, ...] | None = None
 
 
-class Tools:
+class Tools(msgspec.Struct, frozen=True):
     """A block's tools, and the platform's ``own``. ``version`` is the catalogue's; None before the first."""
 
-    def __init__(
-        self, version: str | None = None, specs: tuple[ToolSpec, ...] = (), own: tuple[ToolSpec, ...] = ()
-    ) -> None:
-        self.version = version
-        self.own = own
-        self._specs = specs
-
-    @cached_property
-    def schemas(self) -> tuple[ToolSchema, ...]:
-        """What a model is offered."""
-        return tuple(spec.schema for spec in self._specs)
+    version: str | None = None
+    specs: tuple[ToolSpec, ...] = ()
+    own: tuple[ToolSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

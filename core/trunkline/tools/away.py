@@ -11,12 +11,14 @@ from msgspec.structs import replace
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
+from trunkline.abc.tools import Tool
 from trunkline.documents.for_tools import OpenFiles
 from trunkline.messages.policies import PermissionTable
 from trunkline.messages.tools import CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolReply
 from trunkline.remotes.join import hub_of
 from trunkline.subjects import CANCEL_CALL, REMOTE_CALL, REMOTE_LIST
 from trunkline.tools.limits import Limits
+from trunkline.tools.results import Results
 from trunkline.tools.rules import Rules
 from trunkline.tools.worker import MOST_WAITING, ToolsWorker
 from trunkline_bus import Request
@@ -45,6 +47,10 @@ class AwayToolsWorker(ToolsWorker):
 
     async def rules(self) -> Rules:
         """None: those are the hub's."""
+        return ()
+
+    def own_tools(self, results: Results | None) -> tuple[Tool, ...]:
+        """None: the hub has them."""
         return ()
 
     def long_results(self) -> None:

@@ -5,7 +5,7 @@ A call outlives the request that brought it: who asks again under the same key j
 
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +33,8 @@ class Run:
     ``attempt`` is open while this worker runs the call, ``waiting`` while it looks after another that does. When it
     ended without an outcome it was handed back, and the caller asks another worker. ``resumed``: another worker began
     it. ``away``: it runs on another host and goes on there without us. ``tool`` and ``arguments`` are the call that is
-    meant, once that is known: models call tools by other names too.
+    meant, once that is known: models call tools by other names too. ``loads`` names tools
+    that the model is to have.
     """
 
     call: CallTool
@@ -53,12 +54,17 @@ class Run:
     waiting: anyio.CancelScope | None = None
     resumed: bool = False
     away: bool = False
+    loads: tuple[str, ...] = ()
     handed_back: bool = False
     _answered: anyio.Event = field(default_factory=anyio.Event)
 
     def report(self, note: str) -> None:
         """Show a line of progress with the next sign of life. May be called from any thread."""
         self.note = str(note)[:500]
+
+    def load(self, names: Sequence[str]) -> None:
+        """Have the model given these tools if the call succeeds. May be called from any thread."""
+        self.loads = (*self.loads, *map(str, names))
 
     def stop(self, why: str) -> None:
         """Cancel what of the call runs here; its records are still written. What runs elsewhere is waited for."""

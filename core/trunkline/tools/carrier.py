@@ -28,6 +28,9 @@ from trunkline_bus import BusError
 
 BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
+MOST_LOADED = 50
+"""Tools that one call may have the model given."""
+
 ContextOf = Callable[[Run, ToolSpec], Awaitable[ToolContext]]
 """Makes what a tool is given. Raises TrunklineError when the workspace cannot be made, ToolError when nobody can say
 what it may reach."""
@@ -90,7 +93,9 @@ class Carrier:
         return await self._parts.ledger.finish(run.call, outcome, attempt.seq, patient=patient)
 
     async def _fitting(self, run: Run, outcome: ToolOutcome, attempt: _Attempt) -> ToolOutcome:
-        """The outcome as a conversation can take it. The platform's own tools bound theirs themselves."""
+        """The outcome as a conversation can take it, with the tools that it loads. The platform's own are bounded."""
+        if run.loads and outcome.status == "ok" and not outcome.repeated:
+            outcome = msgspec.structs.replace(outcome, loads=tuple(dict.fromkeys(run.loads))[:MOST_LOADED])
         own = attempt.spec is not None and attempt.spec.source == PLATFORM_SOURCE
         if self._parts.results is None or outcome.repeated or own:
             return outcome

@@ -44,6 +44,14 @@ class Catalogue:
         for owned in tools:
             self._add(owned.owner, owned.item)
 
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """All of them by name, without the platform's own."""
+        return tuple(
+            self._tools[name].spec
+            for name in sorted(self._tools)
+            if self._tools[name].spec.source != PLATFORM_SOURCE
+        )
+
     def find(self, name: str) -> Listed:
         """The tool of that name.
 

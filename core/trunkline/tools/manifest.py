@@ -37,7 +37,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     idempotent: bool = False
     timeout: float = 60.0
     paths: tuple[str, ...] | None = None
-    category: Category = "always-send"
+    category: Category = "discoverable"
 
 
 class ManifestTool(Tool):

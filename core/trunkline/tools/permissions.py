@@ -3,19 +3,20 @@
 The policy stage refuses what is denied here, the path stage asks how far files reach, the gatekeeper whom to ask.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from msgspec.structs import replace
 
-from trunkline.abc.tools import ToolInvocation
+from trunkline.abc.tools import ToolContext, ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.messages.policies import PermissionTable, Policy, Scope
 from trunkline.messages.tools import CallTool, ToolSpec
 from trunkline.outbound.urls import read_url
 from trunkline.paths import check_path, is_far
 from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reason, shape_of, together
+from trunkline.policy.explain import WORDS, explained
 from trunkline.policy.looking import is_look
 from trunkline.policy.presets import HOST_NETWORK, LOOK, NOTING, PLANNING
 from trunkline.tools.memory_wishes import in_memory, memory_paths_of
@@ -48,6 +49,18 @@ class Permissions:
         policies = await self.policies(invocation.context.block)
         wishes = [*_asked(invocation), *_asked_of_memory(invocation, policies)]
         return await self._decided(invocation.context.block, wishes, policies)
+
+    async def of_tools(self, specs: Sequence[ToolSpec], context: ToolContext) -> list[Decision]:
+        """For each tool whether there is any call of it that may be made, as far as that can be said without
+        arguments, and whether a person must be asked."""
+        block = context.block
+        policies, now = await self.policies(block), datetime.now(UTC)
+        return [_best(block, _wishes(spec, context), policies, now) for spec in specs]
+
+    async def in_short(self, context: ToolContext) -> list[tuple[str, str]]:
+        """What the block's agent may do in general: what, and whether it may."""
+        lines = explained(context.block, await self.policies(context.block), datetime.now(UTC))
+        return [(line.what, WORDS[line.answer]) for line in lines]
 
     async def take(self, invocation: ToolInvocation) -> None:
         """Count the call where a policy permits it a number of times a day. Raises ToolError when that is used up."""
@@ -140,6 +153,42 @@ def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> Non
     raise ToolError(
         f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}{hint} Nothing was run."
     )
+
+
+def _best(block: str, ways: Iterable[list[Asked]], policies: list[Policy], now: datetime) -> Decision:
+    """What is decided about the first of several ways that is allowed, else about the first."""
+    refusals = list[Decision]()
+    for wishes in ways:
+        made = [(wish, decide(wish, policies, now, {})) for wish in wishes]
+        refused = next(((wish, one) for wish, one in made if not one.allowed), None)
+        if refused is None:
+            return together(one for _, one in made)
+        wish, one = refused
+        refusals.append(replace(one, why=reason(wish, one), hint=hint(block, wish, one.by)))
+    return refusals[0]
+
+
+def _wishes(spec: ToolSpec, context: ToolContext) -> Iterator[list[Asked]]:
+    """What a call of the tool wants, by each action that some call of it may be."""
+    for action in _actions(spec):
+        wish = Asked(
+            subjects=_subjects(context.block, context.actor),
+            resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
+            aliases=(f"tool:{spec.own_name}",) if spec.own_name else (),
+            action=action,
+            conversation=context.conversation,
+        )
+        yield [wish, replace(wish, action="network")] if spec.network else [wish]
+
+
+def _actions(spec: ToolSpec) -> tuple[str, ...]:
+    match spec.effect:
+        case "exec":
+            return ("exec:run", LOOK) if spec.argv or spec.look else ("exec:run",)
+        case "write":
+            return ("write:make", PLANNING) if spec.plan else ("write:make",)
+        case effect:
+            return (effect,)
 
 
 def _asked(invocation: ToolInvocation) -> Iterator[Asked]:

@@ -7,6 +7,7 @@ elsewhere. Which conversations may look is not decided here, and no tool is run.
 import logging
 from collections.abc import AsyncIterator, Iterator
 
+from msgspec import UnsetType
 from msgspec.structs import replace
 
 from trunkline.fence import TAG
@@ -51,7 +52,9 @@ class Results:
             stored = StoredResult(id="", characters=len(text), kept=0)
             return replace(outcome, output=self._short(text, stored), stored=stored)
         stored = StoredResult(id=id, characters=len(text), kept=kept)
-        return replace(outcome, output=self._short(text, stored), stored=stored, loads=(READ_RESULT,))
+        return replace(
+            outcome, output=self._short(text, stored), stored=stored, loads=(*_loads(outcome), READ_RESULT)
+        )
 
     async def find(self, block: str, conversation: str, id: str) -> ObjectInfo | None:
         """A result of that conversation. Raises BusError."""
@@ -108,6 +111,10 @@ class Results:
         tail = len(text) - (room - head)
         between = f"[Cut here: characters {head} to {tail} of {len(text)} are left out.]"
         return f"{text[:head]}\n\n{between}\n\n{text[tail:]}\n\n[{_hint(stored, head)}]"
+
+
+def _loads(outcome: ToolOutcome) -> tuple[str, ...]:
+    return () if isinstance(outcome.loads, UnsetType) else outcome.loads
 
 
 def _hint(stored: StoredResult, head: int) -> str:

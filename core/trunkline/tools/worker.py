@@ -46,7 +46,9 @@ from trunkline.tools.asking import CallPerson
 from trunkline.tools.audited import audited
 from trunkline.tools.calls import Calls, Run
 from trunkline.tools.carrier import BLOCK, Carrier, Parts
-from trunkline.tools.catalogue import PLATFORM
+from trunkline.tools.catalogue import PLATFORM, Catalogue
+from trunkline.tools.discovery import Discovery
+from trunkline.tools.discovery_tools import discovery_tools
 from trunkline.tools.dispatch import Guard
 from trunkline.tools.gatekeeper import Gatekeeper
 from trunkline.tools.isolated import IsolatedTools
@@ -115,8 +117,7 @@ class ToolsWorker(Worker):
         self._remotes = self._known_remotes()
         tasks.start_soon(self._remotes.watch)
         results = self.long_results()
-        own = () if results is None else (read_result_tool(results, self._lineage),)
-        supplies = self._supplies(own)
+        supplies = self._supplies(self.own_tools(results))
         tasks.start_soon(supplies.isolated.keep_looking)
         tasks.start_soon(supplies.sources.run)
         bounds = context.config.settings.documents
@@ -156,6 +157,12 @@ class ToolsWorker(Worker):
         await listen(context.bus, self._latch, self._stop_everything)
         await context.service.add(LIST_TOOLS, self._list)
         await context.service.add(CALL_TOOL, self._call, limit=MOST_WAITING)
+
+    def own_tools(self, results: Results | None) -> tuple[Tool, ...]:
+        """The platform's own tools."""
+        discovery = Discovery(self._catalogue, self.limits_of, self.permissions, self._sandboxes)
+        reading = () if results is None else (read_result_tool(results, self._lineage),)
+        return (*discovery_tools(discovery), *reading)
 
     def long_results(self) -> Results | None:
         """Where results that are too long for a conversation are kept."""
@@ -218,6 +225,9 @@ class ToolsWorker(Worker):
     def _secrets(self) -> Secrets:
         return Secrets(self.context.config.settings.memory.redact)
 
+    async def _catalogue(self) -> Catalogue:
+        return await self._shelf.catalogue()
+
     async def _tool_of(self, name: str) -> Tool | None:
         try:
             return (await self._shelf.catalogue()).find(name).tool
@@ -272,6 +282,7 @@ class ToolsWorker(Worker):
             workspace=workspace,
             memory=memory,
             report=run.report,
+            load=run.load,
             resumed=run.resumed,
             model=self.model_of(call),
             sandbox=CallSandbox(

@@ -16,7 +16,7 @@ Line = Annotated[int, Meta(ge=0)]
 _TAIL = 2_000
 
 
-@tool(effect="write", free=("content",), plan=True)
+@tool(effect="write", free=("content",), plan=True, always_send=True)
 def write_file(context: ToolContext, path: BlockPath, content: str) -> str:
     """Write a whole text file into the workspace, making the folders on the way and replacing what was there.
 
@@ -78,7 +78,7 @@ def _inserted(context: ToolContext, path: str, line: int, text: str) -> Approval
     return diff_preview(path, now, inserted(now, path, line, text))
 
 
-@tool(effect="write", free=("find", "replace"), plan=True)
+@tool(effect="write", free=("find", "replace"), plan=True, always_send=True)
 def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: str, all: bool = False) -> str:
     """Replace a text in a file of the workspace. It must be there once, or all be given.
 

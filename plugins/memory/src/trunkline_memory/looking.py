@@ -19,7 +19,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Kind = Literal["file", "document", "turn", "chunk", "fact"]
 
 
-@tool(effect="read")
+@tool(effect="read", always_send=True)
 async def memory_read(context: ToolContext, path: MemoryPath, commit: str | None = None) -> dict[str, Any]:
     """Read a file of memory.
 
@@ -31,7 +31,7 @@ async def memory_read(context: ToolContext, path: MemoryPath, commit: str | None
     return {"path": file.path, "content": file.content, "modified_at": file.modified_at}
 
 
-@tool(effect="read")
+@tool(effect="read", always_send=True)
 async def memory_search(
     context: ToolContext,
     query: str,

@@ -15,7 +15,7 @@ CONSIDERED = 12
 """Chunks that ``reason`` looks at when it is given none."""
 
 
-@tool(effect="write")
+@tool(effect="write", always_send=True)
 async def remember(
     context: ToolContext,
     content: str,
@@ -46,7 +46,7 @@ async def remember(
     }
 
 
-@tool(effect="read")
+@tool(effect="read", always_send=True)
 async def recall(
     context: ToolContext,
     query: str,

@@ -53,7 +53,13 @@ def command_tool(settings: ShellSettings) -> Tool:
     """``execute_command`` (MB-F17, MN-F14)."""
     commands = Commands(settings)
 
-    @tool(effect="exec", argv="command", free=("timeout",), timeout=LONGEST_SECONDS + BEGINNING_SECONDS)
+    @tool(
+        effect="exec",
+        argv="command",
+        free=("timeout",),
+        timeout=LONGEST_SECONDS + BEGINNING_SECONDS,
+        always_send=True,
+    )
     async def execute_command(
         context: ToolContext,
         command: list[str] | str,

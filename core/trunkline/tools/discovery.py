@@ -1,0 +1,101 @@
+"""Which tools a block has, which it may use, and what could be done about the others. Runs none, changes nothing."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from trunkline.abc.tools import ToolContext
+from trunkline.errors import ToolError
+from trunkline.messages.tools import ToolSpec
+from trunkline.policy import Decision
+from trunkline.tools.catalogue import Catalogue
+from trunkline.tools.limits import Limits
+from trunkline.tools.manifest import CLI
+from trunkline.tools.permissions import Permissions
+from trunkline.tools.ranking import Ranking
+from trunkline.tools.sandboxes import Sandboxes
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A tool, and how the block stands to it: ``asks`` a person first, or is ``restricted``, a sentence that says why
+    and what a person could do about it."""
+
+    spec: ToolSpec
+    asks: bool = False
+    restricted: str = ""
+
+
+class Discovery:
+    """Looks tools up. Raises ToolError when what holds for a block cannot be known."""
+
+    def __init__(
+        self,
+        catalogue: Callable[[], Awaitable[Catalogue]],
+        limits_of: Callable[[str], Awaitable[Limits]],
+        permissions: Permissions,
+        sandboxes: Sandboxes,
+    ) -> None:
+        self._catalogue = catalogue
+        self._limits_of = limits_of
+        self._permissions = permissions
+        self._sandboxes = sandboxes
+        self._ranked: tuple[Catalogue, Ranking] | None = None
+
+    async def about(self, context: ToolContext, question: str) -> list[ToolSpec]:
+        """The tools that a question is about, the most fitting first; without a question all, by name."""
+        catalogue = await self._catalogue()
+        specs = catalogue.specs()
+        if question.strip():
+            ranking = await self._ranking(catalogue)
+            specs = tuple(await anyio.to_thread.run_sync(ranking.best, question))
+        return [spec for spec in specs if not spec.blocks or context.block in spec.blocks]
+
+    async def named(self, context: ToolContext, name: str) -> ToolSpec:
+        """The tool of that name. Raises ToolError when the block has none; the text names the nearest ones."""
+        spec = (await self._catalogue()).find(name).spec
+        if spec.blocks and context.block not in spec.blocks:
+            raise ToolError(f"There is no tool called {name!r}.")
+        return spec
+
+    async def known(self, context: ToolContext, specs: Sequence[ToolSpec]) -> list[Known]:
+        """How the block stands to these tools."""
+        limits = await self._limits_of(context.block)
+        decisions = await self._permissions.of_tools(specs, context)
+        unsafe = await self._no_sandbox()
+        return [
+            Known(spec, decision.asks, _restricted(spec, decision, limits, context.block, unsafe))
+            for spec, decision in zip(specs, decisions, strict=True)
+        ]
+
+    async def permissions(self, context: ToolContext) -> str:
+        """What the block's agent may do in general, in a line."""
+        return ", ".join(f"{what}: {answer}" for what, answer in await self._permissions.in_short(context))
+
+    async def _ranking(self, catalogue: Catalogue) -> Ranking:
+        known = self._ranked
+        if known is None or known[0] is not catalogue:
+            made = await anyio.to_thread.run_sync(Ranking, catalogue.specs())
+            known = self._ranked = (catalogue, made)
+        return known[1]
+
+    async def _no_sandbox(self) -> str:
+        """Why no program can be run here; empty when one can."""
+        try:
+            await self._sandboxes.chosen()
+        except ToolError as error:
+            return str(error)
+        return ""
+
+
+def _restricted(spec: ToolSpec, decision: Decision, limits: Limits, block: str, unsafe: str) -> str:
+    if spec.away and not limits.allow(spec):
+        return f"it is on another host. A person can add {block} to that host's file in the home's remotes folder."
+    if not limits.allow(spec):
+        return f"{block} is limited to some tools. A person can add it to tools in the block's block.toml."
+    if not decision.allowed:
+        return f"{decision.why} {decision.hint}".strip().removesuffix(".") + "."
+    if unsafe and not spec.away and (spec.effect == "exec" or spec.source.startswith(CLI)):
+        return unsafe
+    return ""

@@ -1,0 +1,304 @@
+"""Discovery: a model that is not shown all tools finds, loads and keeps those that it needs (MB-T12, PA-F37)."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.abc.models import Call, ModelAdapter, ModelRequest
+from trunkline.abc.tools import SourceContext, SourcedTool, ToolSource
+from trunkline.messages.conversation import Message, ToolCall
+from trunkline.messages.gateway import ForkTurn
+from trunkline.messages.memory import WriteMemory
+from trunkline.messages.tools import ToolSpec
+from trunkline.messages.turn import ToolEnded
+from trunkline.monitor.visible import LOADS, Showing, gone, showing, visible
+from trunkline.subjects import MEMORY_WRITE
+from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+META = ["discover_tools", "load_tools"]
+
+
+def made(name: str, description: str, effect: Any = "read", **more: Any) -> trunkline.Tool:
+    """A tool that says its name and what it was given."""
+
+    @trunkline.tool(effect=effect, name=name, **more)
+    async def tool(value: str) -> str:
+        """Placeholder."""
+        return f"{name} got {value}"
+
+    tool.spec = trunkline.ToolSpec(**{**fields(tool.spec), "description": description})
+    return tool
+
+
+def fields(spec: ToolSpec) -> dict[str, Any]:
+    return {name: getattr(spec, name) for name in spec.__struct_fields__}
+
+
+class World:
+    """Some tools, and a model that says what the last message wants: ``NAME ARGUMENT`` calls a tool."""
+
+    def __init__(self) -> None:
+        self.model = ScriptedModel(self.answer)
+        self.coming = Coming()
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> list[ModelAdapter]:
+        return [self.model]
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        return [
+            made("everyday", "Do what is done every day.", always_send=True),
+            made("weather_forecast", "Tell how the weather will be in a city."),
+            made("sendMail", "Send a letter to somebody.", "send"),
+            made("start_engine", "Run the motor.", "exec"),
+        ]
+
+    @trunkline.hookimpl
+    def trunkline_tool_sources(self) -> Sequence[ToolSource]:
+        return [self.coming]
+
+    def answer(self, request: ModelRequest) -> Any:
+        last = request.messages[-1]
+        if last.role != "user":
+            return "done"
+        name, _, argument = last.content.partition(" ")
+        arguments = {
+            "discover_tools": {"query": argument},
+            "list_tools_available": {},
+            "load_tools": {"names": argument.split()},
+            "wrong": {"nothing": "fits"},
+        }
+        wish = arguments.get(name, {"value": argument} if argument else {"nothing": "fits"})
+        return [Call(ToolCall(id="c", name=name, arguments=wish))]
+
+    def running(self, home: Path, **config: Any) -> Any:
+        settings = {
+            "runtime.provider_adapter": self.model.name,
+            "monitor.discovery_above": 3,
+            "plugins.disabled": ("trunkline-files", "trunkline-memory", "trunkline-shell"),
+        }
+        return platform(home, plugins=[self], config={**settings, **config})
+
+    def offered(self, request: int = -1) -> list[str]:
+        return [tool.name for tool in self.model.requests[request].tools]
+
+
+class Coming(ToolSource):
+    """Tools of a server, which come and go."""
+
+    name = "harbour"
+
+    def __init__(self) -> None:
+        self.publish: Callable[[Sequence[trunkline.Tool]], None] = lambda tools: None
+
+    async def run(self, context: SourceContext) -> None:
+        self.publish = context.publish
+        context.publish([self.tool()])
+        await anyio.sleep_forever()
+
+    def tool(self) -> trunkline.Tool:
+        return SourcedTool(made("tide", "Tell the tide at a harbour."), source="harbour:sea")
+
+
+def result(answer: Answer) -> str:
+    return next(event.output for event in answer.events if isinstance(event, ToolEnded))
+
+
+async def write(running: Platform, path: str, text: str) -> None:
+    await running.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
+
+
+async def until(holds: Callable[[], Any], seconds: float = 20.0) -> None:
+    with anyio.fail_after(seconds):
+        while not await holds():  # noqa: ASYNC110 - asked of a platform
+            await anyio.sleep(0.05)
+
+
+async def test_MB_T12_a_model_finds_loads_and_keeps_what_it_needs(tmp_path: Path) -> None:
+    """The first request holds the tools for every day and the two that find others, no more. What was loaded is shown
+    behind them from the next step on: in later turns, in a fork, and after a restart of everything, in the same order;
+    in another conversation it is not."""
+    world = World()
+    async with world.running(tmp_path) as running:
+        found = await running.say("discover_tools what will the weather be")
+        assert world.offered(0) == ["everyday", *META]
+        assert "- weather_forecast: Tell how the weather will be in a city." in result(found)
+        assert "start_engine" not in result(found)
+        conversation = found.accepted.conversation
+        loaded = await running.say("load_tools weather_forecast tide", conversation=conversation)
+        assert result(loaded) == "Loaded for this conversation: weather_forecast, tide."
+        shown = ["everyday", *META, "weather_forecast", "tide"]
+        assert world.offered(-2) == ["everyday", *META] and world.offered() == shown
+        assert result(await running.say("tide Kiel", conversation=conversation)) == "tide got Kiel"
+        fork = await running.answer(
+            await running.gateway.fork(
+                ForkTurn(turn=loaded.accepted.turn, step=1, content="weather_forecast Rome")
+            )
+        )
+        assert world.offered() == shown and result(fork) == "weather_forecast got Rome"
+        await running.say("hello there")
+        assert world.offered(-2) == ["everyday", *META]
+    async with world.running(tmp_path) as running:
+        for one in (conversation, fork.accepted.conversation):
+            await running.say("everyday bread", conversation=one)
+            assert world.offered() == shown
+
+
+async def test_a_tool_that_was_not_loaded_may_be_called(tmp_path: Path) -> None:
+    """What fits its schema works, since permissions do not go by what is shown; what does not fit is told, and in
+    either case the model has its definition from then on."""
+    world = World()
+    async with world.running(tmp_path) as running:
+        wrong = await running.say("weather_forecast")
+        assert '"value"' in result(wrong) and world.offered() == ["everyday", *META, "weather_forecast"]
+        right = await running.say("tide Kiel")
+        assert result(right) == "tide got Kiel" and world.offered()[-1] == "tide"
+        unknown = await running.say("wether_forecast Rome")
+        assert "Did you mean weather_forecast" in result(unknown) and world.offered() == ["everyday", *META]
+
+
+async def test_what_is_restricted_is_named_and_not_loaded(tmp_path: Path) -> None:
+    """With why, and what a person could do; neither loading nor calling it leads round the policy, before or after."""
+    world = World()
+    async with world.running(tmp_path) as running:
+        listed = result(await running.say("discover_tools run the motor"))
+        assert "which only a person can change:\n- start_engine: Run the motor. Restricted: " in listed
+        assert "trunkline permissions main --allow-shell" in listed
+        refused = await running.say("load_tools start_engine")
+        assert "start_engine is restricted and was not loaded" in result(refused)
+        assert world.offered() == ["everyday", *META]
+        some = await running.say("load_tools start_engine sendMail nothing_such")
+        assert result(some).startswith("Loaded for this conversation: sendMail.\nstart_engine is restricted")
+        assert "There is no tool called 'nothing_such'" in result(some)
+        assert world.offered() == ["everyday", *META, "sendMail"]
+        assert "was refused" in result(await running.say("start_engine now"))
+        deny = '{"subject": "*", "resource": "tool:harbour:sea:*", "action": "*", "effect": "deny"}'
+        tide = await running.say("load_tools tide")
+        await write(running, "policies/no-sea.json", deny)
+        conversation = tide.accepted.conversation
+
+        async def denied() -> bool:
+            return "was refused" in result(await running.say("tide Kiel", conversation=conversation))
+
+        await until(denied)
+        assert "The owner's policy no-sea says so" in result(await running.say("discover_tools tide"))
+        assert "restricted and was not loaded" in result(await running.say("load_tools tide"))
+
+
+async def test_a_tool_that_goes_is_told_of(tmp_path: Path) -> None:
+    """A loaded tool whose server takes it away is shown no longer, and the model is told so until it is back."""
+    world = World()
+    async with world.running(tmp_path) as running:
+        conversation = (await running.say("load_tools tide")).accepted.conversation
+        world.coming.publish([])
+
+        async def is_gone() -> bool:
+            await running.say("everyday x", conversation=conversation)
+            return "tide" not in world.offered()
+
+        await until(is_gone)
+        told = [
+            message.content
+            for message in world.model.requests[-1].messages
+            if "not there any more" in message.content
+        ]
+        assert len(told) == 1 and "tide" in told[0]
+        assert "There is no tool called 'tide'" in result(
+            await running.say("tide Kiel", conversation=conversation)
+        )
+        assert "tide" not in result(await running.say("discover_tools harbour"))
+        world.coming.publish([world.coming.tool()])
+
+        async def is_back() -> bool:
+            await running.say("everyday x", conversation=conversation)
+            return "tide" in world.offered()
+
+        await until(is_back)
+
+
+async def test_the_owner_says_how_tools_are_shown(tmp_path: Path) -> None:
+    """By block.toml, else by preferences.toml, else by their number; a change counts for the next message. Few tools
+    are all shown, and none of the platform's with them."""
+    world = World()
+    async with world.running(tmp_path, **{"monitor.discovery_above": 1000}) as running:
+
+        async def shown() -> list[str]:
+            await running.say("everyday x")
+            return world.offered()
+
+        everything = await shown()
+        assert not {*META, "read_result"} & set(everything)
+        assert {"everyday", "weather_forecast", "sendMail", "start_engine", "tide"} <= set(everything)
+        await write(running, "preferences.toml", 'discovery = "on"\nalways_send = ["harbour:sea:*", "missing"]')
+        assert await shown() == ["tide", *META, "everyday"]
+        await write(running, "blocks/main/block.toml", 'always_send = ["send*"]')
+        assert await shown() == ["sendMail", *META, "everyday"]
+        await write(running, "blocks/main/block.toml", 'discovery = "off"')
+        assert await shown() == everything
+        listed = result(await running.say("list_tools_available"))
+        assert "Available (" in listed and "- tide: Tell the tide" in listed and "run programs: no" in listed
+
+
+async def test_a_plugin_may_load_tools(tmp_path: Path) -> None:
+    """A tool that succeeds brings others along by ``context.load``; of one that fails, none comes."""
+    world = World()
+
+    class Skills:
+        @trunkline.hookimpl
+        def trunkline_tools(self) -> list[trunkline.Tool]:
+            @trunkline.tool(effect="read", always_send=True)
+            async def skill(context: trunkline.ToolContext, value: str) -> str:
+                """Open a skill."""
+                context.load(["tide", "nothing_such"])
+                if value == "bad":
+                    raise trunkline.ToolError("No.")
+                return "opened"
+
+            return [skill]
+
+    settings = {"runtime.provider_adapter": world.model.name, "monitor.discovery_above": 3}
+    async with platform(tmp_path, plugins=[world, Skills()], config=settings) as running:
+        await running.say("skill bad")
+        assert "tide" not in world.offered()
+        await running.say("skill good")
+        assert world.offered()[-1] == "tide"
+
+
+def spec(name: str, **more: Any) -> ToolSpec:
+    return ToolSpec(name=name, description="d", parameters={"type": "object"}, effect="read", **more)
+
+
+def test_what_is_visible_follows_from_the_transcript() -> None:
+    """The order is that of the catalogue, then of loading; a name that is nobody's or not text is passed over."""
+    specs = (spec("a"), spec("b", category="always-send"), spec("c"), spec("d", source="mcp:x"))
+    own = (spec("discover_tools"), spec("load_tools"), spec("read_result"))
+    told = [
+        Message(
+            id="1",
+            role="assistant",
+            content="",
+            tool_calls=(ToolCall(id="1", name="c"), ToolCall(id="2", name="?")),
+        ),
+        Message(id="2", role="tool", content="", metadata={LOADS: ["a", 7, "b", "zz", "read_result"]}),
+        Message(id="3", role="user", content="", metadata={LOADS: ["d"]}),
+        Message(id="4", role="tool", content="", metadata={LOADS: "d"}),
+    ]
+
+    def names(how: Showing, messages: Sequence[Message]) -> list[str]:
+        return [one.name for one in visible(specs, own, how, messages)]
+
+    assert names(Showing(discovery=True), told) == ["b", *META, "c", "a", "read_result"]
+    assert names(Showing(), told) == ["a", "b", "c", "d", "read_result"]
+    assert names(Showing(discovery=True, always=("mcp:*",)), []) == ["d", *META]
+    assert [one.name for one in visible(specs, (), Showing(discovery=True), [])] == ["a", "b", "c", "d"]
+    assert gone(specs, own, told) == ("zz",)
+    assert [showing(wish, None, 4, 3).discovery for wish in ("auto", "on", "off")] == [True, True, False]
+    assert not showing("auto", None, 3, 3).discovery
