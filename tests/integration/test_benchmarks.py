@@ -49,6 +49,16 @@ def test_a_turn_is_measured_in_every_way() -> None:
     assert run["journal"]["records"] >= run["journal"]["before"] >= 1 and run["journal"]["waited"] > 0
 
 
+def test_the_tokens_of_many_tools_are_counted() -> None:
+    """All shown and found, by turn, and how well tools are found."""
+    found = figures("benchmarks.discovery", "--tools", "5", "60", "--turns", "3")
+    assert set(found["figures"]) == {f"{n}, {way}" for n in (5, 60) for way in ("all shown", "discovery")}
+    assert all(0 < turn["cached"] < turn["tokens"] for turns in found["figures"].values() for turn in turns)
+    first = {name: turns[0]["tokens"] for name, turns in found["figures"].items()}
+    assert first["60, discovery"] < first["60, all shown"] and first["5, discovery"] > first["5, all shown"]
+    assert sum(0 < place <= 20 for place in found["places"]) > 0.9 * len(found["places"])
+
+
 @pytest.mark.timeout(250)
 def test_memory_is_watched_over_many_turns() -> None:
     """The size of each process at each tenth, and a verdict for each over the second half."""
