@@ -1,6 +1,7 @@
 """A block's table of permissions as policies, so that one engine decides about everything."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from trunkline.messages.policies import Conditions, PermissionTable, Policy, PolicyEffect, Scope
 from trunkline.policy.engine import Asked, Decision
@@ -28,8 +29,13 @@ NOTING = "write:note"
 """To keep a plan or a list of what is to do, in memory, by a tool that can write nothing else."""
 
 
-def preset(block: str, table: PermissionTable) -> Iterator[Policy]:
+@lru_cache(maxsize=1024)  # every call asks several times
+def preset(block: str, table: PermissionTable) -> tuple[Policy, ...]:
     """The policies that a table stands for, for the agent of this block. Their ids begin with ``preset:``."""
+    return tuple(_preset(block, table))
+
+
+def _preset(block: str, table: PermissionTable) -> Iterator[Policy]:
     made = _Maker(f"block:{block}", table)
     for action in ACTIONS:
         yield made.allow(action, "tool:*", action)

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -299,17 +300,18 @@ class ToolsWorker(Worker):
         context, bounds = self.context, self.context.config.settings.documents
         if not bounds.watch:
             return
-        tools = Tools(context.bus, self._readers(), bounds, WATCHER, _tell)
+        tools = Tools(context.bus, self._readers, bounds, WATCHER, _tell)
         async with alone(context.home.cache / "documents.lock"):
             await keep_watched(bounds.watch, tools)
 
+    @cached_property
     def _readers(self) -> Readers:
         return Readers(owned.item for owned in self.context.plugins.readers())
 
     def documents_of(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
         """What a tool reads and searches documents with."""
         context = self.context
-        readers, reading = self._readers(), self._reading
+        readers, reading = self._readers, self._reading
         return BlockDocuments(context.bus, call.block, call.conversation, files, readers, reading, memory)
 
     def model_of(self, call: CallTool) -> Completer:
