@@ -105,7 +105,7 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_answer: Count = 4_000_000
     tool_silence: Seconds = 1.5
     coalesce: Delay = 0.015
-    discovery_above: Annotated[int, msgspec.Meta(ge=0)] = 100
+    discovery_above: Annotated[int, msgspec.Meta(ge=0)] = 150
     concurrency: Count = 256
     drain: Delay = 20.0
 

@@ -186,7 +186,10 @@ def _actions(spec: ToolSpec) -> tuple[str, ...]:
         case "exec":
             return ("exec:run", LOOK) if spec.argv or spec.look else ("exec:run",)
         case "write":
-            return ("write:make", PLANNING) if spec.plan else ("write:make",)
+            empty = _action(spec, {})  # a note stays one, whatever the arguments
+            return (
+                (NOTING,) if empty == NOTING else ("write:make", PLANNING) if spec.plan else ("write:make",)
+            )
         case effect:
             return (effect,)
 
