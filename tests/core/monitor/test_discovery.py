@@ -239,7 +239,7 @@ async def test_the_owner_says_how_tools_are_shown(tmp_path: Path) -> None:
         assert {"everyday", "weather_forecast", "sendMail", "start_engine", "tide"} <= set(everything)
         await write(running, "preferences.toml", 'discovery = "on"\nalways_send = ["harbour:sea:*", "missing"]')
         assert await shown() == ["tide", *META, "everyday"]
-        await write(running, "blocks/main/block.toml", 'always_send = ["send*"]')
+        await write(running, "blocks/main/block.toml", 'always_send = ["sendM*"]')
         assert await shown() == ["sendMail", *META, "everyday"]
         await write(running, "blocks/main/block.toml", 'discovery = "off"')
         assert await shown() == everything
