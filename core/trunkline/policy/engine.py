@@ -57,7 +57,8 @@ def decide(
     limited = [policy for policy in counting if policy.conditions.max_per_day is not None]
     spent = [policy for policy in limited if _is_spent(policy, used)]
     if spent:
-        return Decision(allowed=False, why=_spent(spent[0], used), by=_ids(spent))
+        told = min(spent, key=lambda policy: (policy.id, policy.conditions.max_per_day or 0))
+        return Decision(allowed=False, why=_spent(told, used), by=_ids(spent))
     first = max(map(rank, counting))
     ruling = [policy for policy in counting if rank(policy) == first]
     asks = any(policy.conditions.requires_approval for policy in ruling)
