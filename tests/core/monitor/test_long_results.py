@@ -55,8 +55,8 @@ class World:
     def running(self, home: Path) -> Any:
         return platform(home, plugins=[self], config={"runtime.provider_adapter": self.model.name})
 
-    def offered(self) -> list[str]:
-        return [tool.name for tool in self.model.requests[-1].tools]
+    def offered(self, request: int = -1) -> list[str]:
+        return [tool.name for tool in self.model.requests[request].tools]
 
 
 def result(answer: Answer) -> str:
@@ -82,7 +82,7 @@ async def test_a_fork_reads_what_its_origin_was_told(tmp_path: Path) -> None:
         assert result(fork) == "much and more\n" and world.offered()[-1] == "read_result"
         assert result(await forked(running, fork, 1, id)) == "much and more\n"
         other = await running.say(id)
-        assert result(other).startswith("There is no result") and "read_result" not in world.offered()
+        assert result(other).startswith("There is no result") and "read_result" not in world.offered(-2)
     async with world.running(tmp_path) as running:
         later = await running.say(id, conversation=fork.accepted.conversation)
         assert result(later) == "much and more\n" and world.offered()[-1] == "read_result"
