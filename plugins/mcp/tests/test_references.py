@@ -62,7 +62,7 @@ async def all_ready(home: Path, *names: str) -> dict[str, str]:
 
 
 async def test_the_servers_of_pypi_are_mounted_and_used(tmp_path):
-    """They speak 2026-07-28; git works on the one folder that it was given."""
+    """They speak 2026-07-28; git works on the one folder that it was given. Ours have tools of the same names."""
     repository = tmp_path / "repository"
     await anyio.run_process(["git", "init", "-q", str(repository)])
     (repository / "new.txt").write_text("new\n")
@@ -77,9 +77,9 @@ async def test_the_servers_of_pypi_are_mounted_and_used(tmp_path):
     async with platform(tmp_path, workers=("memory", "tools")) as running:
         protocols = await all_ready(tmp_path, "git", "time")
         assert protocols == {"git": "2026-07-28", "time": "2026-07-28"}
-        status = await result(running, "git_status", repo_path="/workspace")
+        status = await result(running, "git__git_status", repo_path="/workspace")
         assert "new.txt" in status
-        assert "UTC" in await result(running, "get_current_time", timezone="UTC")
+        assert "UTC" in await result(running, "time__get_current_time", timezone="UTC")
 
 
 async def test_the_reference_servers_of_npm_are_mounted_and_used(tmp_path):
