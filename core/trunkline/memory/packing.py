@@ -41,9 +41,11 @@ class Packer:
         """The packs that should be one: the small ones, as far as the next larger is less than twice their sum.
 
         So there are few packs, however many writes there were, and an object is packed again only as often as the
-        history doubles. Packs that are marked to be kept are left alone.
+        history doubles. Packs that are marked to be kept are left alone, and those without an index, which git does not
+        see: a process was killed while it put one in place or took it away, and what they hold is elsewhere.
         """
-        found = [pack for pack in self._packs.glob("pack-*.pack") if not pack.with_suffix(".keep").exists()]
+        indexed = (index.with_suffix(".pack") for index in self._packs.glob("pack-*.idx"))
+        found = [pack for pack in indexed if pack.exists() and not pack.with_suffix(".keep").exists()]
         sized = sorted((pack.stat().st_size, pack) for pack in found)
         total = together = 0
         for number, (size, _) in enumerate(sized):

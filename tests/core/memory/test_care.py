@@ -152,6 +152,22 @@ async def test_a_half_written_pack_is_put_aside(
     assert all(finding.status == "ok" for finding in examined(root).values())
 
 
+async def test_packs_are_joined_beside_a_half_written_one(
+    opened: Opened, closed: list[str], root: Path, git: Git
+) -> None:
+    """A process that is killed while it takes a pack away leaves one without an index; packing goes on after it."""
+    half = root / ".git/objects/pack" / ("pack-" + "0" * 40 + ".pack")
+    half.write_bytes(b"PACK")
+    async with opened() as store:
+        for number in range(3):
+            await store.change(Change({f"{number}.md": b"text"}, actor="a", reason=""))
+            await store.pack(now=True)
+        assert (await store.read("notes/a.md", closed[0])).content == "text 0\n"
+    half.unlink()
+    assert len(list(half.parent.glob("*.pack"))) < 3
+    assert git("fsck", "--full", "--strict", "--no-dangling") == ""
+
+
 # The derived files, and looking only -------------------------------------------------------------------------
 
 
