@@ -218,7 +218,7 @@ PUBLISH: dict[str, set[str]] = {
         *IMPORTS, *reads("AUDIT"),
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
-    "channel-telegram": {*doors("telegram"), *CHANNEL_READER, *CLAIMS, *inboxes("operator")},
+    "channel-telegram": {*doors("telegram"), *CHANNEL_READER, *CLAIMS, *inboxes("operator", "tools")},
     "operator": {
         *doors("cli", changes=True),
         *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export", "import"),

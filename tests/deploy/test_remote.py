@@ -75,7 +75,8 @@ async def pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[P
     monkeypatch.setenv("TRUNKLINE_HOME", str(remote))
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(remote)}
     config = load_config(remote, flags={"runtime.tool_sources": [str(folder / "tools")]}, environ=environ)
-    async with platform(hub, config={"remotes.listen": f"127.0.0.1:{port}"}) as running:
+    shown = {"monitor.discovery_above": 1_000}  # the remote's tools are as many again, and all are to be seen here
+    async with platform(hub, config={"remotes.listen": f"127.0.0.1:{port}", **shown}) as running:
         stop = anyio.Event()
         async with anyio.create_task_group() as tasks:
             worker = await tasks.start(serve_remote, config, AwayToolsWorker, stop)

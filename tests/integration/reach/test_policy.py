@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from trunkline.cli.owned.permitting import change, god
+from trunkline.cli.owned.permitting import change, grant
 from trunkline.messages.audit import AuditEntry
 from trunkline.messages.memory import WriteManyMemory
 from trunkline.messages.tools import ToolOutcome
@@ -70,7 +70,7 @@ async def chosen(reached: Reached, row: Row) -> None:
     if row.table:
         await change(reached.running.bus, row.block, row.table)
     if row.minutes is not None:
-        await god(reached.running.bus, row.block, row.minutes)
+        await grant(reached.running.bus, row.block, "god", row.minutes)
     if not (row.denied or row.asking):
         return
     rules = {
