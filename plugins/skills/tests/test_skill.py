@@ -1,5 +1,7 @@
 """A SKILL.md, whatever is in it: a skill or an issue, and never anything else."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,10 +21,10 @@ def made(text: str) -> Skill | Issue:
         ("---\ndescription: ''\n---\n", "no description"),
         ("---\ndescription: [a, b]\n---\n", "no description"),
         ("---\n- description\n---\n", "no description"),
-        ("---\ndescription: 2026-01-05\n---\n", "no description"),
         ("---\ndescription: " + "x" * 1025 + "\n---\n", "more than 1024"),
         ("---\ndescription: a: b\n---\n", "not YAML: mapping values are not allowed here in line 2"),
-        ("---\ndescription: !!python/object/apply:os.system ['touch /tmp/x']\n---\n", "not YAML"),
+        ("---\ndescription: !!python/object/apply:os.system ['touch /tmp/x']\n---\n", "no description"),
+        ("---\nmore: &more {description: x}\n<<: *more\n---\n", "no description"),
         ("---\na: &a [x,x]\nb: &b [*a,*a]\ndescription: *c\n---\n", "not YAML"),
         ("---\ndescription: x\nmore: " + "[" * 5_000 + "\n---\n", "not YAML"),
         ("---\n# " + "x" * 9_000 + "\ndescription: x\n---\n", "more than 8192"),
@@ -34,6 +36,19 @@ def test_MN_T14_what_cannot_be_used_says_why(text: str, why: str) -> None:
     """Missing or malformed frontmatter, too much of anything, and YAML that would run something."""
     issue = made(text)
     assert isinstance(issue, Issue) and why in issue.line and "/skills/pruning/SKILL.md" in issue.line
+
+
+def test_no_merge_of_merges_grows_and_no_tag_breaks_it() -> None:
+    """Lines of which YAML would make nine times as many entries each; tags that are given what they cannot be."""
+    merges = "".join(f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 8))
+    tracemalloc.start()
+    try:
+        assert isinstance(made(f"---\ndescription: x\na0: &a0 {{k: v}}\n{merges}---\n"), Skill)
+        assert tracemalloc.get_traced_memory()[1] < 8_000_000
+    finally:
+        tracemalloc.stop()
+    for tagged in ("!!bool perhaps", "!!timestamp soon", "!!int ''", "!!float ''"):
+        assert isinstance(made(f"---\ndescription: x\nmore: {tagged}\n---\n"), Skill)
 
 
 def test_a_skill_has_its_folder_s_name_and_a_line_that_is_short() -> None:

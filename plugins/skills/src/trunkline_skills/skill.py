@@ -66,13 +66,14 @@ def skill_in(name: str, folder: str, text: str) -> Skill | Issue:
 
 
 def _parsed(front: str) -> Any:
-    """Plain values alone: the safe loader makes no objects. Raises ValueError."""
+    """Texts, lists and tables alone. What else YAML can say is not read: a merge (``<<``) of merges grows to any size,
+    and a tag may be given what it cannot be. Raises ValueError."""
     import yaml
 
     try:
-        return yaml.safe_load(front)
+        return yaml.BaseLoader(front).get_single_data()
     except yaml.MarkedYAMLError as error:
         place = f" in line {error.problem_mark.line + 2}" if error.problem_mark else ""
         raise ValueError(f"{error.problem or 'it cannot be read'}{place}.") from error
-    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise ValueError("it cannot be read.") from error
