@@ -54,6 +54,8 @@ def tools(cursor: str | None) -> dict[str, Any]:
         case "broken":
             bad = [{**tool("text"), "inputSchema": "a string"}, {"name": "bare"}, {**tool("x"), "name": 5}, "what"]
             return {"tools": [tool("echo"), *bad, tool("fine")]}
+        case "swarm":
+            return {"tools": [{"name": "bare"}, *(tool(f"tool_{n}") for n in range(3_000))]}
         case "changes":
             return {"tools": [tool(f"tool_{STATE['version']}"), tool("change")]}
     return {"tools": [tool("echo"), tool("crash"), tool("slow"), tool("ask"), tool("fail"), tool("environ")]}

@@ -175,6 +175,13 @@ async def test_one_tool_that_cannot_be_read_keeps_no_other_away(tmp_path):
         assert "'text' is left out: its inputSchema cannot be read" in told and "'bare' is left out" in told
 
 
+async def test_of_a_swarm_with_one_that_cannot_be_read_no_more_are_looked_at_than_are_used(tmp_path):
+    """Looking at each takes time, which all blocks share."""
+    async with line_to(tmp_path, "swarm") as line:
+        assert len(await ready(line)) == 999
+        assert "of 3001 tools on a page only 1000 are looked at" in line.standing.left_out
+
+
 async def test_a_server_gets_no_environment_but_what_its_entry_names(tmp_path, monkeypatch):
     """Not a variable of ours; secrets are taken from the environment by name."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-ours")

@@ -223,7 +223,7 @@ async def all_tools(client: "Client") -> "tuple[list[Offered], list[str]]":
     cursor: str | None = None
     problems: list[str] = []
     for _ in range(MOST_PAGES):
-        page, unreadable = await page_of(client, cursor)
+        page, unreadable = await page_of(client, cursor, MOST_TOOLS - len(found))
         problems += unreadable
         found += page.tools
         cursor = page.next_cursor

@@ -6,27 +6,35 @@ has no public way around that. What it keeps to itself is used in here and nowhe
 
 from typing import TYPE_CHECKING, Any
 
+import anyio.lowlevel
+
 if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import ListToolsResult
 
 
-async def page_of(client: "Client", cursor: str | None) -> "tuple[ListToolsResult, list[str]]":
-    """A page, and a sentence for each tool of it that cannot be read. Raises as the SDK does for anything else."""
+async def page_of(client: "Client", cursor: str | None, most: int) -> "tuple[ListToolsResult, list[str]]":
+    """A page, and a sentence for each tool of it that cannot be read. Where there are such, no more than ``most`` are
+    looked at. Raises as the SDK does for anything else."""
     from pydantic import ValidationError
 
     try:
         return await client.list_tools(cursor=cursor), []
     except ValidationError:
-        return await _salvaged(client, cursor)
+        return await _salvaged(client, cursor, most)
 
 
-async def _salvaged(client: "Client", cursor: str | None) -> "tuple[ListToolsResult, list[str]]":
+async def _salvaged(client: "Client", cursor: str | None, most: int) -> "tuple[ListToolsResult, list[str]]":
     from mcp_types import ListToolsResult
 
     raw = await _raw_page(client, cursor)
+    raw.pop("_meta", None)
+    told = raw.pop("tools", ())
     tools, left_out = [], []
-    for one in raw.pop("tools", ()):
+    if len(told) > most:
+        left_out.append(f"of {len(told)} tools on a page only {most} are looked at")
+    for one in told[:most]:
+        await anyio.lowlevel.checkpoint()  # others have their turn between two tools
         why = _unreadable({**raw, "tools": [one]}, client.protocol_version)
         if why:
             left_out.append(f"{_name(one)} is left out: {why}")
