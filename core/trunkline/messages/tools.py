@@ -198,6 +198,11 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     loads: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     within: float | msgspec.UnsetType = msgspec.UNSET
 
+    @property
+    def waits(self) -> bool:
+        """Whether the call has begun and is held in its middle, until it has its answer."""
+        return self.status == "approval" and not isinstance(self.within, msgspec.UnsetType)
+
 
 ToolReply = ToolProgress | ToolOutcome
 

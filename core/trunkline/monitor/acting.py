@@ -92,11 +92,15 @@ class Unasking(Actor):
         if outcome.status != "approval":
             return outcome
         is_question = isinstance(outcome.detail, ApprovalDetail) and outcome.detail.is_question
-        if is_question:
-            await self.stop(command.key, "nobody can be asked here")
         need = "asks a person something" if is_question else "needs a person's approval"
-        text = f"{command.call.name} {need}, and nobody can be asked here. It was not run."
-        return ToolOutcome(call=command.key, status="error", output=text)
+        text = f"{command.call.name} {need}, and nobody can be asked here."
+        if not outcome.waits:
+            return ToolOutcome(call=command.key, status="error", output=f"{text} It was not run.")
+        await self.stop(command.key, "nobody can be asked here")
+        text = (
+            f"{text} It was stopped in its middle, and may have had an effect; check before doing it again."
+        )
+        return ToolOutcome(call=command.key, status="unknown", output=text)
 
 
 def _unavailable(command: RunTool, heard: bool) -> ToolOutcome:

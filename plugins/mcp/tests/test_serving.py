@@ -55,7 +55,18 @@ class Tools:
             self.written.append(text)
             return "written"
 
-        return [who, sleep, scribble]
+        @trunkline.tool(effect="write")
+        async def ponder(context: trunkline.ToolContext) -> str:
+            """Ask in the middle, and write whatever is said."""
+            try:
+                await context.person.ask("Which one?")
+            except trunkline.NoAnswer:
+                self.written.append("pondered")
+            finally:
+                self.cancelled.set()
+            return "pondered"
+
+        return [who, sleep, scribble, ponder]
 
 
 @asynccontextmanager
@@ -115,6 +126,18 @@ async def test_a_call_that_needs_approval_is_not_run_and_says_where_to_permit_it
         assert result.is_error and "trunkline permissions main" in text(result)
         assert tools.written == []
         assert text(await client.call_tool("who", {})) == "agent:claude of main"
+
+
+async def test_a_call_that_asks_a_person_is_stopped_and_not_said_to_have_done_nothing():
+    """It waits for nobody, and does not go on behind the other agent's back when nobody has answered."""
+    tools = Tools()
+    async with served(tools) as url, Client(url) as client:
+        result = await client.call_tool("ponder", {})
+        assert result.is_error and "stopped in its middle" in text(result)
+        assert "Nothing was run" not in text(result)
+        with anyio.fail_after(20):
+            await tools.cancelled.wait()
+        assert tools.written == []
 
 
 async def test_a_call_that_the_other_agent_cancels_is_cancelled_here():

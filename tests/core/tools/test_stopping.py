@@ -18,7 +18,7 @@ from trunkline.messages.turn import (
     TurnRequested,
 )
 from trunkline.monitor import acting
-from trunkline.monitor.acting import Actor
+from trunkline.monitor.acting import Actor, Unasking
 from trunkline.monitor.turn import RunTool, Turn
 from trunkline.testing.platform import platform
 from trunkline_bus import Scope
@@ -106,6 +106,53 @@ async def test_a_refusal_of_a_call_that_another_worker_may_have_is_recorded_firs
         assert (late.output, late.repeated, bank.paid) == (refused.output, True, [])
         gone = await caller.call("nothing_here", {}, key="call_gone", again=True)
         assert gone.status == "error" and len(await caller.records("call_gone")) == 1
+
+
+class Wonders:
+    """A tool that asks in its middle, and one that asks before it does anything."""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.ended = anyio.Event()
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="write")
+        async def ponder(context: trunkline.ToolContext) -> str:
+            """Ask in the middle."""
+            try:
+                await context.person.ask("Which one?")
+            except trunkline.NoAnswer:
+                self.done.append("pondered")
+            finally:
+                self.ended.set()
+            return "pondered"
+
+        @trunkline.tool(effect="read")
+        async def wonder(context: trunkline.ToolContext) -> str:
+            """Ask first."""
+            return await context.person.ask("Which one?")
+
+        return [ponder, wonder]
+
+
+async def test_where_nobody_can_be_asked_a_call_in_its_middle_is_stopped_and_in_doubt(tools: Any) -> None:
+    """One that has given itself up was not run; one that is held has begun, and does not go on by itself later."""
+    wonders = Wonders()
+    async with tools(wonders) as caller:
+
+        async def told(name: str) -> ToolOutcome:
+            command = RunTool(ToolCall(id="c", name=name, arguments={}), f"call_{name}")
+            scope = Scope(block="main", conversation="conv_c", turn="turn_t")
+            return await Unasking(caller.bus, 3.0).outcome(command, scope, "owner")
+
+        wondered = await told("wonder")
+        assert wondered.status == "error" and "It was not run" in wondered.output
+        pondered = await told("ponder")
+        assert pondered.status == "unknown" and "stopped in its middle" in pondered.output
+        with anyio.fail_after(20):
+            await wonders.ended.wait()
+        assert wonders.done == []
 
 
 @pytest.mark.parametrize("again", [False, True])

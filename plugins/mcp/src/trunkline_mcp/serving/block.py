@@ -73,6 +73,12 @@ class ServedBlock:
         match outcome.status:
             case "ok":
                 return outcome.output
+            case "approval" if outcome.waits:
+                await self._stop(outcome.call, "nobody can be asked here")
+                raise Refused(
+                    f"{name} asks a person something, whom nobody can ask from here, so it was stopped in its middle. "
+                    "It may have had an effect; find out before you call it again."
+                )
             case "approval":
                 raise Refused(self._pending(name))
             case _:
@@ -98,12 +104,13 @@ class ServedBlock:
             return await self._answered(wish, report)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True), anyio.move_on_after(1.0):
-                await self._bus.publish(
-                    CANCEL_CALL, CancelCall(reason="the other agent cancelled it"), call=wish.call
-                )
+                await self._stop(wish.call, "the other agent cancelled it")
             raise
         except trunkline.RemoteFault as fault:
             raise Refused(fault.message) from fault
+
+    async def _stop(self, call: str, reason: str) -> None:
+        await self._bus.publish(CANCEL_CALL, CancelCall(reason=reason), call=call)
 
     async def _answered(self, wish: CallTool, report: Report | None) -> ToolOutcome:
         signs = 0
