@@ -19,7 +19,8 @@ LONGEST = 6_000
 MOST_LINES = 20_000
 """Lines above which two texts are not compared: that would take longer than anybody waits."""
 
-SHORT = 80
+SHORT, LONGEST_LINE = 80, 1_000
+"""Characters of an argument, and of all of them, where they are put into one line."""
 
 Kind = Literal["diff", "command", "message", "arguments", "question"]
 
@@ -66,23 +67,28 @@ def arguments_preview(arguments: Mapping[str, Any]) -> ApprovalDetail:
 
 
 def in_short(arguments: Mapping[str, Any]) -> str:
-    """Arguments in one line, each cut when it is long."""
-    return printable(", ".join(f"{name}={_cut(_written(value))}" for name, value in arguments.items()))
+    """Arguments in one line, each cut when it is long, and so is the whole. Names may be a model's words as well."""
+    each = (f"{_cut(_line(name))}={_cut(_line(_written(value)))}" for name, value in arguments.items())
+    return _cut(", ".join(each), LONGEST_LINE)
 
 
 def _argument(name: str, value: Any) -> str:
-    text = value if isinstance(value, str) else _written(value)
+    text = printable(value if isinstance(value, str) else _written(value))
     if "\n" not in text:
-        return f"{name}: {text}"
-    return f"{name}:\n" + "\n".join(f"  {line}" for line in text.splitlines())
+        return f"{_line(name)}: {text}"
+    return f"{_line(name)}:\n" + "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def _written(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=repr)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= SHORT else text[: SHORT - 1] + "…"
+def _line(text: str) -> str:
+    return printable(text).replace("\n", " ")
+
+
+def _cut(text: str, most: int = SHORT) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _lines(text: str | None) -> list[str]:

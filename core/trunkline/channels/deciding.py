@@ -8,6 +8,10 @@ import msgspec
 
 from trunkline.abc.channels import Gateway
 from trunkline.messages.approvals import DEADLINE, Approval, ApprovalDetail, ApprovalScope, decider
+from trunkline.text import printable
+
+QUOTED = "│ "
+"""Stands before each line that is not the platform's own."""
 
 _ID = r"(?P<id>[a-z2-7]{5}-[a-z2-7]{5})"
 _BEGINNING = r"(?P<id>[a-z2-7]{2,5}(-[a-z2-7]{0,5})?)"
@@ -48,12 +52,15 @@ def verdict_in(text: str, *, short: bool = False) -> Verdict | None:
 
 
 def approval_words(question: str, detail: ApprovalDetail | msgspec.UnsetType) -> str:
-    """The question, and below it what would be done, or what is asked with the answers that are proposed."""
+    """The question, and below it what would be done, or what is asked with the answers that are proposed.
+
+    What somebody else wrote has a mark before each line, so that no line of it passes for the platform's."""
     if isinstance(detail, msgspec.UnsetType) or not detail.text:
         return question
+    text = "\n".join(f"{QUOTED}{line}".rstrip() for line in printable(detail.text).split("\n"))
     more = f"\n(… {detail.left_out} more characters)" if detail.left_out else ""
     proposed = "".join(f"\n  {number}. {option}" for number, option in enumerate(detail.options, 1))
-    return f"{question}\n{detail.text}{more}{proposed}"
+    return f"{question}\n{text}{more}{proposed}"
 
 
 def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[conversation|always]") -> str:
