@@ -254,6 +254,24 @@ async def test_a_wider_yes_covers_calls_of_the_same_shape_alone(provider: str, t
         assert unknown.value.code == ErrorCode.NOT_FOUND
 
 
+async def test_a_wider_yes_to_a_call_by_another_name_is_for_the_tool(provider: str, tmp_path: Path) -> None:
+    """A model that learned the tool by another name is asked about once, by that name and by the tool's own."""
+
+    def other(text: str) -> str:
+        given = {"path": "a.md", "command": "create", "file_text": text, "dry_run": False}
+        return f"call:fs_write {json.dumps(given)} ;; say:done"
+
+    async with house(provider, tmp_path) as running:
+        accepted, asked = await asked_by(running, other("one"))
+        await decide(running.gateway, asked, True, "always")
+        await running.answer(accepted)
+        for text in (other("two"), write("a.md", "three")):
+            assert not [one for one in (await running.say(text)).events if isinstance(one, ApprovalRequested)]
+        (grant,) = (await running.gateway.grants()).grants
+        assert grant.resource == "tool:write_file"
+        assert (running.home.workspace("main") / "a.md").read_text() == "three"
+
+
 async def test_over_http(provider: str, tmp_path: Path) -> None:
     """The list, one with its arguments, and the decision, whose loser is told who decided in a header, as the body says
     a code and a fixed sentence like every error."""

@@ -40,10 +40,11 @@ class Grants:
         if isinstance(detail, msgspec.UnsetType) or not detail.shape or call is None:
             raise refusal(ErrorCode.INVALID_REQUEST, "This can only be allowed once.")
         conversation = request.conversation if decision.scope == "conversation" else None
+        tool = detail.tool or call.name
         return Policy(
-            id=BEGINS + key_of(request.block, call.name, detail.shape, conversation or "")[:16],
+            id=BEGINS + key_of(request.block, tool, detail.shape, conversation or "")[:16],
             subject=f"block:{request.block}",
-            resource=f"tool:{call.name}",
+            resource=f"tool:{tool}",
             action=detail.effect or "*",
             effect="allow",
             conditions=Conditions(shape=detail.shape, conversation=conversation),

@@ -31,7 +31,7 @@ class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     ``text`` is a unified diff, a command with its arguments, a message with whom it goes to, or the arguments one by
     one. ``left_out`` is how many characters of it are not shown. ``shape`` is the key of the tool and those arguments
     that a wider yes is bound to, ``covers`` the same in words; without a shape a yes can only be for this one call.
-    ``effect`` is the tool's.
+    ``tool`` is the tool's name, by whatever other one it was called, ``effect`` its effect.
 
     With the kind ``question`` nothing is to be allowed: ``text`` is what the call wants to know, ``options`` are
     answers that it proposes, and what is waited for is a person's own words or one of these.
@@ -42,6 +42,7 @@ class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     left_out: int = 0
     shape: str = ""
     covers: str = ""
+    tool: str = ""
     effect: str = ""
     options: tuple[str, ...] = ()
 

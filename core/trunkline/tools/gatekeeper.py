@@ -61,6 +61,7 @@ class Gatekeeper:
             await self._shown(invocation),
             shape=shape_of(spec, invocation.arguments),
             covers=self._secrets.redacted(f"{spec.name} with {in_short(bound) or 'no arguments'}{free}"),
+            tool=spec.name,
             effect=spec.effect,
         )
         return ToolOutcome(
