@@ -76,7 +76,14 @@ class Catalogue:
         alias = self._aliases.get(name)
         if alias is None or name in self._tools:
             return self.find(name), given
-        meant = alias.means(prepared(alias.schema, given))
+        fitting = prepared(alias.schema, given)
+        try:
+            meant = alias.means(fitting)
+        except ToolError:
+            raise
+        except Exception as error:  # a plugin's own code, before any guard: it refuses, and is audited
+            log.exception("the alias %s failed", name)
+            raise ToolError(f"What is meant by {name} cannot be told. Nothing was run.") from error
         return self.find(meant.name), meant.arguments
 
     def shown(self, limits: Limits, version: str | None) -> ToolCatalogue:

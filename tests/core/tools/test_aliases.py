@@ -32,6 +32,11 @@ class Shop:
             return Meant("note", {"text": words, "times": how_often})
 
         @note.also
+        def scrawl(words: str) -> Meant:
+            """One that is broken."""
+            raise KeyError(words)
+
+        @note.also
         def echo(text: str) -> Meant:
             """A name that another tool has."""
             return Meant("note", {"text": text})
@@ -86,6 +91,9 @@ async def test_what_is_wrong_is_told_in_the_words_of_the_alias(tools: Any) -> No
         assert '"words"' in (await caller.call("jot", {})).output
         assert 'no parameter "word' in (await caller.call("jot", {"words": "x", "wordz": 1})).output
         assert (await caller.call("jot", {"words": ""})).output == "Say some words."
+        assert (
+            "What is meant by scrawl cannot be told" in (await caller.call("scrawl", {"words": "x"})).output
+        )
         assert shop.noted == []
 
 
