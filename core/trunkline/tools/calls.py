@@ -15,7 +15,7 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from trunkline.messages.tools import Answer, CallTool, ToolOutcome, ToolProgress, ToolReply
-from trunkline.tools.faults import incident
+from trunkline.tools.faults import incident, printable
 from trunkline_bus import Refusal
 
 log = logging.getLogger(__name__)
@@ -60,11 +60,11 @@ class Run:
 
     def report(self, note: str) -> None:
         """Show a line of progress with the next sign of life. May be called from any thread."""
-        self.note = str(note)[:500]
+        self.note = printable(str(note)[:500])
 
     def load(self, names: Sequence[str]) -> None:
         """Have the model given these tools if the call succeeds. May be called from any thread."""
-        self.loads = (*self.loads, *map(str, names))
+        self.loads = (*self.loads, *(printable(str(name)) for name in names))
 
     def stop(self, why: str) -> None:
         """Cancel what of the call runs here; its records are still written. What runs elsewhere is waited for."""

@@ -56,7 +56,7 @@ class Workshop:
         async def wait(context: ToolContext) -> str:
             """Wait until it may go on."""
             self.ran.append("wait")
-            context.report("waiting for the signal")
+            context.report("waiting for the signal\ud800")
             await self.go.wait()
             return "went on"
 
@@ -287,7 +287,7 @@ async def test_signs_of_life_come_each_second_with_the_tool_s_note(tools: Any) -
     async with tools(shop) as caller, anyio.create_task_group() as tasks:
         tasks.start_soon(caller.call, "wait")
         await caller.until(lambda: len(caller.progress) > 1)
-        assert caller.progress[-1].note == "waiting for the signal"
+        assert caller.progress[-1].note == "waiting for the signal?"
         shop.go.set()
 
 
