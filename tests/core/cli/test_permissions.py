@@ -182,6 +182,7 @@ async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: 
     [
         ({"subject": "block:No Such"}, "names no block"),
         ({"subject": "agent"}, "nobody"),
+        ({"subject": "type:agents"}, "nobody"),
         ({"resource": "memory:diary"}, "would ever meet"),
         ({"resource": "files:home"}, "would ever meet"),
         ({"id": "god-x"}, "given by Trunkline"),

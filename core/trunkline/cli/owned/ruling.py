@@ -105,7 +105,8 @@ def insist_on_sense(policy: Policy) -> None:
     """Raises ConfigError for a rule that no call would ever meet: who denies something must not be left in error."""
     if policy.subject.startswith("block:") and not _BLOCK.fullmatch(policy.subject):
         raise ConfigError(f"{policy.subject!r} names no block.", hint="Say block:NAME, type:agent or '*'.")
-    if policy.subject in ("", "agent", "agents", "owner"):
+    unknown = policy.subject.startswith("type:") and policy.subject != "type:agent"
+    if unknown or policy.subject in ("", "agent", "agents", "owner"):
         raise ConfigError(
             f"{policy.subject!r} is nobody whom a rule can bind.", hint="Say block:NAME, type:agent or '*'."
         )
