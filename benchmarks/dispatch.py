@@ -83,13 +83,18 @@ async def measure(rounds: int, warm: int) -> dict[str, dict[str, float]]:
 
 
 async def _ways(running: ProcessPlatform) -> dict[str, Once]:
-    workers = await running.bus.kv(WORKER_BUCKET).entries()
-    (worker,) = (one.value.id for one in workers if one.value is not None and one.value.kind == "tools")
+    while not (worker := await _tools_worker(running.bus)):  # noqa: ASYNC110 - ready a moment before its beat
+        await anyio.sleep(0.05)
 
     async def asked() -> None:
         await running.bus.call(TOOLS_ALIVE, AskAlive(), worker=worker)
 
     return {"asked": asked, "read": _call(running.bus, "look"), "write": _call(running.bus, "change")}
+
+
+async def _tools_worker(bus: Bus) -> str:
+    entries = await bus.kv(WORKER_BUCKET).entries()
+    return next((one.value.id for one in entries if one.value is not None and one.value.kind == "tools"), "")
 
 
 def _call(bus: Bus, name: str) -> Once:

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import anyio
@@ -27,6 +28,7 @@ from trunkline_bus.inbound import Inbound
 from trunkline_bus.link import STATUS, Link
 from trunkline_bus.messages import Fault
 from trunkline_bus.outbound import NO_SCOPE, Outbound
+from trunkline_bus.pulse import Pulse
 from trunkline_bus.subscription import Gate, Subscription
 from trunkline_bus.trace import remote_parent, span_of, tell_failure
 
@@ -270,6 +272,7 @@ class _Streaming:
         self._msg = msg
         self._scope = scope
         self._count = 0
+        self._idle = _seconds((msg.headers or {}).get(IDLE))
         self._work = anyio.CancelScope()
 
     async def run(self, items: AsyncIterator[Any]) -> None:
@@ -278,14 +281,10 @@ class _Streaming:
         stop = link.open_inbox(self._stopped)
         try:
             await self._mark("open", {STOP: stop})
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._show_life, stop)
+            with Pulse(self._bus.group, partial(self._show_life, stop), self._idle / 3):
                 await self._send_all(items)
-                group.cancel_scope.cancel()
             if not self._work.cancelled_caught:
                 await self._mark("end", {INDEX: str(self._count)})
-        except BaseExceptionGroup as failure:
-            raise failure.exceptions[0] from failure.exceptions[0].__cause__
         finally:
             link.close_inbox(stop)
 
@@ -298,10 +297,7 @@ class _Streaming:
 
     async def _show_life(self, stop: str) -> None:
         """Tell the caller we are alive; the server tells us when there is no caller any more."""
-        idle = _seconds((self._msg.headers or {}).get(IDLE))
-        while True:
-            await anyio.sleep(idle / 3)
-            await self._bus.link.publish(self._msg.reply, b"", reply=stop, headers={PHASE: "alive"})
+        await self._bus.link.publish(self._msg.reply, b"", reply=stop, headers={PHASE: "alive"})
 
     async def _mark(self, phase: str, headers: dict[str, str]) -> None:
         await self._bus.link.publish(self._msg.reply, b"", headers={PHASE: phase, **headers})

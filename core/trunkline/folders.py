@@ -11,6 +11,8 @@ def make_private(folder: Path) -> None:
     Raises:
         OSError: something on the way is a file, or cannot be written.
     """
+    if folder.is_dir():
+        return
     missing = [one for one in folder.parents if not one.exists()]
     for one in (*reversed(missing), folder):
         one.mkdir(mode=0o700, exist_ok=True)

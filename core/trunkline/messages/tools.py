@@ -120,7 +120,8 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     ``arguments`` may also be text that is not JSON, as a model sent it; the worker repairs or refuses it.
     ``approved`` carries the hash of the approved call when a person has allowed it, ``answers`` what people said to the
     questions that the call had. ``forked_from`` is the conversation that this one branches off from, for as long as
-    memory has not heard of it. ``again``: it may have been asked for before, so that another worker may be at it.
+    memory has not heard of it. ``again``: it may have been asked for before, so that another worker may be at it or the
+    ledger have its outcome; a read is run anew for who does not say so.
     """
 
     call: str

@@ -1,6 +1,7 @@
 """Plugins that are one file in a folder of ``runtime.tool_sources``: drop one in, take one out, no restart."""
 
 import hashlib
+import os
 import sys
 import types
 from collections.abc import Callable, Iterable
@@ -11,20 +12,32 @@ from trunkline.errors import PluginError
 
 def files_in(folder: Path) -> list[Path]:
     """The plugin files of a folder, by name; those that begin with ``_`` or ``.`` are not plugins."""
-    return sorted(file for file in folder.glob("*.py") if file.is_file() and file.name[0] not in "_.")
+    return [Path(entry.path) for entry in _entries(folder)]
 
 
 def version_of(folders: Iterable[Path]) -> str:
-    """A stamp of the folders' plugin files that changes when one is added, removed or written."""
+    """A stamp of the folders' plugin files that changes when one is added, removed or written.
+
+    It is taken before every tool call, so no path is made for it.
+    """
     stamp = hashlib.sha256()
     for folder in folders:
-        for file in files_in(folder):
+        for file in _entries(folder):
             try:
                 status = file.stat()
             except FileNotFoundError:
                 continue
-            stamp.update(f"{file}\0{status.st_mtime_ns}\0{status.st_size}\0{status.st_ino}\n".encode())
+            stamp.update(f"{file.path}\0{status.st_mtime_ns}\0{status.st_size}\0{status.st_ino}\n".encode())
     return stamp.hexdigest()[:16]
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as found:
+            named = [one for one in found if one.name.endswith(".py") and one.name[0] not in "_."]
+            return sorted((one for one in named if one.is_file()), key=lambda one: one.name)
+    except OSError:  # no folder, or none to look into: said where plugins are loaded
+        return []
 
 
 def loader(file: Path) -> Callable[[], types.ModuleType]:

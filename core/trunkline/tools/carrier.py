@@ -102,13 +102,17 @@ class Carrier:
         return await self._parts.results.fitting(run.call, outcome)
 
     async def _once_only(self, run: Run, attempt: _Attempt) -> ToolOutcome | None:
-        """Run the call unless the ledger knows how it ended; as often as another worker is quicker."""
+        """Run the call unless the ledger knows how it ended; as often as another worker is quicker.
+
+        Of a call that nobody has asked for before the ledger knows nothing. Should it know something all the same, the
+        start cannot be written, and it is looked at then.
+        """
+        look = run.call.again
         while True:
-            with anyio.CancelScope() as run.waiting:
-                state, trouble = await self._settled(run)
-            if run.waiting.cancelled_caught:
+            state, trouble = await self._looked(run) if look else (Fresh(), None)
+            look = True
+            if state is None:
                 return None
-            run.waiting = None
             if isinstance(state, Done):
                 return repeated(state.outcome)
             catalogue = await self._parts.shelf.catalogue()
@@ -147,6 +151,12 @@ class Carrier:
         """What came of a call that was stopped before it began here: another worker may have begun it meanwhile."""
         state, _ = await self._settled(run)
         return repeated(state.outcome) if isinstance(state, Done) else None
+
+    async def _looked(self, run: Run) -> tuple[Fresh | Abandoned | Done | None, BusError | None]:
+        """The same as ``_settled``; None when we must leave before another worker has come to the end of the call."""
+        with anyio.CancelScope() as run.waiting:
+            return await self._settled(run)
+        return None, None
 
     async def _settled(self, run: Run) -> tuple[Fresh | Abandoned | Done, BusError | None]:
         """How the call stands in the ledger, and why that cannot be read; what may run again waits shortly for it."""

@@ -144,6 +144,8 @@ async def _performed(invocation: ToolInvocation, perform: Proceed, trip: _Trip) 
 
 def _checked(guard: Guard, before: ToolInvocation, after: ToolInvocation) -> ToolInvocation:
     """The invocation that a guard hands on, with the hash of its arguments. Raises when it changed what it may not."""
+    if after is before:
+        return before
     same = (before.spec, before.context, before.approved) == (after.spec, after.context, after.approved)
     stage = guard.middleware.stage
     if not same or (after.arguments != before.arguments and stage not in MAY_CHANGE_ARGUMENTS):

@@ -26,6 +26,8 @@ from trunkline.tools.rules import Rules
 from trunkline.tools.sandboxes import Bounds
 from trunkline.tools.scopes import scopes_of
 
+FAR = SCOPES[1:]
+
 OWNER = "owner"
 """What the owner may do himself is not what agents may do for him: a permission for them names them or their block."""
 
@@ -47,7 +49,7 @@ class Permissions:
     async def decide(self, invocation: ToolInvocation) -> Decision:
         """Whether the call may be made, and whether a person must be asked."""
         policies = await self.policies(invocation.context.block)
-        wishes = [*_asked(invocation), *_asked_of_memory(invocation, policies)]
+        wishes = [*_asked(invocation, policies), *_asked_of_memory(invocation, policies)]
         return await self._decided(invocation.context.block, wishes, policies)
 
     async def of_tools(self, specs: Sequence[ToolSpec], context: ToolContext) -> list[Decision]:
@@ -77,7 +79,7 @@ class Permissions:
         refuse_unless_allowed(invocation, await self.decide(invocation))
 
     async def scopes(self, spec: ToolSpec, call: CallTool) -> frozenset[Scope]:
-        """How far the files of a call of this tool may reach."""
+        """How far beyond the block's own folder the files of a call of this tool may reach."""
         policies, now = await self.policies(call.block), datetime.now(UTC)
         wish = Asked(
             subjects=_subjects(call.block, call.actor),
@@ -87,7 +89,7 @@ class Permissions:
         )
         return frozenset(
             scope
-            for scope in SCOPES
+            for scope in FAR
             if decide(replace(wish, resources=(f"files:{scope}",)), policies, now, {}).allowed
         )
 
@@ -194,15 +196,17 @@ def _actions(spec: ToolSpec) -> tuple[str, ...]:
             return (effect,)
 
 
-def _asked(invocation: ToolInvocation) -> Iterator[Asked]:
+def _asked(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[Asked]:
+    """What the call wants of its tool, of hosts and of files. Its shape is made only if a policy speaks of one."""
     spec, context = invocation.spec, invocation.context
+    shaped = any(policy.conditions.shape is not None for policy in policies)
     wish = Asked(
         subjects=_subjects(context.block, context.actor),
         resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
         aliases=(f"tool:{spec.own_name}",) if spec.own_name else (),
         action=_action(spec, invocation.arguments),
         conversation=context.conversation,
-        shape=shape_of(spec, invocation.arguments),
+        shape=shape_of(spec, invocation.arguments) if shaped else "",
     )
     yield wish
     if spec.network:

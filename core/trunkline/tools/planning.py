@@ -33,7 +33,6 @@ class CallPlanning(Planning):
         self._bus = bus
         self._rules = rules
         self._call = call
-        self._key = key_of("planning", call.block, call.conversation)[:16]
 
     async def begin(self) -> None:
         """See ``Planning.begin``."""
@@ -71,7 +70,8 @@ class CallPlanning(Planning):
             raise ToolError("Planning could not be ended: memory does not answer. Try again.") from error
 
     def _ids(self) -> dict[str, str]:
-        return {f"planning-{self._key}-{name}": action for name, action in DENIED.items()}
+        key = key_of("planning", self._call.block, self._call.conversation)[:16]
+        return {f"planning-{key}-{name}": action for name, action in DENIED.items()}
 
     def _policy(self, id: str, action: str) -> Policy:
         return Policy(

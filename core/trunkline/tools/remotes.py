@@ -159,7 +159,7 @@ class RemoteTool(Tool):
     async def _carried_out(self, context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
         request = CallTool(
             call=context.call, name=self._name, arguments=arguments, block=context.block,
-            conversation=context.conversation, turn=context.turn, actor=context.actor,
+            conversation=context.conversation, turn=context.turn, actor=context.actor, again=context.resumed,
         )  # fmt: skip
         heard = anyio.current_time()
         while anyio.current_time() - heard < self._patience:

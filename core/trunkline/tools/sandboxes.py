@@ -1,7 +1,7 @@
 """Which sandbox programs run in: the first of the plugins' that works here. Without one nothing runs a program."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -98,20 +98,28 @@ class Bounds:
         return replace(limits, timeout=self.seconds)
 
 
+BoundsNow = Callable[[], Awaitable[Bounds]]
+"""Tells what programs may at this moment. Raises ToolError when that cannot be known."""
+
+
 class CallSandbox(Sandbox):
     """What a tool is given: the chosen backend at the time when it is used, with the call as the label, and no more
-    than the block's permissions have."""
+    than the block's permissions have then. ``look`` holds programs to reading."""
 
     name = "chosen"
 
-    def __init__(self, sandboxes: Sandboxes, label: str, bounds: Bounds) -> None:
+    def __init__(self, sandboxes: Sandboxes, label: str, bounds: BoundsNow, *, look: bool = False) -> None:
         self._sandboxes = sandboxes
         self._label = label
         self._bounds = bounds
+        self._look = look
 
     def looking(self) -> "CallSandbox":
         """The same, in which nothing can be changed and nobody be reached."""
-        return CallSandbox(self._sandboxes, self._label, replace(self._bounds, look=True))
+        return CallSandbox(self._sandboxes, self._label, self._bounds, look=True)
+
+    async def _within(self, limits: SandboxLimits) -> SandboxLimits:
+        return replace(await self._bounds(), look=self._look).within(limits)
 
     async def unavailable(self) -> str | None:
         """Why there is no backend; None when there is."""
@@ -123,7 +131,7 @@ class CallSandbox(Sandbox):
 
     async def start(self, argv: Sequence[str], **given: Any) -> SandboxProcess:
         """See ``Sandbox``. Raises ToolError, which says what to install, when there is no backend."""
-        limits = self._bounds.within(given.get("limits", USUAL))
+        limits = await self._within(given.get("limits", USUAL))
         backend = await self._sandboxes.chosen()
         label = given.get("label") or self._label
         process = await backend.start(argv, **{**given, "label": label, "limits": limits})
@@ -134,7 +142,7 @@ class CallSandbox(Sandbox):
 
     async def run(self, argv: Sequence[str], **given: Any) -> SandboxResult:
         """See ``Sandbox``."""
-        return await super().run(argv, **{**given, "limits": self._bounds.within(given.get("limits", USUAL))})
+        return await super().run(argv, **{**given, "limits": await self._within(given.get("limits", USUAL))})
 
     async def leave(
         self,
@@ -149,7 +157,7 @@ class CallSandbox(Sandbox):
     ) -> None:
         """See ``Sandbox``. What is lent for minutes, this machine's own network, is not given for hours."""
         asked(argv, workspace=workspace, env=env, folder=folder)
-        bounded = self._bounds.within(limits)
+        bounded = await self._within(limits)
         if limits.host_network:
             raise ToolError("This machine's own network is lent for minutes, to no program that outlives them.")
         order = Order(

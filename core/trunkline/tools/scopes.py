@@ -35,6 +35,8 @@ def _scope(real: str, workspace: Path) -> Scope:
 
 def reach_of(scopes: Collection[Scope], config: Config, home: Home) -> Reach:
     """What is open to a call that may use these scopes. Trunkline's own files, and keys, are in none."""
+    if not {"workspace", "system"}.intersection(scopes):
+        return NEAR
     roots = []
     closed = list(_closed(config, home))
     if "workspace" in scopes:
@@ -43,7 +45,7 @@ def reach_of(scopes: Collection[Scope], config: Config, home: Home) -> Reach:
         roots.append(Path("/"))
         if "workspace" not in scopes:
             closed.append(home.workspaces)
-    return Reach(tuple(roots), tuple(closed)) if roots else NEAR
+    return Reach(tuple(roots), tuple(closed))
 
 
 def _closed(config: Config, home: Home) -> Iterator[Path]:

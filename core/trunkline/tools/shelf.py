@@ -9,6 +9,7 @@ What is broken is logged and left out; what is gone is gone.
 """
 
 import logging
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,9 +119,18 @@ def _merged(fixed: Sequence[Owned[T]], files: Sequence[Owned[T]]) -> list[Owned[
 
 def _marks(places: Sequence[Path]) -> Iterator[Mark]:
     for place in places:
-        for file in (place / MANIFEST, *sorted(place.glob(f"*/{MANIFEST}"))):
+        for folder in (str(place), *_folders_in(place)):
+            file = Path(folder, MANIFEST)
             try:
                 status = file.stat()
             except OSError:
                 continue
             yield file, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _folders_in(place: Path) -> list[str]:
+    try:
+        with os.scandir(place) as found:
+            return sorted(one.path for one in found if one.is_dir())
+    except OSError:
+        return []

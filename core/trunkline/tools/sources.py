@@ -69,7 +69,7 @@ class Sources:
         def publish(tools: Sequence[Tool]) -> None:
             self._publish(owned, tools)
 
-        return SourceContext(publish=publish, sandbox=CallSandbox(self._sandboxes, owned.item.name, OWNERS))
+        return SourceContext(publish=publish, sandbox=CallSandbox(self._sandboxes, owned.item.name, _owners))
 
     def _publish(self, owned: Owned[ToolSource], tools: Sequence[Tool]) -> None:
         name = owned.item.name
@@ -81,6 +81,10 @@ class Sources:
         if theirs[:MOST_TOOLS] != self._published.get(name, ()):
             self._published[name] = theirs[:MOST_TOOLS]
             self.version += 1
+
+
+async def _owners() -> Bounds:
+    return OWNERS
 
 
 def distinct(settled: Iterable[Owned[Tool]], coming: Sequence[Owned[Tool]]) -> Iterator[Owned[Tool]]:

@@ -2,8 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -33,6 +32,7 @@ from trunkline.messages.tools import (
     ToolReply,
     ToolSpec,
 )
+from trunkline.paths import beneath
 from trunkline.remotes.registry import Registry
 from trunkline.retention import MEGABYTE
 from trunkline.runtime.audit import AuditLog
@@ -132,7 +132,7 @@ class ToolsWorker(Worker):
                 shelf=self._shelf,
                 resources=Resources(),
                 context_of=self._context_of,
-                slots=anyio.CapacityLimiter(settings.concurrency),
+                slots=anyio.Semaphore(settings.concurrency, fast_acquire=True),
                 timeout=settings.timeout,
                 tasks=tasks,
                 at_work=context.plugins.at_work,
@@ -273,8 +273,9 @@ class ToolsWorker(Worker):
         memory = BlockMemory(context.bus, call.block, call.actor, scope_of(call))
         memory.importers = self._importers
         memory.permit = MemoryReach(self.permissions, call)
-        scopes = await self.permissions.scopes(spec, call)
-        made = ToolContext(
+        reach = reach_of(await self.permissions.scopes(spec, call), context.config, context.home)
+        files = partial(beneath, workspace, reach)
+        return ToolContext(
             block=call.block,
             conversation=call.conversation,
             turn=call.turn,
@@ -286,14 +287,14 @@ class ToolsWorker(Worker):
             load=run.load,
             resumed=run.resumed,
             model=self.model_of(call),
+            documents=self.documents_of(call, files, memory),
             sandbox=CallSandbox(
-                self._sandboxes, f"{call.block} {call.call}", await self.permissions.bounds(call)
+                self._sandboxes, f"{call.block} {call.call}", partial(self.permissions.bounds, call)
             ),
-            reach=reach_of(scopes, context.config, context.home),
+            reach=reach,
             person=CallPerson(context.bus, run, spec, self._settings.hold),
             planning=CallPlanning(context.bus, self._rules, call),
         )
-        return replace(made, documents=self.documents_of(call, made.files, memory))
 
     async def keep_watching(self) -> None:
         """Bring what changes in the watched folders into memory; of several workers on a machine one does."""

@@ -150,7 +150,7 @@ async def test_what_a_server_asks_in_a_call_is_asked_a_person(tmp_path: Path) ->
             assert asked.status == "approval" and isinstance(asked.detail, trunkline.ApprovalDetail)
             assert asked.detail.is_question and "The MCP server brave wants to know" in asked.detail.text
             said = Answer(question=asked.call_hash, by="owner", text=text)
-            again = msgspec.structs.replace(request, call=asked.call, answers=(said,))
+            again = msgspec.structs.replace(request, call=asked.call, answers=(said,), again=True)
             ended = await last_of(running, again)
             assert ended.status == "ok" and told in ended.output
             repeated = await last_of(running, again)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from trunkline.messages.memory import (
@@ -77,6 +78,7 @@ class Caller:
                 except BusError as error:
                     if type(error).__name__ == "RemoteFault":
                         raise
+                    request = msgspec.structs.replace(request, again=True)
                     await anyio.sleep(0.05)
 
     async def _asked(self, request: CallTool) -> ToolOutcome:

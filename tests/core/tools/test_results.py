@@ -118,7 +118,7 @@ async def test_PA_T15_a_long_result_is_shown_by_its_ends_and_read_exactly(tools:
         id = stored(outcome).id
         assert f'id="{id}"' in outcome.output and outcome.loads == ("read_result",)
         assert await whole(caller, id) == LONG
-        again = await caller.call("much", key=outcome.call)
+        again = await caller.call("much", key=outcome.call, again=True)
         assert again.repeated and again.output == outcome.output
 
 

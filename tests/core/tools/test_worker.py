@@ -13,6 +13,7 @@ import trunkline
 from trunkline import Proceed, ToolContext, ToolError, ToolInvocation, ToolOutcome
 from trunkline.abc.sandbox import SandboxProcess
 from trunkline.messages.tools import EffectFinished, EffectStarted
+from trunkline.tools import ledger
 from trunkline_bus import RemoteFault
 from trunkline_bus.persistence import ask
 
@@ -363,7 +364,7 @@ async def test_a_read_has_no_start_in_the_ledger(tools: Any) -> None:
             return [type(record) for record in await caller.records("call_r")] == [EffectFinished]
 
         await caller.until(recorded)
-        assert (await caller.call("echo", {"text": "x"}, key="call_r")).repeated
+        assert (await caller.call("echo", {"text": "x"}, key="call_r", again=True)).repeated
 
 
 async def test_a_refused_call_leaves_no_record(tools: Any) -> None:
@@ -420,13 +421,17 @@ async def test_concurrent_edits_of_one_file_lose_nothing(tools: Any) -> None:
         assert (caller.workspace / "a").read_text() == "".join(f"[{n}]" for n in range(20))
 
 
-async def test_without_a_ledger_only_reads_run(tools: Any) -> None:
-    """What cannot be recorded must not have an effect; whether it had one before is not known."""
+async def test_without_a_ledger_only_reads_run(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What cannot be recorded must not have an effect; of what was asked for before it is not known whether it had."""
+    monkeypatch.setattr(ledger, "PATIENT", 1.0)
     shop = Workshop()
     async with tools(shop) as caller:
         assert (await caller.call("note", {"text": "before"})).status == "ok"
         await ask(caller.bus.link, "STREAM.DELETE.EFFECT", {})
         refused = await caller.call("note", {"text": "x"})
+        assert refused.status == "error"
+        assert refused.output.startswith("note was not run, because it cannot be recorded now")
+        refused = await caller.call("note", {"text": "x"}, again=True)
         assert refused.status == "unknown"
         assert refused.output.startswith("note was not run now, and whether it ran before is unknown")
         assert shop.ran == ["before"]
