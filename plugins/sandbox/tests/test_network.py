@@ -1,5 +1,6 @@
 """What of networks a program in bubblewrap has: none, one of its own that leads out, or this machine's."""
 
+import os
 import shutil
 import socket
 import sys
@@ -67,6 +68,7 @@ def addresses() -> Iterator[dict[str, str]]:
         yield {
             "loopback": f"127.0.0.1:{near.getsockname()[1]}",
             "by slirp4netns": f"10.0.2.2:{near.getsockname()[1]}",
+            "by its resolver": f"10.0.2.3:{near.getsockname()[1]}",
             "abstract": f":{name}",
             "out": f"{elsewhere()}:{port}",
         }
@@ -117,6 +119,77 @@ async def test_many_networks_at_once(tmp_path: Path) -> None:
     assert said == [b"4000\n"] * 8 and uplinks() == []
 
 
+AROUND = """
+import socket, struct, sys
+at, device = ("127.0.0.1", int(sys.argv[1])), socket.if_nametoindex("tap0")
+bound, plain, stream = socket.socket(type=socket.SOCK_DGRAM), socket.socket(type=socket.SOCK_DGRAM), socket.socket()
+tries = (
+    lambda: bound.sendto(b"bound", at),
+    lambda: plain.sendmsg([b"told"], [(socket.IPPROTO_IP, 8, struct.pack("i4s4s", device, bytes(4), bytes(4)))], 0, at),
+    lambda: stream.connect(at),
+)
+for one in (bound, stream):
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"tap0")
+    one.settimeout(1)
+for each in tries:
+    try:
+        each()
+    except OSError:
+        pass
+"""
+"""Sends to loopback by way of the device that leads out: by a bound socket, a message's wish (IP_PKTINFO), and TCP."""
+
+
+@needs_slirp
+async def test_nothing_for_loopback_goes_out(tmp_path: Path) -> None:
+    """Binding to a device needs no rights, and leads past a program's own loopback to this machine's."""
+    with socket.create_server(("127.0.0.1", 0)) as stream, socket.socket(type=socket.SOCK_DGRAM) as packets:
+        packets.bind(stream.getsockname())
+        port = str(stream.getsockname()[1])
+        ran = await Bubblewrap(SandboxSettings(), tmp_path).run(
+            ("python3", "-c", AROUND, port), workspace=None, env={}, limits=OUT
+        )
+        assert (ran.exit_code, ran.stderr) == (0, b"")
+        for one, take in ((stream, stream.accept), (packets, lambda: packets.recv(9))):
+            one.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                take()
+
+
+LOCAL_RESOLVER = """
+import ctypes, pathlib, sys
+libc = ctypes.CDLL(None)
+assert libc.unshare(0x00020000) == 0  # mounts of its own (CLONE_NEWNS), which nobody else sees (MS_REC | MS_PRIVATE)
+assert libc.mount(b"none", b"/", None, 0x44000, None) == 0
+place = pathlib.Path(sys.argv[1], "resolv.conf")
+place.write_text("nameserver 127.0.0.1\\n")
+assert libc.mount(bytes(place), b"/etc/resolv.conf", None, 0x1000, None) == 0  # MS_BIND
+import anyio
+from trunkline.abc.sandbox import SandboxLimits
+from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+from trunkline_sandbox.settings import SandboxSettings
+
+async def main():
+    sandbox = Bubblewrap(SandboxSettings(), pathlib.Path(sys.argv[1]))
+    limits = SandboxLimits(network=True)
+    ran = await sandbox.run(("python3", "-c", *sys.argv[2:]), workspace=None, env={}, limits=limits)
+    print(ran.exit_code, ran.stdout.decode())
+
+anyio.run(main)
+"""
+"""Runs a program with a network on a machine whose resolver is on loopback, as with dnsmasq or unbound."""
+
+
+@needs_slirp
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a process another /etc/resolv.conf")
+async def test_a_resolver_on_loopback_is_no_way_in(tmp_path: Path, addresses: dict[str, str]) -> None:
+    """slirp4netns's own address for it would lead to all that listens beside it."""
+    words = (sys.executable, "-c", LOCAL_RESOLVER, str(tmp_path), TRY, *addresses.values())
+    done = await anyio.run_process(words, stderr=None)
+    code, *reach = done.stdout.decode().split()
+    assert (code, reach) == ("0", [addresses["out"]])
+
+
 async def test_this_machine_s_network_is_one_to_ask_for(tmp_path: Path, addresses: dict[str, str]) -> None:
     """With ``host_network`` everything that listens here is within reach."""
     assert {"loopback", "abstract"} <= await reached(tmp_path, HOST, addresses)
@@ -134,6 +207,11 @@ async def test_without_slirp4netns_a_network_is_refused(
     with pytest.raises(ToolError, match=r"apt install slirp4netns.*--host-network"):
         await sandbox.run(("touch", "/workspace/ran"), workspace=tmp_path, env={}, limits=OUT)
     assert not (tmp_path / "ran").exists()
+    held = psutil.Process().num_fds()
+    for _ in range(3):
+        with pytest.raises(ToolError):
+            await sandbox.run(("true",), workspace=tmp_path, env={}, limits=OUT)
+    assert psutil.Process().num_fds() == held
     assert (await sandbox.run(("true",), workspace=None, env={})).exit_code == 0
 
 

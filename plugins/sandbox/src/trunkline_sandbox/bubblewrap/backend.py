@@ -121,6 +121,7 @@ class Bubblewrap(Sandbox):
                     start_new_session=True,
                 )
             theirs.close()
+            process: Wrapped | None = None
             try:
                 process = await self._held(raw, Status(told), program.limits)
                 if masks:
@@ -130,6 +131,8 @@ class Bubblewrap(Sandbox):
                 os.write(go, b"1")
             except BaseException:
                 await _away(raw)
+                if process is not None:
+                    await process.let_go()
                 raise
             os.close(go)
             ours.pop_all()

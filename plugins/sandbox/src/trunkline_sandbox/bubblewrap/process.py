@@ -60,6 +60,15 @@ class Wrapped(SandboxProcess):
             await self._raw.wait()
             await self._finish()
 
+    async def let_go(self) -> None:
+        """Keep nothing of a program that was ended before it began: no handle, no network and no group."""
+        with anyio.CancelScope(shield=True):
+            os.close(self._first)
+            if self.uplink is not None:
+                await self.uplink.aclose()
+            if self._group is not None:
+                await anyio.to_thread.run_sync(self._group.remove)
+
     async def _finish(self) -> None:
         """Once, after the end: make sure that nothing is left, and learn how it ended."""
         async with self._ending:

@@ -6,9 +6,12 @@ namespace, and makes what comes out of it ordinary connections. Nobody needs to 
 
 import fcntl
 import os
+import resource
 import shutil
 import subprocess
+import sys
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import anyio
 from anyio.abc import Process
@@ -22,6 +25,12 @@ MISSING = (
 )
 RESOLVER = "10.0.2.3"
 """Where slirp4netns answers questions for names, by this machine's own resolvers."""
+
+CLOSE = Path(__file__).with_name("close.py")
+
+FILES = 1024
+"""Connections that it may have at once, each with its buffers: what the program opens it opens too, outside of its
+limits."""
 
 NS_GET_USERNS = 0xB701
 READY_SECONDS = 10.0
@@ -79,7 +88,9 @@ async def lead_out(first: int) -> Uplink:
         theirs.close()
         uplink = Uplink(process, lifeline)
         try:
+            _bound(process.pid)
             await _wait_until_ready(ready)
+            await _close(first)
         except BaseException:
             ours.pop_all()
             os.close(ready)
@@ -96,6 +107,22 @@ async def _wait_until_ready(handle: int) -> None:
         if os.read(handle, 1):
             return
     raise ToolError("The program's network could not be made: slirp4netns failed. Nothing was run.")
+
+
+async def _close(first: int) -> None:
+    """Let nothing that is meant for loopback out of the network of a process. Raises ToolError."""
+    command = (sys.executable, "-I", "-S", "-B", str(CLOSE), str(first))
+    done = await anyio.run_process(command, check=False, env={}, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        raise ToolError(f"The program's network could not be closed, so nothing was run: {' '.join(said)}")
+
+
+def _bound(process: int) -> None:
+    with suppress(ProcessLookupError):  # that it failed is told as soon as it is waited for
+        allowed = resource.prlimit(process, resource.RLIMIT_NOFILE)[1]
+        bound = FILES if allowed == resource.RLIM_INFINITY else min(FILES, allowed)
+        resource.prlimit(process, resource.RLIMIT_NOFILE, (bound, bound))
 
 
 def _kept(stack: ExitStack, handle: int) -> int:
