@@ -1,7 +1,7 @@
 """What a call would do, put so that a person can decide about it: a diff, a command, a message, the arguments.
 
-Pure. Whatever a model wrote is shown and never obeyed: control characters are made visible, nothing grows beyond a
-bound, and what is left out is counted.
+Pure. Whatever a model wrote is shown and never obeyed: control characters, and such as nobody sees, are made visible,
+nothing grows beyond a bound, and what is left out is counted.
 """
 
 import difflib
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from trunkline.messages.approvals import ApprovalDetail
-from trunkline.text import printable
+from trunkline.text import printable, unhidden
 
 LONGEST = 6_000
 """Characters of a preview that are shown: the beginning, and a quarter of them from the end."""
@@ -27,7 +27,7 @@ Kind = Literal["diff", "command", "message", "arguments", "question"]
 
 def preview(kind: Kind, text: str) -> ApprovalDetail:
     """A preview of any text."""
-    shown = printable(text)
+    shown = unhidden(printable(text))
     if len(shown) <= LONGEST:
         return ApprovalDetail(kind=kind, text=shown)
     head, tail = LONGEST - LONGEST // 4, LONGEST // 4
@@ -84,7 +84,7 @@ def _written(value: Any) -> str:
 
 
 def _line(text: str) -> str:
-    return printable(text).replace("\n", " ")
+    return unhidden(printable(text)).replace("\n", " ")
 
 
 def _cut(text: str, most: int = SHORT) -> str:

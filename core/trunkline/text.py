@@ -1,6 +1,8 @@
 """Text that others wrote: made fit to be shown on a terminal, and taken apart into words. Pure."""
 
+import json
 import re
+from typing import Any
 
 _ESCAPES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
 _C1 = dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
@@ -29,6 +31,21 @@ def printable(text: str) -> str:
     return text.translate(_TABLE)
 
 
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2060-\u2065\u206a-\u206f\u3164"
+    "\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+    "|(?<![^\\x00-\\x7f])[\u200c\u200d\ufe0f]|[\u200c\u200d\ufe0f]{3,}"
+)
+"""Characters without a shape (Default_Ignorable_Code_Point of Unicode, marks of direction, and annotations). Joiners
+and the choice of an emoji's picture belong to words of other scripts, so after these they may stand."""
+
+
+def unhidden(text: str) -> str:
+    """The text with what nobody would see in it named, as ``⟨U+200B⟩``: whoever approves a text has to see all of it,
+    and whole sentences can be written in such characters, which a machine reads."""
+    return _UNSEEN.sub(lambda found: "".join(f"⟨U+{ord(sign):04X}⟩" for sign in found[0]), text)
+
+
 _PIECE = re.compile(
     r"""(?P<gap>[ \t]+)
     |(?P<bare>(?:[A-Za-z0-9_./:=@%+,^-]|(?<=[A-Za-z0-9_])~)+)
@@ -41,14 +58,35 @@ _PIECE = re.compile(
 def plain_words(line: str) -> list[str] | None:
     """The words that every POSIX shell reads in a line, where that needs no knowledge of shells: plain words and quoted
     ones with blanks between. None for any other, such as one with ``;``, ``$``, ``*``, ``~``, ``\\`` or two lines."""
-    words: list[str] = []
+    words: list[list[str]] = []
     at, apart = 0, True
     while at < len(line):
         piece = _PIECE.match(line, at)
         if piece is None:
             return None
         if piece["gap"] is None:
-            text = piece["bare"] or piece["raw"] or piece["soft"] or ""
-            words[len(words) - (not apart) :] = [text if apart else words[-1] + text]
+            if apart:
+                words.append([])
+            words[-1].append(piece["bare"] or piece["raw"] or piece["soft"] or "")
         at, apart = piece.end(), piece["gap"] is not None
-    return words
+    return ["".join(parts) for parts in words]
+
+
+def listed(text: str) -> list[str] | None:
+    """The argument vector that a model sent as JSON in text; None when the text is anything else."""
+    if not text.lstrip().startswith("["):
+        return None
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) and all(isinstance(word, str) for word in found) else None
+
+
+def words_of(given: object) -> list[str] | None:
+    """The argument vector that stands for a program: a list of words, the same as JSON in text, or a line of plain
+    words. None for a script, which only a shell can read, and for what is neither."""
+    if isinstance(given, str):
+        found = listed(given)
+        return plain_words(given) if found is None else found
+    return given if isinstance(given, list) and all(isinstance(word, str) for word in given) else None

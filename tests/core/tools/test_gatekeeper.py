@@ -231,6 +231,16 @@ async def test_what_a_model_calls_an_argument_fills_no_lines(end: str) -> None:
     assert "\n" not in covers and len(covers) <= 1_000
 
 
+def test_nothing_that_nobody_sees_is_in_a_preview() -> None:
+    """A message can hold another one in signs without a shape; emoji and other scripts are left as they are."""
+    hidden = "".join(chr(0xE0000 + ord(letter)) for letter in "key")
+    assert message_preview("a", f"Hello{hidden}").text == "to: a\n\nHello⟨U+E006B⟩⟨U+E0065⟩⟨U+E0079⟩"
+    assert command_preview(["rm", "a\u200bb\u200d"]).text.count("⟨U+200") == 2
+    assert "⟨U+FE0F⟩" * 3 in message_preview("a", "❤" + "\ufe0f" * 3).text
+    for text in ("Hello 👩\u200d💻 ❤\ufe0f\u200d🔥", "می\u200cخواهم", "naïve — “x”"):
+        assert message_preview("a", text).text.endswith(text)
+
+
 @given(st.integers(LONGEST, LONGEST * 4))
 def test_a_long_preview_shows_both_ends_and_counts_the_rest(length: int) -> None:
     """What is dangerous may stand at the end."""

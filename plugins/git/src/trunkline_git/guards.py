@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from trunkline import Proceed, Stage, ToolError, ToolInvocation, ToolOutcome
-from trunkline.text import plain_words
+from trunkline.text import words_of
 from trunkline_git.guard import FREE, Verdict, judged
 
 COMMIT, OURS = "git_commit", "native:"
@@ -61,7 +61,7 @@ def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
     spec, arguments = invocation.spec, invocation.arguments
     if (spec.own_name or spec.name) == COMMIT and spec.source.startswith(OURS):
         return AMENDING if arguments.get("amend") else FREE
-    words = _words(arguments.get(spec.argv)) if spec.argv else None
+    words = words_of(arguments.get(spec.argv)) if spec.argv else None
     if not words:
         return FREE
     if spec.name == "git" and words[0] != "git":
@@ -71,12 +71,6 @@ def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
     verdict = judged(said := _of_git(words[1:]), protected)
     elsewhere = verdict.ruling != "refused" and said[0] == "push" and spec.name != "git"
     return ELSEWHERE if elsewhere else verdict
-
-
-def _words(given: object) -> list[str] | None:
-    """The argument vector; None for a script, and for what is none."""
-    words = plain_words(given) if isinstance(given, str) else given
-    return words if isinstance(words, list) and all(isinstance(word, str) for word in words) else None
 
 
 def _of_git(words: list[str]) -> list[str]:

@@ -1,8 +1,7 @@
 """``execute_command``: a program by its argument vector, or a script of the shell, in the sandbox."""
 
-import json
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -19,6 +18,7 @@ from trunkline import (
     tool,
 )
 from trunkline.abc.telling import told
+from trunkline.text import listed
 from trunkline_shell.settings import ShellSettings
 
 LONGEST_SECONDS = 120
@@ -100,7 +100,7 @@ def command_tool(settings: ShellSettings) -> Tool:
 
 def argv_of(command: list[str] | str) -> list[str]:
     """The argument vector: as given, or one that has ``sh`` read the script. Raises ToolError for an empty one."""
-    words = _listed(command) if isinstance(command, str) else command
+    words = listed(command) if isinstance(command, str) else command
     if words is not None:
         if not words or not words[0].strip():
             raise ToolError("There is no program to run: name it, then its arguments.")
@@ -113,17 +113,6 @@ def argv_of(command: list[str] | str) -> list[str]:
 def shown(command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
     """What a person is asked about."""
     where = ", ".join(word for word in (folder, "with the network" if network else "") if word)
-    if isinstance(command, str) and _listed(command) is None:
+    if isinstance(command, str) and listed(command) is None:
         return preview("command", command + (f"\n(in {where})" if where else ""))
     return command_preview(argv_of(command), where)
-
-
-def _listed(text: str) -> list[str] | None:
-    """The argument vector that a model sent as JSON in text; None when the text is anything else."""
-    if not text.lstrip().startswith("["):
-        return None
-    try:
-        found: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, list) and all(isinstance(word, str) for word in found) else None
