@@ -1,5 +1,6 @@
 """git as an agent has it: through a tools worker, in a real sandbox, on real repositories."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -44,8 +45,9 @@ async def test_MN_T6_no_word_forces_or_deletes_a_protected_branch(tmp_path: Path
         for line in FORCING:
             said = await here.run(line, yes=True)
             assert (said.status, "git was not run" in said.output) == ("error", True), line
-            said = await here.call("execute_command", command=["git", *line.split()])
-            assert (said.status, "git was not run" in said.output) == ("error", True), line
+            for command in (["git", *line.split()], json.dumps(["git", *line.split()])):
+                said = await here.call("execute_command", command=command)
+                assert (said.status, "git was not run" in said.output) == ("error", True), line
         other = await here.call("execute_command", command="git push origin feature")
         assert (other.status, "by the tool git" in other.output) == ("error", True)
         assert here.heads() == before
@@ -81,6 +83,35 @@ async def test_MN_T6_no_configuration_forces_or_deletes_a_protected_branch(tmp_p
                 git(here.repo, "config", "--unset-all", setting[1])
 
 
+async def test_MN_T6_a_push_forces_no_protected_branch_of_a_submodule(tmp_path: Path) -> None:
+    """A repository's settings may have a push take its submodules along, each by settings of its own."""
+    async with place(tmp_path) as here:
+        inner, its = here.workspace / "inner", here.repo / "sub"
+        git(here.workspace, "clone", "-q", "--bare", "remote", "inner")
+        before = git(inner, "rev-parse", "main")
+        git(here.repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../inner", "sub")
+        git(its, "commit", "-q", "--amend", "-m", "rewritten")
+        git(its, "config", "remote.origin.push", "+refs/heads/main:refs/heads/main")
+        git(its, "remote", "set-url", "origin", "../../inner")
+        git(here.repo, "commit", "-qam", "with it")
+        git(here.repo, "config", "push.recurseSubmodules", "on-demand")
+        assert (await here.run("push ../remote main")).status == "ok"
+        assert git(inner, "rev-parse", "main") == before
+
+
+async def test_a_push_that_only_tells_changes_nothing(tmp_path: Path) -> None:
+    """However that is said; and a quiet one that takes its branch along is done."""
+    async with place(tmp_path) as here:
+        git(here.repo, "commit", "-q", "--allow-empty", "-m", "new")
+        before = here.heads()
+        for words in ("-n", "-nv", "-vn", "-qnu", "--dry-run"):
+            assert "exit code 0" in (await here.run(f"push {words} origin main")).output
+            assert here.heads() == before, words
+        assert "exit code 0" in (await here.run("push -qu origin main")).output
+        assert here.heads()["main"] == git(here.repo, "rev-parse", "main")
+        assert git(here.repo, "config", "branch.main.remote") == "origin"
+
+
 async def test_MN_T6_what_throws_work_away_waits_for_a_person(tmp_path: Path) -> None:
     """Also where nobody is asked otherwise; once approved it is done. What is free runs."""
     async with place(tmp_path) as here:
@@ -113,6 +144,8 @@ async def test_reading_needs_no_approval_and_programs_need_the_permission(tmp_pa
         asked = await here.run(["git", "reset", "--hard"])
         assert "git reset --hard" in asked.detail.text
         assert "throws away" in asked.question
+        afar = await here.call("git", command=["git", "pull"], network=True)
+        assert "(in repo, with the network)" in afar.detail.text
         committing = await here.call("git_commit", message="A message", add_all=True)
         assert "A message" in committing.detail.text
     async with place(tmp_path / "other", allow_shell=False) as here:

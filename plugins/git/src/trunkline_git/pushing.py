@@ -35,6 +35,7 @@ async def push(git: Git, words: Sequence[str]) -> SandboxResult:
     Raises:
         ToolError: it would.
     """
+    words = _apart(words)
     would = await git.run("push", "--dry-run", "--porcelain", "--no-verify", *_without_checks(words))
     if would.exit_code != 0 or would.killed or any(word in ONLY_TOLD for word in words):
         return would
@@ -61,6 +62,15 @@ def updates(told: str) -> list[Update]:
         source, colon, target = rest.partition("\t")[0].partition(":")
         if len(sign) == 1 and colon:
             found.append(Update(sign, source, target))
+    return found
+
+
+def _apart(words: Sequence[str]) -> list[str]:
+    """The words, each letter of a cluster for itself: ``-nv`` only tells, as ``-n`` does."""
+    found: list[str] = []
+    for word in words:
+        cluster = word.startswith("-") and not word.startswith("--")
+        found += [f"-{letter}" for letter in word[1:]] if cluster else [word]
     return found
 
 

@@ -22,6 +22,7 @@ OVER_ALL = {
     "tag.gpgSign": "false",
     "log.showSignature": "false",
     "protocol.ext.allow": "never",
+    "push.recurseSubmodules": "no",
     "safe.bareRepository": "explicit",
 }
 """What goes before the configuration of the repository: settings that name programs, and names to leave out."""

@@ -1,5 +1,7 @@
 """``git``, ``git_status`` and ``git_commit`` (MN-F14)."""
 
+import msgspec
+
 from trunkline import (
     ApprovalDetail,
     BlockPath,
@@ -12,7 +14,7 @@ from trunkline import (
     tool,
 )
 from trunkline.abc.telling import told
-from trunkline.text import plain_words
+from trunkline.text import words_of
 from trunkline_git.committing import commit
 from trunkline_git.guard import judged
 from trunkline_git.pushing import push
@@ -140,17 +142,16 @@ def _git(settings: GitSettings) -> Tool:
     @git.shows
     def _shown(context: ToolContext, command: list[str] | str, folder: str, network: bool) -> ApprovalDetail:
         why = judged(git_words(command), settings.protected).why
-        detail = command_preview(
-            ["git", *git_words(command)], ("with the network" if network else "") or folder
-        )
-        return preview("command", f"{detail.text}\n{why}".rstrip())
+        where = ", ".join(word for word in (folder, "with the network" if network else "") if word)
+        detail = command_preview(["git", *git_words(command)], where)
+        return msgspec.structs.replace(detail, text=f"{detail.text}\n{why}".rstrip())
 
     return git
 
 
 def git_words(command: list[str] | str) -> list[str]:
     """The words after ``git``. Raises ToolError for a line that a shell would read otherwise."""
-    words = plain_words(command) if isinstance(command, str) else [*command]
+    words = words_of(command)
     if words is None:
         raise ToolError(
             "Give the command as a list of words: no shell reads it, so quotes and $ mean nothing."
