@@ -31,6 +31,8 @@ PROJECTS: list[tuple[dict[str, str], dict[str, str | None]]] = [
             "build": "python3 -m build", "test": "python3 -m pytest -q", "test a": "python3 -m pytest -q -ka",
         },
     ),
+    ({"pyproject.toml": "a" + ".a" * 5_000 + "\n[ tool . ruff.lint ]"}, {"lint": "python3 -m ruff check ."}),
+    ({"pyproject.toml": "# [tool.ruff]\n[tool.ruffian]\n[xtool.ruff]"}, {"lint": None}),
     ({"pyproject.toml": "not toml", "tests/x": ""}, {"test": "python3 -m pytest -q", "lint": None}),
     ({"conftest.py": "", ".venv/bin/python": ""}, {"test": ".venv/bin/python -m pytest -q"}),
     ({"setup.cfg": "[flake8]\n"}, {"lint": "python3 -m flake8 ."}),

@@ -2,11 +2,10 @@
 
 import json
 import re
-import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from trunkline import Folder
 
@@ -36,13 +35,14 @@ class Project:
         return ""
 
     def sets_up(self, *keys: str) -> bool:
-        """Whether ``pyproject.toml`` has a table of this name."""
-        found: Any = {}
-        with suppress(tomllib.TOMLDecodeError, RecursionError):
-            found = tomllib.loads(self.text("pyproject.toml"))
-        for key in keys:
-            found = found.get(key) if isinstance(found, dict) else None
-        return isinstance(found, dict)
+        """Whether ``pyproject.toml`` has a table of this name, or one within it, by its heading.
+
+        The file is a stranger's, and looked at before anybody is asked: a parser of TOML takes memory by the square of
+        how long a key is.
+        """
+        heading = r"[ \t]*\.[ \t]*".join(map(re.escape, keys))
+        text = self.text("pyproject.toml")
+        return re.search(rf"^[ \t]*\[[ \t]*{heading}[ \t]*[].]", text, re.MULTILINE) is not None
 
     @property
     def python(self) -> str:
