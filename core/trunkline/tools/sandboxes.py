@@ -181,9 +181,11 @@ class CallSandbox(Sandbox):
 
 def held(invocation: ToolInvocation) -> ToolInvocation:
     """The call as its tool is given it. What was let through as a look is held to looking: whatever the argument vector
-    makes the program do after all, such as what a repository's configuration tells git to run, changes nothing."""
-    sandbox = invocation.context.sandbox
-    if not (isinstance(sandbox, CallSandbox) and is_look(invocation.spec, invocation.arguments)):
+    makes the program do after all, such as what a repository's configuration tells git to run, changes nothing. So are
+    the programs of a tool that says of itself that it only reads, which nobody is asked about."""
+    spec, sandbox = invocation.spec, invocation.context.sandbox
+    looks = spec.effect == "read" or is_look(spec, invocation.arguments)
+    if not (looks and isinstance(sandbox, CallSandbox)):
         return invocation
     return replace(invocation, context=replace(invocation.context, sandbox=sandbox.looking()))
 
