@@ -4,6 +4,7 @@ The order makes every step safe to die in: plan → blobs, trees and commits →
 move the branch → place files → acknowledge.
 """
 
+import errno
 import logging
 import time
 from collections.abc import Sequence
@@ -31,6 +32,8 @@ _log = logging.getLogger(__name__)
 ATTEMPTS = 20
 LONGEST_WAIT = 0.2
 """Seconds between two attempts while another git process holds the branch; all of them take 3."""
+AGAIN = 5
+"""Attempts while files of the repository vanish under us: another git packs them and clears empty folders away."""
 
 HAND_REASON = "Edited by hand"
 
@@ -92,8 +95,8 @@ class Committer:
             except HeadMoved:
                 continue  # a person committed with git in between: plan anew
             except (OSError, KeyError, pygit2.GitError) as error:
-                if attempt == 0 and not isinstance(error, OSError):
-                    self._repository.reopen()  # another git may have packed what we hold open
+                if attempt < AGAIN and _may_be_another_git(error):
+                    self._repository.reopen()
                     continue
                 if len(wishes) > 1:
                     return self._one_by_one(wishes)
@@ -238,6 +241,11 @@ class _Group:
         planned.plan.done(planned.entries)
         version = planned.draft.version if planned.draft else str(head or "")
         return Outcome(version, planned.plan.count)
+
+
+def _may_be_another_git(error: Exception) -> bool:
+    """Whether an error can come from a git that packs and prunes beside us. libgit2's errors bear no number."""
+    return not isinstance(error, OSError) or error.errno in (None, errno.ENOENT)
 
 
 def _failure(error: Exception) -> Refusal:

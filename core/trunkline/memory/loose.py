@@ -15,6 +15,8 @@ import pygit2
 
 _STORED = 0
 """zlib's level at which it only wraps."""
+_TRIES = 5
+"""A git that prunes beside us may clear a folder away between our making it and our putting something in."""
 
 
 class Loose:
@@ -59,8 +61,10 @@ class Loose:
 
 
 def _rename(scratch: str, file: str) -> None:
-    try:
-        Path(scratch).rename(file)
-    except FileNotFoundError:
-        Path(file).parent.mkdir(exist_ok=True)
-        Path(scratch).rename(file)
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):
+            Path(scratch).rename(file)
+            return
+        with suppress(FileExistsError):
+            Path(file).parent.mkdir()
+    Path(scratch).rename(file)

@@ -242,6 +242,26 @@ async def test_a_running_gc_harms_nothing(store: GitMemoryStore, write: Write, g
     assert git("fsck", "--full", "--strict", "--no-dangling") == ""
 
 
+async def test_folders_cleared_away_by_another_git_lose_no_write(
+    store: GitMemoryStore, write: Write, git: Git
+) -> None:
+    """git removes a folder of objects when it is empty, also one that was made for the object of this moment."""
+    written = anyio.Event()
+
+    async def writing() -> None:
+        for number in range(300):
+            await write(f"n/{number % 7}.md", f"text {number}")
+        written.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(writing)
+        while not written.is_set():
+            await anyio.to_thread.run_sync(git, "repack", "-a", "-d", "-q")
+            await anyio.to_thread.run_sync(git, "prune-packed", "-q")
+    assert (await store.read("n/5.md")).content == "text 299"
+    assert git("fsck", "--full", "--strict", "--no-dangling") == ""
+
+
 async def test_a_lock_of_another_git_is_waited_for(store: GitMemoryStore, write: Write, root: Path) -> None:
     """A branch that another git locks for a moment delays a write; one that stays locked refuses it and says why."""
     lock = root / ".git/refs/heads/main.lock"
