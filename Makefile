@@ -29,10 +29,11 @@ doctor:
 setup:
 	@scripts/setup test
 
+# A variable that containers like to set would have each of thousands of programs compile all modules anew.
 test: setup
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -rs --numprocesses=auto --maxprocesses=4 --dist=worksteal $(PYTEST)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -rs --numprocesses=auto --maxprocesses=4 --dist=worksteal $(PYTEST)
 
 lint: setup
 	$(BIN)/ruff check .
