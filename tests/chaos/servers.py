@@ -1,12 +1,12 @@
 """The servers on stage: a single one, or a cluster of three of which each stream is on all. Knows who leads."""
 
-import socket
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
 import httpx
+from tests.ports import free_port
 
 from trunkline.runtime.connecting import MAX_STORE
 from trunkline.subjects import JOURNAL_STREAM
@@ -80,7 +80,7 @@ async def one_server(store: Path) -> AsyncIterator[Servers]:
 @asynccontextmanager
 async def cluster(folder: Path, size: int) -> AsyncIterator[Servers]:
     """A cluster with a leader. Clients are told of no other server than those that they have been given."""
-    ports = free_ports(size * 2)
+    ports = [free_port() for _ in range(size * 2)]
     routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in ports[:size])
     async with AsyncExitStack() as stack:
         named: dict[str, EmbeddedServer] = {}
@@ -106,12 +106,3 @@ async def _elected(servers: Servers) -> None:
         await ask(bus.link, "INFO", timeout=ELECTION)
         for name in servers.names:
             await servers.until_healthy(name, ELECTION)
-
-
-def free_ports(count: int) -> list[int]:
-    """So many ports that nobody has now."""
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]

@@ -15,6 +15,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
+from tests.ports import free_port
 
 from trunkline.testing.platform import Talker
 from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
@@ -23,7 +24,7 @@ from trunkline_bus import EmbeddedServer, connect
 from .disks import Disk, small_disk
 from .effects import PLUGIN
 from .faults import DISKS, LEADERS, WORKERS, Fault, Kind, Struck
-from .servers import Servers, cluster, free_ports, one_server
+from .servers import Servers, cluster, one_server
 from .wire import Wire
 
 STARTS = 10
@@ -169,12 +170,12 @@ class Stage:
     async def _end_server(self, server: EmbeddedServer, number: signal.Signals) -> None:
         before = server.restarts
         os.kill(server.pid, number)
-        with anyio.move_on_after(30) as patience:
+        with anyio.move_on_after(60) as patience:
             while server.restarts == before:  # noqa: ASYNC110 - the server tells nobody
                 await anyio.sleep(0.05)
-        back = not patience.cancelled_caught and await self.servers.until_healthy(server.settings.name, 30)
+        back = not patience.cancelled_caught and await self.servers.until_healthy(server.settings.name, 60)
         if not back:
-            self.problems.append(f"{server.settings.name} did not come back in 30 s")
+            self.problems.append(f"{server.settings.name} did not come back in 60 s")
 
     async def _start(self, name: str) -> None:
         for attempt in range(STARTS):
@@ -242,7 +243,7 @@ async def on_stage(home: Path, provider: str, setting: Setting) -> AsyncIterator
         watching = msgspec.structs.replace(settings, url=wires["client"].url, name="audience")
         audience = Talker(await stack.enter_async_context(connect(watching)))
         gateways = [name for name, kind in WORKERS.items() if kind == "gateway"]
-        ports = dict(zip(gateways, free_ports(len(gateways)), strict=True))
+        ports = {name: free_port() for name in gateways}
         stage = Stage(running, servers, wires, ports, disks, audience)
         await stage.open()
         yield stage

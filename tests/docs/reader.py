@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
+
+from tests.ports import free_port
 
 from trunkline.config import load_config
 from trunkline.plugins import Plugins
@@ -56,8 +57,8 @@ class Reader:
         self.home = folder / "home"
         self._ids: dict[str, str] = {}
         self._running: list[subprocess.Popen[bytes]] = []
-        self._port = _free_port()
-        self._addresses = {GATEWAY: f"127.0.0.1:{self._port}", SERVER: f"127.0.0.1:{_free_port()}"}
+        self._port = free_port()
+        self._addresses = {GATEWAY: f"127.0.0.1:{self._port}", SERVER: f"127.0.0.1:{free_port()}"}
         self._stack = ExitStack()
 
     def __enter__(self) -> "Reader":
@@ -268,10 +269,3 @@ def _stop(process: subprocess.Popen[bytes], how: signal.Signals = signal.SIGTERM
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -18,6 +18,7 @@ import uvicorn
 from anyio.abc import Process
 from mcp.server import MCPServer
 from mcp_types import ToolAnnotations
+from tests.ports import free_port
 
 from trunkline.config.edit import write_settings
 from trunkline.messages.audit import AuditEntry
@@ -86,7 +87,7 @@ class Reached:
             call=key or new_id("call"), name=name, arguments=arguments, block=block, conversation="conv_1",
             turn="turn_1", actor="owner", **more,
         )  # fmt: skip
-        with anyio.fail_after(40):
+        with anyio.fail_after(60):
             async with self.running.bus.call_streaming(CALL_TOOL, request, idle_timeout=20) as replies:
                 async for reply in replies:
                     if isinstance(reply, ToolOutcome):
@@ -95,7 +96,7 @@ class Reached:
 
     async def audited(self, keys: Collection[str], count: int) -> list[AuditEntry]:
         """The lines of the audit log about these calls, once there are so many."""
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while True:
                 noted = [stored.data async for stored in self.running.bus.history(AUDIT)]
                 found = [one for one in noted if one.call in keys]
@@ -105,7 +106,7 @@ class Reached:
 
     async def offered(self, names: Sequence[str], block: str) -> None:
         """Wait until the block's catalogue has these tools."""
-        with anyio.fail_after(40):
+        with anyio.fail_after(60):
             while True:
                 try:
                     told = await self.running.bus.call(LIST_TOOLS, ListTools(block=block))
@@ -126,7 +127,7 @@ async def house(folder: Path, site: pytest.MonkeyPatch, blocks: Sequence[str]) -
     native: dict[str, Any] = {}
     exec(SOURCE.format(file=str(file), prefix=""), native)
     plugin = type("Native", (), {"trunkline_tools": staticmethod(native["trunkline_tools"])})()
-    home, door = folder / "home", _free_port()
+    home, door = folder / "home", free_port()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(_mcp_server(file))
         home.mkdir()
@@ -157,12 +158,6 @@ def _install(site: Path, dist: str, source: str) -> None:
     (site / f"{dist.replace('-', '_')}.py").write_text(source)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {dist}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[trunkline]\n{dist} = {dist.replace('-', '_')}\n")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HERE, 0))
-        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager
