@@ -4,9 +4,11 @@ A crash of a process loses nothing whatever is set; that is what is struck here.
 """
 
 import json
-import socket
 import subprocess
+import time
 import urllib.request
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import EmbeddedServer, ServerSettings, TopologyConflict
 from trunkline_bus.persistence import ask
 from trunkline_bus.server import _find_binary
+
+from .stage import CREW, manned
 
 pytestmark = pytest.mark.anyio
 
@@ -48,21 +52,25 @@ async def told_again(running: Platform | ProcessPlatform, answer: Answer) -> str
 
 def server_says(store: Path) -> dict[str, Any]:
     """What nats-server itself makes of the configuration that was written for it."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    command = [_find_binary(None), "-c", str(store / "server.conf"), "-m", str(port)]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+    command = [_find_binary(None), "-c", store / "server.conf", "-p", "-1", "-m", "-1"]
+    with subprocess.Popen([*command, "--ports_file_dir", store], stderr=subprocess.DEVNULL) as process:
         try:
-            for _ in range(200):
-                try:
-                    with urllib.request.urlopen(f"http://127.0.0.1:{port}/jsz?config=1", timeout=5) as said:
-                        config: dict[str, Any] = json.load(said)["config"]
-                        return config
-                except OSError:
-                    anyio.run(anyio.sleep, 0.05)
-            raise AssertionError("the server did not answer")
+            with urllib.request.urlopen(f"{_monitoring(store)}/jsz?config=1", timeout=60) as said:
+                config: dict[str, Any] = json.load(said)["config"]
+                return config
         finally:
             process.kill()
+
+
+def _monitoring(store: Path) -> str:
+    """The address that the server chose, once it has written it down."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for file in store.glob("*.ports"):
+            with suppress(ValueError):  # half written
+                return str(json.loads(file.read_text())["monitoring"][0])
+        time.sleep(0.02)
+    raise AssertionError("the server did not say where it listens")
 
 
 @pytest.mark.parametrize(("sync", "always", "seconds"), [("always", True, None), (2.5, False, 2.5)])
@@ -118,12 +126,20 @@ async def test_a_server_of_ones_own_keeps_its_feed(tmp_path: Path) -> None:
             assert await told_again(running, answer) == answer.text
 
 
+@pytest.fixture(scope="module")
+async def stage(provider: str) -> AsyncIterator[ProcessPlatform]:
+    async with process_platform(config=with_model(provider, **EASY), workers=CREW) as running:
+        yield running
+
+
 @pytest.mark.kill
 @pytest.mark.parametrize("victims", [("nats",), ("nats", "monitor"), ("nats", "gateway"), ("nats", "memory")])
-async def test_a_crash_takes_nothing_that_was_given_up(provider: str, victims: tuple[str, ...]) -> None:
+async def test_a_crash_takes_nothing_that_was_given_up(
+    stage: ProcessPlatform, victims: tuple[str, ...]
+) -> None:
     """With every knob turned down, killing the server (and a worker) in mid-stream leaves each message answered
     once, what was shown joined, and the turn told again to whoever comes later, though its feed is gone."""
-    async with process_platform(config=with_model(provider, **EASY)) as running:
+    async with manned(stage) as running:
         accepted = await running.send("slow:40:40")
         events = []
         with anyio.fail_after(60):
@@ -134,7 +150,7 @@ async def test_a_crash_takes_nothing_that_was_given_up(provider: str, victims: t
                         running.kill(victim)
                     for victim in victims[1:]:
                         await running.restart(victim)
-        assert isinstance(events[-1], TurnEnded) and events[-1].reason == "stop", running.logs()
+        assert isinstance(events[-1], TurnEnded) and events[-1].reason == "stop"
         answer = Answer(accepted, tuple(events), events[-1])
         words = " ".join(f"word-{number}" for number in range(1, 41))
         assert answer.text == words

@@ -3,7 +3,6 @@
 import json
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,8 @@ from trunkline.messages.turn import (
 )
 from trunkline.subjects import INBOX, JOURNAL
 from trunkline.testing.processes import ProcessPlatform, process_platform
+
+from .stage import CREW, manned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -59,21 +60,16 @@ def trunkline_tool_middleware():
 '''
 
 
-@asynccontextmanager
-async def processes(provider: str, home: Path, **given: Any) -> AsyncIterator[ProcessPlatform]:
+@pytest.fixture(scope="module")
+async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
     config = {
         "runtime.provider_adapter": "openai",
         "adapters.openai.base_url": provider,
         "adapters.openai.model": "scripted",
-        **given,
     }
-    kinds = ("gateway", "monitor", "tools", "memory")
-    async with process_platform(home, config=config, plugins={"transfer": PLUGIN}, workers=kinds) as running:
-        try:
-            yield running
-        except BaseException:
-            print(running.logs()[-20_000:])  # noqa: T201 - pytest shows it with the failure
-            raise
+    home = tmp_path_factory.mktemp("hostile")
+    async with process_platform(home, config=config, plugins={"transfer": PLUGIN}, workers=CREW) as running:
+        yield running
 
 
 def program(file: Path, amount: int, *, seconds: float = 0.0, ask: bool = False) -> str:
@@ -82,7 +78,7 @@ def program(file: Path, amount: int, *, seconds: float = 0.0, ask: bool = False)
     )
 
 
-async def until(check: Callable[[], Awaitable[bool]], seconds: float = 20.0) -> None:
+async def until(check: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
     with anyio.fail_after(seconds):
         while not await check():  # noqa: ASYNC110 - what is waited for is in other processes
             await anyio.sleep(0.02)
@@ -94,7 +90,7 @@ async def entries_of(running: ProcessPlatform, accepted: MessageAccepted) -> lis
 
 
 async def first_of(running: ProcessPlatform, accepted: MessageAccepted, kind: type) -> Any:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async for event in running.gateway.watch(accepted.conversation, accepted.turn):
             if isinstance(event, kind):
                 return event
@@ -110,9 +106,9 @@ async def stored_in(running: ProcessPlatform, accepted: MessageAccepted) -> list
     return [message.content for message in view.messages if message.content]
 
 
-async def test_a_monitor_killed_after_a_decision(provider: str, tmp_path: Path) -> None:
+async def test_a_monitor_killed_after_a_decision(stage: ProcessPlatform, tmp_path: Path) -> None:
     """A turn that a decision woke is not forgotten: it goes on at the next monitor, and its call runs once."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         file = tmp_path / "bank"
         accepted = await running.send(f"{program(file, 7, seconds=1.0, ask=True)} ;; say:done")
         asked: ApprovalRequested = await first_of(running, accepted, ApprovalRequested)
@@ -126,22 +122,22 @@ async def test_a_monitor_killed_after_a_decision(provider: str, tmp_path: Path) 
         await until(lambda: inbox_is_empty(running, accepted))
 
 
-async def test_memory_away_when_the_answer_is_to_be_stored(provider: str, tmp_path: Path) -> None:
+async def test_memory_away_when_the_answer_is_to_be_stored(stage: ProcessPlatform, tmp_path: Path) -> None:
     """The turn waits for memory; nothing of the answer is lost, and done means stored."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         accepted = await running.send("slow:10:50")
         await first_of(running, accepted, TextDelta)
         running.kill("memory")
-        await anyio.sleep(14)
+        await anyio.sleep(11)  # longer than one attempt to store takes
         await running.restart("memory")
         answer = await running.answer(accepted)
         assert answer.ended.reason == "stop" and answer.ended.code is None
         assert await stored_in(running, accepted) == ["slow:10:50", answer.text]
 
 
-async def test_a_monitor_told_to_leave_finishes_its_turn(provider: str, tmp_path: Path) -> None:
+async def test_a_monitor_told_to_leave_finishes_its_turn(stage: ProcessPlatform, tmp_path: Path) -> None:
     """With another monitor there, what runs ends where it began, and what waits behind it is answered by the other."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         await running.start("monitor", "second")
         first = await running.send("slow:30:100")
         await first_of(running, first, TextDelta)
@@ -168,15 +164,16 @@ async def owner_of(running: ProcessPlatform, accepted: MessageAccepted) -> str:
     return next(name for name, process in running.processes.items() if process.pid == entry.value.pid)
 
 
-async def test_a_cancel_while_its_monitor_is_leaving(provider: str, tmp_path: Path) -> None:
+async def test_a_cancel_while_its_monitor_is_leaving(stage: ProcessPlatform, tmp_path: Path) -> None:
     """It ends the turn now, not when the leaving monitor is done with it."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         await running.start("monitor", "second")
-        accepted = await running.send("slow:150:100")
+        accepted = await running.send("slow:300:100")
         await first_of(running, accepted, TextDelta)
-        running.kill(await owner_of(running, accepted), signal.SIGTERM)
+        owner = await owner_of(running, accepted)
+        running.kill(owner, signal.SIGTERM)
         await anyio.sleep(1.5)
-        with anyio.fail_after(8):
+        with anyio.fail_after(60):
             await running.gateway.cancel(accepted.turn)
             answer = await running.answer(accepted)
         assert answer.ended.reason == "cancelled"
@@ -185,3 +182,4 @@ async def test_a_cancel_while_its_monitor_is_leaving(provider: str, tmp_path: Pa
         stored = (await running.gateway.conversation(accepted.conversation)).messages[-1]
         assert stored.partial and stored.content == answer.text and answer.text.startswith("word-1 word-2")
         assert (await running.say("say:on", conversation=accepted.conversation)).text == "on"
+        assert await running.processes[owner].gone() == 0

@@ -7,7 +7,6 @@ and the turn has one trace.
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +38,8 @@ from trunkline.monitor.replay import replay
 from trunkline.subjects import EFFECT, FEED, INBOX, JOURNAL, SPANS, TURN_FACT
 from trunkline.testing.platform import text_of
 from trunkline.testing.processes import ProcessPlatform, process_platform
+
+from .stage import CREW, manned
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -72,21 +73,18 @@ def trunkline_tools():
 WORKERS = ("gateway", "monitor", "tools", "memory", "nats")
 
 
-@asynccontextmanager
-async def processes(provider: str, home: Path) -> AsyncIterator[ProcessPlatform]:
+@pytest.fixture(scope="module")
+async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
     config = {
         "runtime.provider_adapter": "openai",
         "adapters.openai.base_url": provider,
         "adapters.openai.model": "scripted",
     }
-    plugins = {"transfer": OUTSIDE_EFFECT}
-    kinds = ("gateway", "monitor", "tools", "memory")
-    async with process_platform(home, config=config, plugins=plugins, workers=kinds) as running:
-        try:
-            yield running
-        except BaseException:
-            print(running.logs()[-20_000:])  # noqa: T201 - pytest shows it with the failure
-            raise
+    home = tmp_path_factory.mktemp("kills")
+    async with process_platform(
+        home, config=config, plugins={"transfer": OUTSIDE_EFFECT}, workers=CREW
+    ) as running:
+        yield running
 
 
 class Watcher:
@@ -151,7 +149,7 @@ async def check_turn(
     entries = await journal_of(running, accepted)
     assert sum(isinstance(entry, Finished) for entry in entries) == 1
     assert sum(isinstance(entry, Started) for entry in entries) == 1
-    with anyio.fail_after(15):
+    with anyio.fail_after(60):
         while [s async for s in running.bus.history(INBOX, after=0, conversation=accepted.conversation)]:  # noqa: ASYNC110
             await anyio.sleep(0.05)
     if owner_lived:
@@ -178,9 +176,9 @@ async def check_one_trace(running: ProcessPlatform, entries: list[JournalEntry])
 
 
 @pytest.mark.parametrize("victim", WORKERS)
-async def test_killed_in_mid_stream(victim: str, provider: str, tmp_path: Path) -> None:
+async def test_killed_in_mid_stream(victim: str, stage: ProcessPlatform, tmp_path: Path) -> None:
     """Whoever dies while text streams: the answer is complete, the stream has no gap and no repeat."""
-    async with processes(provider, tmp_path) as running:
+    async with manned(stage) as running:
         accepted = await running.send("slow:30:40")
         watcher = Watcher(running, accepted)
         await watcher.until(lambda w: len(w.events) >= 5, lambda: kill_and_restart(running, victim))
@@ -199,16 +197,18 @@ def program(tool: str, **arguments: Any) -> str:
 async def moment(path: Path) -> None:
     """Wait until the tool has begun to have its effect."""
     effect = anyio.Path(path)
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not (await effect.exists() and await effect.read_text()):  # noqa: ASYNC110 - another process writes it
             await anyio.sleep(0.01)
 
 
 @pytest.mark.parametrize("victim", WORKERS)
-async def test_killed_while_a_tool_has_its_effect(victim: str, provider: str, tmp_path: Path) -> None:
+async def test_killed_while_a_tool_has_its_effect(
+    victim: str, stage: ProcessPlatform, tmp_path: Path
+) -> None:
     """The effect happens once. If its own worker died, the model is told that the outcome is unknown; otherwise it
     gets the result."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         file = tmp_path / "bank"
         accepted = await running.send(program("transfer", file=str(file), amount=7, seconds=1.5))
         watcher = Watcher(running, accepted)
@@ -227,9 +227,9 @@ async def test_killed_while_a_tool_has_its_effect(victim: str, provider: str, tm
         assert view.messages[1].content == "Working." and view.messages[1].tool_calls
 
 
-async def test_a_read_under_way_is_simply_run_again(provider: str, tmp_path: Path) -> None:
+async def test_a_read_under_way_is_simply_run_again(stage: ProcessPlatform, tmp_path: Path) -> None:
     """A tool without an effect needs no caution."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         file = tmp_path / "looks"
         accepted = await running.send(program("look", file=str(file), seconds=1.0))
         watcher = Watcher(running, accepted)
@@ -246,9 +246,11 @@ STEPS = (ModelCallPlanned, ToolPlanned, ModelCallFinished, ToolFinished, Finishe
 
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
-async def test_the_monitor_killed_between_journal_steps(step: type, provider: str, tmp_path: Path) -> None:
+async def test_the_monitor_killed_between_journal_steps(
+    step: type, stage: ProcessPlatform, tmp_path: Path
+) -> None:
     """At the instant at which each kind of step is on disk, before the monitor does what follows from it."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         file = tmp_path / "bank"
         killed = anyio.Event()
 
@@ -259,7 +261,7 @@ async def test_the_monitor_killed_between_journal_steps(step: type, provider: st
 
         subscription = await running.bus.subscribe(JOURNAL, on_record)
         accepted = await running.send(program("transfer", file=str(file), amount=3))
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await killed.wait()
         await subscription.aclose()
         await running.restart("monitor")
@@ -270,9 +272,9 @@ async def test_the_monitor_killed_between_journal_steps(step: type, provider: st
         await check_turn(running, accepted, roles, owner_lived=step is not Finished)
 
 
-async def test_the_whole_platform_killed_at_once(provider: str, tmp_path: Path) -> None:
+async def test_the_whole_platform_killed_at_once(stage: ProcessPlatform, tmp_path: Path) -> None:
     """All five and the server together: after the restart the accepted message is answered."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         file = tmp_path / "bank"
         accepted = await running.send(program("transfer", file=str(file), amount=5) + " ;; slow:20:40")
         await moment(file)
@@ -285,11 +287,13 @@ async def test_the_whole_platform_killed_at_once(provider: str, tmp_path: Path) 
         await check_turn(running, accepted, ("user", "assistant", "tool", "assistant"))
 
 
-async def test_a_second_monitor_takes_over_while_the_first_is_stopped(provider: str, tmp_path: Path) -> None:
+async def test_a_second_monitor_takes_over_while_the_first_is_stopped(
+    stage: ProcessPlatform, tmp_path: Path
+) -> None:
     """A monitor that stands still long enough to lose its pin and then goes on must not answer a second time."""
     import signal
 
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         accepted = await running.send("slow:40:50")
         watcher = Watcher(running, accepted)
 
@@ -306,9 +310,9 @@ async def test_a_second_monitor_takes_over_while_the_first_is_stopped(provider: 
         await check_turn(running, accepted, ("user", "assistant") * 4)
 
 
-async def test_an_accepted_message_waits_for_a_monitor(provider: str, tmp_path: Path) -> None:
+async def test_an_accepted_message_waits_for_a_monitor(stage: ProcessPlatform, tmp_path: Path) -> None:
     """With no monitor at all a message is accepted, and answered once there is one; order is kept."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         running.kill("monitor")
         first = await running.send("say:one")
         second = await running.send("say:two", conversation=first.conversation)
@@ -318,13 +322,14 @@ async def test_an_accepted_message_waits_for_a_monitor(provider: str, tmp_path: 
         assert [m.content for m in view.messages] == ["say:one", "one", "say:two", "two"]
 
 
-async def test_the_ledger_holds_each_write_once(provider: str, tmp_path: Path) -> None:
+async def test_the_ledger_holds_each_write_once(stage: ProcessPlatform, tmp_path: Path) -> None:
     """Three parallel writes and a killed monitor: three started, three finished, three effects."""
-    async with processes(provider, tmp_path / "home") as running:
+    async with manned(stage) as running:
         file = tmp_path / "bank"
         wishes = " ".join(
             f"transfer {json.dumps({'file': str(file), 'amount': n, 'seconds': 0.8})}" for n in (1, 2, 3)
         )
+        before = await running.bus.last_seq(EFFECT)
         accepted = await running.send(f"parallel:{wishes} ;; say:done")
         await moment(file)
         await kill_and_restart(running, "monitor")
@@ -332,16 +337,16 @@ async def test_the_ledger_holds_each_write_once(provider: str, tmp_path: Path) -
         assert sorted(file.read_text().split()) == ["1", "2", "3"]
         results = [event.output for event in answer.events if isinstance(event, ToolEnded)]
         assert sorted(results) == ["moved 1", "moved 2", "moved 3"]
-        records = [s.data async for s in running.bus.history(EFFECT, after=0)]
+        records = [s.data async for s in running.bus.history(EFFECT, after=before)]
         assert len(records) == 6
 
 
 async def test_turns_that_were_killed_steered_or_ended_can_be_driven_again(
-    provider: str, tmp_path: Path
+    stage: ProcessPlatform, tmp_path: Path
 ) -> None:
     """Of a turn whose monitor was killed, one that was steered and one that was ended in the middle of its text, the
     journal comes out again byte for byte, and the stored feed says the same."""
-    async with processes(provider, tmp_path) as running:
+    async with manned(stage) as running:
         look = f'call:look {{"file": "{tmp_path / "looks"}"}}'
         killed = Watcher(running, await running.send(f"{look} ;; slow:20:50"))
         await killed.until(lambda w: "word-5" in w.text, lambda: kill_and_restart(running, "monitor"))
@@ -390,16 +395,15 @@ def trunkline_bus_middleware():
 
 async def test_a_turn_whose_monitor_dies_before_it_tells_is_told_of_by_the_next(tmp_path: Path) -> None:
     """Whoever keeps memories or statistics hears of every turn that ended, also when its owner died in between."""
-    kinds = ("gateway", "monitor", "tools", "memory")
     config = {"runtime.provider_adapter": "offline"}
     async with process_platform(
-        tmp_path / "home", config=config, plugins={"dies": DIES_UNTOLD}, workers=kinds
+        tmp_path / "home", config=config, plugins={"dies": DIES_UNTOLD}, workers=CREW
     ) as running:
         accepted = await running.send("hello")
         await running.processes["monitor"].gone()
         await running.start("monitor")
         heard: list[TurnFact] = []
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while not heard:
                 await anyio.sleep(0.05)
                 heard = [told.data async for told in running.bus.history(TURN_FACT, fact="finished")]
