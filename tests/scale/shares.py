@@ -29,5 +29,5 @@ async def settled(talker: Talker, due: Callable[[dict[int, int]], bool], seconds
             found = await shares(talker)
             if due(found):
                 return anyio.current_time() - begin
-            await anyio.sleep(0.1)
+            await anyio.sleep(0.3)
     raise AssertionError(f"after {seconds:g} s the partitions are shared out as {found}")

@@ -17,7 +17,7 @@ from trunkline.telemetry import names
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
-from .crowd import Crowd
+from .crowd import PEOPLE, Crowd
 from .shares import settled
 from .verdict import verdict
 
@@ -56,7 +56,7 @@ async def test_no_worker_reads_another_ones_clock(tmp_path: Path) -> None:
             async with anyio.create_task_group() as starting:
                 for name, (kind, offset) in CLOCKS.items():
                     starting.start_soon(partial(running.start, kind, name, **clock(offset)))
-            crowd = Crowd(running, 72, lambda _: "wait:1.5")
+            crowd = Crowd(running, PEOPLE, lambda _: "wait:1.5")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(crowd.talk)
                 await settled(running, lambda found: list(found.values()) == [4, 4])

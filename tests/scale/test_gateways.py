@@ -54,7 +54,7 @@ async def watched(
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(staying.follow, beside, 0)
         tasks.start_soon(moving.follow, seen, 0)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while len(seen.text) < 40:  # noqa: ASYNC110 - another task notes it
                 await anyio.sleep(0.02)
         assert not seen.ended

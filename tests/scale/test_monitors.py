@@ -10,11 +10,9 @@ from trunkline.messages.workers import WorkerKind
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
-from .crowd import Crowd
+from .crowd import PEOPLE, Crowd
 from .shares import settled
 from .verdict import Verdict, journal_verdict, verdict
-
-PEOPLE = 48
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
@@ -28,7 +26,7 @@ async def test_monitors_share_the_work_as_they_come_and_go(tmp_path: Path) -> No
             "runtime.provider_adapter": "openai",
             "adapters.openai.base_url": provider,
             "adapters.openai.model": "scripted",
-            "monitor.concurrency": 24,
+            "monitor.concurrency": PEOPLE // 2,
         }
         kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:

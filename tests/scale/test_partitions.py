@@ -12,7 +12,7 @@ from trunkline.messages.workers import WorkerKind
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline.testing.scripted_provider import provider_process
 
-from .crowd import Crowd
+from .crowd import PEOPLE, Crowd
 from .shares import settled
 from .verdict import verdict
 
@@ -30,7 +30,7 @@ async def test_the_number_of_partitions_changes_under_load(tmp_path: Path) -> No
         }
         kinds: tuple[WorkerKind, ...] = ("gateway", "memory", "monitor", "tools")
         async with process_platform(tmp_path, config=config, workers=kinds) as running:
-            crowd = Crowd(running, 72, lambda _: "wait:1.5")
+            crowd = Crowd(running, PEOPLE, lambda _: "wait:1.5")
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(crowd.talk)
                 await settled(running, lambda found: list(found.values()) == [8])
@@ -51,7 +51,7 @@ async def dealt_into(running: ProcessPlatform, number: int) -> None:
     done = await trunkline(running, "partitions", str(number))
     assert done.returncode == 0 and f"into {number} partitions now" in done.stdout, done.stderr
     await running.restart("monitor")
-    # By chance no conversation may be dealt into one or two of them.
+    # Of twelve, some have no conversation.
     await settled(running, lambda found: len(found) == 1 and number * 0.7 < sum(found.values()) <= number)
 
 

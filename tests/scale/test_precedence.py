@@ -58,7 +58,7 @@ async def interrupted(running: ProcessPlatform, said: list[MessageAccepted], own
     """Kill the other monitor while it runs a turn; returns that turn."""
     others = {accepted.turn for accepted in said} - own
     before = others & await running_turns(running)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while not (cut := others & await running_turns(running) - before):  # noqa: ASYNC110 - as below
             await anyio.sleep(0.05)
     running.kill("dies")  # a turn that has just begun

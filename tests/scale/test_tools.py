@@ -38,12 +38,12 @@ async def test_tools_workers_share_the_calls_and_survive_each_other(tmp_path: Pa
             crowd = Crowd(running, 12, lambda mark: errand(file, mark, 0.5))
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(crowd.talk)
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     while len(runners(file)) < 3 or runners(file)[victim.pid] < 2:  # noqa: ASYNC110 - a file
                         await anyio.sleep(0.02)
                 victim.kill()
                 killed = runners(file).total()
-                with anyio.fail_after(30):
+                with anyio.fail_after(60):
                     while runners(file).total() < killed + 12:  # noqa: ASYNC110 - a file
                         await anyio.sleep(0.05)
                 crowd.stopping = True
