@@ -70,7 +70,7 @@ async def test_many_calls_run_at_once(bus: Bus, peer: Bus, world: Any) -> None:
 
 async def test_nobody_listening_is_told_as_such(bus: Bus, world: Any) -> None:
     """NoResponders after the timeout, never CallTimeout: nobody got it."""
-    with anyio.fail_after(5), pytest.raises(NoResponders):
+    with anyio.fail_after(60), pytest.raises(NoResponders):
         await bus.call(world.ask, world.Note(), timeout=0.3, who="me")
 
 
@@ -260,7 +260,7 @@ async def test_leaving_a_stream_early_stops_the_handler(bus: Bus, peer: Bus, wor
         await running.add(world.flow, endless)
         async with bus.call_streaming(world.flow, world.Note(), who="me") as replies:
             await anext(replies)
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await ended.wait()
 
 
@@ -283,19 +283,19 @@ async def test_a_slow_stream_of_a_living_service_does_not_time_out(bus: Bus, pee
     """Signs of life keep the call open while the handler thinks longer than idle_timeout."""
 
     async def thinking(request: Any) -> Any:
-        await anyio.sleep(2.5)
+        await anyio.sleep(4)
         yield world.Note(text="done")
 
     async with service(peer, name="thinking", version="1.0.0") as running:
         await running.add(world.flow, thinking)
-        async with bus.call_streaming(world.flow, world.Note(), idle_timeout=1.5, who="me") as replies:
+        async with bus.call_streaming(world.flow, world.Note(), idle_timeout=3, who="me") as replies:
             assert (await anext(replies)).text == "done"
 
 
 async def test_a_stream_nobody_serves_fails_at_once(bus: Bus, world: Any) -> None:
     """NoResponders without waiting for the idle timeout."""
-    with anyio.fail_after(2), pytest.raises(NoResponders):
-        async with bus.call_streaming(world.flow, world.Note(), idle_timeout=30, who="me"):
+    with anyio.fail_after(60), pytest.raises(NoResponders):
+        async with bus.call_streaming(world.flow, world.Note(), idle_timeout=90, who="me"):
             pass
 
 
@@ -337,5 +337,5 @@ async def test_a_stream_of_a_killed_service_times_out(server: Any, bus: Bus, wor
     async with bus.call_streaming(world.flow, world.Note(), idle_timeout=1.0, who="me") as replies:
         assert (await anext(replies)).number == 1
         process.send_signal(signal.SIGKILL)
-        with anyio.fail_after(10), pytest.raises(CallTimeout):
+        with anyio.fail_after(60), pytest.raises(CallTimeout):
             await anext(replies)

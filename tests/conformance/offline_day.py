@@ -65,7 +65,7 @@ class Day:
         with self.out.open("wb") as out, (HOME.parent / "day.err").open("ab") as err:
             command = [sys.executable, "-m", "trunkline.cli.main", "up", "--log", "json", *arguments]
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not (ready := re.search(r"ready at (\S+)", self.out.read_text())):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 raise SystemExit((HOME.parent / "day.err").read_text())
@@ -103,7 +103,7 @@ class Day:
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
 
 def main(idle: float) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class Up:
                 [*PROGRAM, "up", "--log", "json", *arguments],
                 env=self.environ, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
             )  # fmt: skip
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while not (found := re.search(rb"ready at (\S+)", self.out.read_bytes()[begin:])):
             assert self.process.poll() is None and time.monotonic() < deadline, self.err.read_text()
             time.sleep(0.02)
@@ -45,7 +45,7 @@ class Up:
         """SIGTERM, and wait for the end of every process."""
         processes = self.processes()
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(30) == 0, self.err.read_text()
+        assert self.process.wait(60) == 0, self.err.read_text()
         assert not [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
 
     def kill(self) -> None:

@@ -116,7 +116,7 @@ async def test_ARCH_7_PA_T18_everything_leaves_in_one_archive(house: Open, tmp_p
                 streamed.append(await client.say("slow:20:10 ;; call:gate {} ;; slow:20:10"))
 
             tasks.start_soon(stream)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 await gate.reached.wait()
             exported = await client.say("call:memory_export {} ;; quote")
             assert streamed == [], "the export was made while the other conversation streamed"

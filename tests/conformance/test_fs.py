@@ -148,7 +148,7 @@ async def test_FS_2_a_client_in_ten_lines(house: Open) -> None:
     """A client needs an HTTP library and the contract; nothing of it is known to the core."""
     async with house() as running:
         headers = {"x-api-key": running.platform.token, "user-agent": "ten-lines/1"}
-        async with httpx.AsyncClient(base_url=running.platform.url, headers=headers, timeout=20) as http:
+        async with httpx.AsyncClient(base_url=running.platform.url, headers=headers, timeout=60) as http:
             said = (await http.post("/conversations/messages", json={"content": "say:hello"})).text
         data = [json.loads(line[6:]) for line in said.splitlines() if line.startswith("data: ")]
         assert "".join(one.get("content", "") for one in data) == "hello"

@@ -68,7 +68,7 @@ async def test_PA_T21_what_a_file_of_the_workspace_says_is_no_approval(house: Op
 async def until_asked(running: House, program: str) -> tuple[str, str, dict[str, Any]]:
     """Say it, and read on until a person is asked; the turn, the conversation, and the question."""
     body = {"content": program}
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         async with running.client.http.stream("POST", "/conversations/messages", json=body) as response:
             asks = False
             async for line in response.aiter_lines():
@@ -82,7 +82,7 @@ async def until_asked(running: House, program: str) -> tuple[str, str, dict[str,
 async def messages_of(running: House, turn: str, conversation: str) -> list[dict[str, Any]]:
     """The conversation's messages as its file holds them, once the turn is over."""
     http = running.client.http
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while (await http.get(f"/api/turns/{turn}")).json()["status"] in ("parked", "running"):  # noqa: ASYNC110
             await anyio.sleep(0.05)
     (file,) = (running.home / "memory").rglob(f"{conversation}.jsonl")

@@ -4,7 +4,7 @@ import json
 import secrets
 import subprocess
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +121,7 @@ class NatsServer:
         ports = self._folder / "ports"
         ports.mkdir(exist_ok=True)
         self._process = self._launched(ports)
-        with anyio.fail_after(15):
+        with anyio.fail_after(60):
             while (found := _listening(ports)) is None:
                 assert self._process.poll() is None, (self._folder / "nats.log").read_text()
                 await anyio.sleep(0.02)
@@ -151,8 +151,8 @@ class NatsServer:
 
 def _listening(ports: Path) -> Server | None:
     for file in ports.glob("*.ports"):
-        said = json.loads(file.read_text() or "{}")
-        if said.get("nats") and said.get("monitoring"):
+        with suppress(ValueError, LookupError):  # half written
+            said = json.loads(file.read_text())
             return said["nats"][0], said["monitoring"][0]
     return None
 
@@ -195,7 +195,7 @@ async def installation(
 
 async def streams_ready(running: Installation) -> None:
     process = running.launch("streams", "streams")
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while "The streams are ready" not in process.text():
             assert process.alive, process.text()
             await anyio.sleep(0.02)

@@ -289,7 +289,7 @@ class Intruder:
             if mark in text:
                 self.denied.add(f"{verb} {text.split(mark)[1].split(chr(34))[0]}")
 
-    async def attempt(self, publish: list[str], subscribe: list[str], *, patience: float = 5.0) -> set[str]:
+    async def attempt(self, publish: list[str], subscribe: list[str], *, patience: float = 60.0) -> set[str]:
         """Try everything, and return what was not denied. What was is told before the flush is answered."""
         client = await nats.connect(
             self.running.server.url, user=self.user, password=self.running.passwords[self.user], error_cb=self._note,

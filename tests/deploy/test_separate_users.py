@@ -101,7 +101,7 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
         view = await running.gateway.conversation(conversation)
         assert len(view.messages) >= 6
         (running.home / "letter").write_text("hello")
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while not (running.home / "answer").exists():  # noqa: ASYNC110 - another process writes it
                 await anyio.sleep(0.05)
         assert (running.home / "answer").read_text()
@@ -130,7 +130,7 @@ async def test_streams_that_come_late_or_again_are_found(tmp_path: Path) -> None
             "/tool memory_read path=notes/newt.md", conversation=first.accepted.conversation
         )
         assert "wet" in again.text
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while set(running.streams()) != set(before):  # noqa: ASYNC110 - another process makes them
                 await anyio.sleep(0.05)
         running.processes["monitor"].kill()

@@ -152,7 +152,7 @@ class Program:
                 argv, env=environ(self.home), stdin=subprocess.DEVNULL, stdout=log, stderr=log
             )
 
-    async def says(self, pattern: str, seconds: float = 30.0) -> str:
+    async def says(self, pattern: str, seconds: float = 60.0) -> str:
         """Wait until it has said something, since it was started last, and return the part in parentheses."""
         deadline = time.monotonic() + seconds
         while (found := re.search(pattern, self.text())) is None:
@@ -174,7 +174,7 @@ class Program:
         """Kill it, and wait until it is gone."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(number)
-            self.process.wait(timeout=40)
+            self.process.wait(timeout=60)
 
 
 def environ(home: Path) -> dict[str, str]:
@@ -187,7 +187,7 @@ async def command(home: Path, arguments: str, space: str | None = None) -> tuple
     program = Program(home, arguments, space)
     inside = ["ip", "netns", "exec", program.space] if program.space else []
     argv = [*inside, sys.executable, "-m", "trunkline.cli.main", *arguments.split()]
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         done = await anyio.run_process(argv, env=environ(home), check=False, stderr=subprocess.STDOUT)
     return done.returncode, done.stdout.decode()
 
@@ -225,7 +225,7 @@ class Hosts:
         self.remote.launch()
         await self.remote.says("The tools of this host are served")
 
-    async def connected(self, *, seconds: float = 30.0) -> None:
+    async def connected(self, *, seconds: float = 60.0) -> None:
         """Wait until the hub's agents are offered the remote's tool and it answers."""
         async with self.talker() as talker:
             deadline = time.monotonic() + seconds
@@ -241,7 +241,7 @@ class Hosts:
         file = self.remote.home / "effects"
         return file.read_text().splitlines() if file.exists() else []
 
-    async def happened(self, line: str, seconds: float = 30.0) -> None:
+    async def happened(self, line: str, seconds: float = 60.0) -> None:
         """Wait until a line stands among the effects."""
         deadline = time.monotonic() + seconds
         while line not in self.effects():
@@ -259,7 +259,7 @@ async def enrolled(hub: Path, remote: Path, line: Line, *, name: str = "laptop")
         assert status == 0, said
         await inviting.says(f"{name} has joined")
         assert inviting.process is not None
-        assert inviting.process.wait(timeout=20) == 0
+        assert inviting.process.wait(timeout=60) == 0
     finally:
         inviting.end()
 

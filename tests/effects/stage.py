@@ -82,7 +82,7 @@ class Stage:
             if self.running.processes[name].alive:
                 self.running.processes[name].kill(number)
 
-    async def until_gone(self, pids: Iterable[int], seconds: float = 20.0) -> None:
+    async def until_gone(self, pids: Iterable[int], seconds: float = 60.0) -> None:
         """Wait until these processes have ended. Raises TimeoutError."""
         with anyio.fail_after(seconds):
             for process in self.running.processes.values():
@@ -94,7 +94,7 @@ class Stage:
         server = self.running.server
         before = server.restarts
         os.kill(server.pid, signal.SIGKILL)
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while server.restarts == before:  # noqa: ASYNC110 - the server tells nobody
                 await anyio.sleep(0.02)
 

@@ -147,7 +147,7 @@ async def cut_after(curl: Curl, command: list[str], count: int) -> list[Event]:
     text = b""
     async with await anyio.open_process(command, stderr=subprocess.DEVNULL) as process:
         assert process.stdout is not None
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while len(events_in(text.decode(errors="ignore"))) < count:
                 try:
                     text += await process.stdout.receive(4096)

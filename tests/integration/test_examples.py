@@ -69,7 +69,7 @@ async def test_a_channel_an_adapter_and_a_store_of_others_carry_a_conversation(t
 
 async def answered(inbox: Path, text: str) -> str:
     (inbox / "letter.txt").write_text(text)
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while (inbox / "letter.txt").exists():  # noqa: ASYNC110 - what is awaited happens in a folder
             await anyio.sleep(0.02)
     return (inbox / "letter.answer").read_text()

@@ -147,7 +147,7 @@ async def call(found: Platform, name: str, key: str = "", **arguments: Any) -> T
         call=key or new_id("call"), name=name, arguments=arguments, block="main", conversation="conv_1",
         turn="turn_1", actor="owner",
     )  # fmt: skip
-    with anyio.fail_after(40):
+    with anyio.fail_after(60):
         async with found.bus.call_streaming(CALL_TOOL, request, idle_timeout=10) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
@@ -157,7 +157,7 @@ async def call(found: Platform, name: str, key: str = "", **arguments: Any) -> T
 
 async def offered(found: Platform, *names: str) -> None:
     """Wait until the catalogue holds these tools."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while True:
             catalogue = await found.bus.call(LIST_TOOLS, ListTools(block="main"))
             if {*names} <= {spec.name for spec in catalogue.tools or ()}:
@@ -199,7 +199,7 @@ async def cancelled(found: Platform) -> None:
             outcomes.append(await call(found, "talk", key))
 
         tasks.start_soon(ask)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not outcomes:
                 await anyio.sleep(0.2)
                 await found.bus.publish(CANCEL_CALL, CancelCall(reason="the test said so"), call=key)
@@ -234,7 +234,7 @@ async def test_what_it_does_to_its_process_it_does_alone(
 
 async def back(found: Platform) -> None:
     """Wait until the plugin's process serves again."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while (await call(found, "pid")).status != "ok":  # noqa: ASYNC110
             await anyio.sleep(0.1)
 
@@ -244,7 +244,7 @@ async def test_its_process_ends_with_the_platform(tmp_path: Path, monkeypatch: p
     async with running(tmp_path, monkeypatch) as found:
         await offered(found, "pid")
         process = psutil.Process(int((await call(found, "pid")).output))
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:  # noqa: ASYNC110
             await anyio.sleep(0.02)
 
@@ -332,7 +332,7 @@ async def test_a_channel_apart_talks_with_the_gateway(
     out = tmp_path / "heard"
     config = {"plugins.acme-host.isolation_channels": ["bell"], "channels.enabled": ["bell"]}
     async with running(tmp_path, monkeypatch, CHANNEL.replace("OUT", str(out)), **config):
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             while not out.exists() or not out.read_text():  # noqa: ASYNC110
                 await anyio.sleep(0.05)
     process, last, *_ = out.read_text().split(" ", 2)

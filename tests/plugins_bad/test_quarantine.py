@@ -159,7 +159,7 @@ async def test_a_stop_that_was_asked_for_blames_nobody(tmp_path: Path) -> None:
         assert state(running, "bad-swallow")["status"] == "loaded"
 
 
-async def until(holds: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
     with anyio.fail_after(seconds):
         while not holds():  # noqa: ASYNC110
             await anyio.sleep(0.01)

@@ -149,7 +149,7 @@ async def house(
 
 async def asked(running: Platform, turn: str) -> Approval:
     """The question of a turn, once it is there."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while True:
             for one in await running.gateway.waiting():
                 if one.turn == turn:
@@ -214,7 +214,7 @@ async def test_PA_T21_what_is_read_is_no_approval(carrier: str, tmp_path: Path) 
 
 async def offered(running: Platform) -> None:
     """Wait until the server's tools are in the catalogue."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while True:
             told = await running.bus.call(LIST_TOOLS, ListTools(block="main"))
             if {"web_read", "web_send"} <= {spec.name for spec in told.tools or ()}:
