@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import psutil
 import pytest
 
 from trunkline.messages.tools import ToolOutcome
@@ -55,3 +56,12 @@ async def until(holds: Any, seconds: float = 20.0) -> None:
     with anyio.fail_after(seconds):
         while not holds():  # noqa: ASYNC110  another process brings it about
             await anyio.sleep(0.05)
+
+
+def keeper_of(home: Path, task: str) -> psutil.Process:
+    """The one process that keeps a task."""
+    words = ["trunkline.keeper", str(home / "tasks" / "main" / task)]
+    everybody = psutil.process_iter(["cmdline"])
+    found = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]
+    assert len(found) == 1
+    return found[0]

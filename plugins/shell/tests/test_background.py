@@ -9,9 +9,8 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
-import psutil
 import pytest
-from house import House, house, needs_it, until
+from house import House, house, keeper_of, needs_it, until
 
 from trunkline.detached import Record, records
 from trunkline.latch import Latch
@@ -139,15 +138,6 @@ async def test_MN_F15_a_task_whose_keeper_is_killed_is_told_as_lost(tmp_path: Pa
     async with house(tmp_path) as home:
         assert f"{task}: lost" in (await home.call("background_task_status", task=task)).output
         assert not await beating(home.workspace)
-
-
-def keeper_of(home: Path, task: str) -> psutil.Process:
-    """The one process that keeps a task."""
-    words = ["trunkline.keeper", str(home / "tasks" / "main" / task)]
-    everybody = psutil.process_iter(["cmdline"])
-    found = [one for one in everybody if (one.info["cmdline"] or [])[2:4] == words]
-    assert len(found) == 1
-    return found[0]
 
 
 async def test_the_end_of_a_task_is_the_end_of_all_that_it_began(tmp_path: Path) -> None:

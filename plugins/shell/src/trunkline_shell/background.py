@@ -1,92 +1,24 @@
-"""Background tasks: programs that go on while the agent does something else, and when the worker ends (MN-F15).
-
-A task belongs to its block. It is known by eight hexadecimal digits, and found again by its record in the home.
+"""The tools for background tasks: programs that go on while the agent does something else, and when the worker ends
+(MN-F15).
 """
 
-import fcntl
-import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from secrets import token_hex
 from typing import Annotated
 
-import anyio
-import anyio.to_thread
 from msgspec import Meta
 
-from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, ToolError, tool
-from trunkline.detached import Ending, Record, now, records
+from trunkline import ApprovalDetail, BlockPath, Tool, ToolContext, tool
 from trunkline_shell.commands import argv_of, shown
 from trunkline_shell.settings import ShellSettings
+from trunkline_shell.tasks import END_SECONDS, Tasks, told, until_ended
 
 TAIL, LONGEST_TAIL = 50, 2_000
 LONGEST_OUTPUT = 50_000
 LONGEST_WAIT = 300
-MOST_KEPT = 100
-"""Tasks of a block that are kept when they have ended; of more the oldest go."""
-
-LOOK_SECONDS = 0.25
-END_SECONDS = 10.0
 
 TaskId = Annotated[str, Meta(pattern="^[0-9a-f]{8}$", description="The task, such as 0a1b2c3d.")]
 Lines = Annotated[int, Meta(ge=1, le=LONGEST_TAIL)]
 Seconds = Annotated[int, Meta(ge=1, le=LONGEST_WAIT)]
-
-
-class Tasks:
-    """The tasks of a home, each in the folder of its block."""
-
-    def __init__(self, home: Path, settings: ShellSettings) -> None:
-        self._folder = home / "tasks"
-        self.settings = settings
-
-    def of(self, block: str) -> list[Record]:
-        """Those of a block, the oldest first."""
-        return records(self._folder / block)
-
-    def find(self, block: str, task: str) -> Record:
-        """One of a block. Raises ToolError with those that there are."""
-        found = {record.name: record for record in self.of(block)}
-        if task not in found:
-            known = ", ".join(found) or "none"
-            raise ToolError(f"This block has no background task {task} on this machine. There are: {known}.")
-        return found[task]
-
-    @asynccontextmanager
-    async def place(self, block: str) -> AsyncIterator[Path]:
-        """A folder for one more; nobody else takes one meanwhile. Raises ToolError when too many run already."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            await _locked(handle)
-            blocks = [entry for entry in self._folder.iterdir() if entry.is_dir()]
-            running = [one for entry in blocks for one in records(entry) if one.standing() == "running"]
-            if len(running) >= self.settings.tasks:
-                raise ToolError(
-                    f"{len(running)} background tasks run already, and no more may. Wait for one, or cancel it. "
-                    f"Those of this block: {', '.join(one.name for one in self.of(block)) or 'none'}."
-                )
-            self._forget(block)
-            yield self._folder / block / token_hex(4)
-        finally:
-            os.close(handle)
-
-    def _forget(self, block: str) -> None:
-        ended = [record for record in self.of(block) if record.standing() != "running"]
-        for record in ended[: max(0, len(ended) - MOST_KEPT)]:
-            record.remove()
-
-
-async def _locked(handle: int) -> None:
-    """Take the lock; whoever has it, in this process or another, is not waited for in its way."""
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            await anyio.sleep(LOOK_SECONDS)
-        else:
-            return
 
 
 def background_tools(home: Path, settings: ShellSettings) -> list[Tool]:
@@ -172,7 +104,7 @@ def _wait(tasks: Tasks) -> Tool:
             timeout: How many seconds to wait at most.
         """
         record = tasks.find(context.block, task)
-        await _until_ended(record, timeout)
+        await until_ended(record, timeout)
         return f"{told(record)}\n{record.tail(TAIL, LONGEST_OUTPUT)}".rstrip()
 
     return wait_background_task
@@ -189,7 +121,7 @@ def _ending(tasks: Tasks) -> list[Tool]:
         record = tasks.find(context.block, task)
         if record.standing() == "running":
             record.cancel("cancelled")
-            await _until_ended(record, END_SECONDS)
+            await until_ended(record, END_SECONDS)
         return told(record)
 
     @tool(effect="write", idempotent=True)
@@ -201,47 +133,3 @@ def _ending(tasks: Tasks) -> list[Tool]:
         return f"Forgot {len(ended)} background tasks that had ended."
 
     return [cancel_background_task, clear_completed_tasks]
-
-
-async def _until_ended(record: Record, seconds: float) -> None:
-    with anyio.move_on_after(seconds):
-        while await anyio.to_thread.run_sync(record.standing) == "running":  # noqa: ASYNC110  another process ends it
-            await anyio.sleep(LOOK_SECONDS)
-
-
-_KILLED = {
-    "timeout": "ended, because its time was over",
-    "memory": "ended, because it needed more memory than it may have",
-    "panic": "ended by panic",
-    "cancelled": "cancelled",
-    "stopped": "ended, because its keeper was stopped, as by a shutdown of the machine",
-}
-
-
-def told(record: Record) -> str:
-    """A task in a line: id, how it stands, what was run, when."""
-    order, standing = record.order(), record.standing()
-    what = " ".join(order.argv).replace("\n", " ") if order else "unknown"
-    began = f", begun {order.at:%Y-%m-%d %H:%M:%S} UTC" if order else ""
-    return f"{record.name}: {_standing(record, standing)}{began}: {what[:200]}"
-
-
-def _standing(record: Record, standing: str) -> str:
-    ending = record.ending()
-    if standing == "running":
-        order = record.order()
-        return f"running for {(now() - order.at).total_seconds():.0f} s" if order else "running"
-    if ending is None:
-        return (
-            "lost: the machine was restarted or the process that kept it was killed, and it with that. How far it came "
-            "is unknown; it is not begun again by itself"
-        )
-    return _ended(ending)
-
-
-def _ended(ending: Ending) -> str:
-    if ending.fault:
-        return f"never begun: {ending.fault}"
-    if ending.killed:
-        return _KILLED.get(ending.killed, "ended from outside")
-    return f"ended with exit code {ending.exit_code}"

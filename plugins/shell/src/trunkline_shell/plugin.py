@@ -1,9 +1,13 @@
-"""The plugin: declares its section and its tools, and nothing else."""
+"""The plugin: declares its section, its tools and its command, and nothing else."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import trunkline
 from trunkline_shell.settings import ShellSettings
+
+if TYPE_CHECKING:
+    import click
 
 
 @trunkline.hookimpl
@@ -20,3 +24,12 @@ def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.To
 
     chosen = settings.section(ShellSettings)
     return [command_tool(chosen), *developer_tools(chosen), *background_tools(settings.home, chosen)]
+
+
+@trunkline.hookimpl
+def trunkline_commands(settings: trunkline.PluginSettings) -> "Iterable[click.Command]":
+    """``trunkline tasks``."""
+    from trunkline_shell.cli import tasks_command
+    from trunkline_shell.tasks import Tasks
+
+    return [tasks_command(Tasks(settings.home, settings.section(ShellSettings)))]

@@ -1,0 +1,135 @@
+"""The background tasks of a home: which there are, one more, and how each is told. Begins and ends none.
+
+A task belongs to its block. It is known by eight hexadecimal digits, and found again by its record in the home.
+"""
+
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+
+import anyio
+import anyio.to_thread
+
+from trunkline import ToolError
+from trunkline.detached import Ending, Order, Record, now, records
+from trunkline_shell.settings import ShellSettings
+
+MOST_KEPT = 100
+"""Tasks of a block that are kept when they have ended; of more the oldest go."""
+
+LOOK_SECONDS = 0.25
+
+END_SECONDS = 10.0
+"""What a task is given to end, once it is asked to."""
+
+
+class Tasks:
+    """The tasks of a home, each in the folder of its block."""
+
+    def __init__(self, home: Path, settings: ShellSettings) -> None:
+        self._folder = home / "tasks"
+        self.settings = settings
+
+    def blocks(self) -> list[str]:
+        """The blocks that have had tasks."""
+        with suppress(OSError):
+            return sorted(entry.name for entry in self._folder.iterdir() if entry.is_dir())
+        return []
+
+    def of(self, block: str) -> list[Record]:
+        """Those of a block, the oldest first."""
+        return records(self._folder / block)
+
+    def find(self, block: str, task: str) -> Record:
+        """One of a block. Raises ToolError with those that there are."""
+        found = {record.name: record for record in self.of(block)}
+        if task not in found:
+            known = ", ".join(found) or "none"
+            raise ToolError(f"This block has no background task {task} on this machine. There are: {known}.")
+        return found[task]
+
+    @asynccontextmanager
+    async def place(self, block: str) -> AsyncIterator[Path]:
+        """A folder for one more; nobody else takes one meanwhile. Raises ToolError when too many run already."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(self._folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            await _locked(handle)
+            running = [one for name in self.blocks() for one in self.of(name) if one.standing() == "running"]
+            if len(running) >= self.settings.tasks:
+                raise ToolError(
+                    f"{len(running)} background tasks run already, and no more may. Wait for one, or cancel it. "
+                    f"Those of this block: {', '.join(one.name for one in self.of(block)) or 'none'}."
+                )
+            self._forget(block)
+            yield self._folder / block / token_hex(4)
+        finally:
+            os.close(handle)
+
+    def _forget(self, block: str) -> None:
+        ended = [record for record in self.of(block) if record.standing() != "running"]
+        for record in ended[: max(0, len(ended) - MOST_KEPT)]:
+            record.remove()
+
+
+async def _locked(handle: int) -> None:
+    """Take the lock; whoever has it, in this process or another, is not waited for in its way."""
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            await anyio.sleep(LOOK_SECONDS)
+        else:
+            return
+
+
+async def until_ended(record: Record, seconds: float) -> None:
+    """Wait until a task has ended, so many seconds at most."""
+    with anyio.move_on_after(seconds):
+        while await anyio.to_thread.run_sync(record.standing) == "running":  # noqa: ASYNC110  another process ends it
+            await anyio.sleep(LOOK_SECONDS)
+
+
+_KILLED = {
+    "timeout": "ended, because its time was over",
+    "memory": "ended, because it needed more memory than it may have",
+    "panic": "ended by panic",
+    "cancelled": "cancelled",
+    "stopped": "ended, because its keeper was stopped, as by a shutdown of the machine",
+}
+
+
+def told(record: Record) -> str:
+    """A task in a line: id, how it stands, what was run, when."""
+    order = record.order()
+    began = f", begun {order.at:%Y-%m-%d %H:%M:%S} UTC" if order else ""
+    return f"{record.name}: {stands(record)}{began}: {command(order)[:200]}"
+
+
+def command(order: Order | None) -> str:
+    """What was run, in a line."""
+    return " ".join(" ".join(order.argv).split()) if order else "unknown"
+
+
+def stands(record: Record) -> str:
+    """Whether it runs, and how it ended, in words."""
+    standing, order, ending = record.standing(), record.order(), record.ending()
+    if standing == "running":
+        return f"running for {(now() - order.at).total_seconds():.0f} s" if order else "running"
+    if ending is None:
+        return (
+            "lost: the machine was restarted or the process that kept it was killed, and it with that. How far it came "
+            "is unknown; it is not begun again by itself"
+        )
+    return _ended(ending)
+
+
+def _ended(ending: Ending) -> str:
+    if ending.fault:
+        return f"never begun: {ending.fault}"
+    if ending.killed:
+        return _KILLED.get(ending.killed, "ended from outside")
+    return f"ended with exit code {ending.exit_code}"
