@@ -226,7 +226,8 @@ PUBLISH: dict[str, set[str]] = {
         *memory("chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats"),
         "trunkline.cmd.remote.laptop.list", *CHANNEL_READER,
         "trunkline.ctl.panic", "trunkline.evt.audit.main.noted",
-        *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse"), "$JS.API.STREAM.MSG.DELETE.DEAD",
+        *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "OBJ_results"),
+        "$JS.API.STREAM.MSG.DELETE.DEAD",
         "trunkline.turn.inbox.conv", *EXPORTS, *CLAIMS, *SERVICE, *SIZES, *inboxes("memory"),
     },
     "streams": {

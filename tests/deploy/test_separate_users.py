@@ -7,8 +7,11 @@ from textwrap import dedent
 import anyio
 import pytest
 
+from trunkline.messages.memory import WriteManyMemory
+from trunkline.messages.tools import StoredResult
 from trunkline.messages.turn import ApprovalSettled
 from trunkline.messages.workers import WorkerKind
+from trunkline.subjects import MEMORY_WRITE_MANY
 from trunkline.testing.calling import call_tool
 from trunkline_bus import connect
 
@@ -69,6 +72,8 @@ COMMANDS = (
     "replay last",
     "backup {home}/backup.tar",
     "doctor",
+    "results list",
+    "results show {result}",
 )
 """What a person does under the operator's user."""
 
@@ -84,6 +89,7 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
         "channels.enabled": [CHANNEL],
         "permissions.approvals": "some",
         "approvals.remind": 0.002,
+        "tools.shown_result": 6_000,
     }
     async with installation(tmp_path, settings=settings) as running:
         written = await running.say('/tool memory_write path=notes/mole.md content="A mole digs at night."')
@@ -105,13 +111,18 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
             while not (running.home / "answer").exists():  # noqa: ASYNC110 - another process writes it
                 await anyio.sleep(0.05)
         assert (running.home / "answer").read_text()
-        for command in COMMANDS:
-            argv = [sys.executable, "-m", "trunkline.cli.main", *command.format(home=running.home).split()]
-            done = await anyio.run_process(argv, env=running.environ("operator"), check=False)
-            assert done.returncode == 0, (command, done.stdout, done.stderr)
         async with connect(as_user("lender", running.server.url, running.passwords)) as bus:
             read = await call_tool(bus, "memory_read", {"path": "notes/mole.md"}, actor="agent:other")
             assert "digs at night" in read.output
+            files = {"notes/long.md": "x" * 9_000}
+            await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, gone=(), actor="owner"))
+            long = await call_tool(bus, "memory_read", {"path": "notes/long.md"})
+            assert isinstance(long.stored, StoredResult)
+        for command in COMMANDS:
+            words = command.format(home=running.home, result=long.stored.id).split()
+            argv = [sys.executable, "-m", "trunkline.cli.main", *words]
+            done = await anyio.run_process(argv, env=running.environ("operator"), check=False)
+            assert done.returncode == 0, (command, done.stdout, done.stderr)
         assert running.denied() == []
 
 

@@ -9,6 +9,7 @@ from trunkline.errors import ErrorCode
 from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.conversation import Message, ToolCall, Usage
 from trunkline.messages.gateway import SendMessage
+from trunkline.messages.tools import StoredResult
 from trunkline.messages.turn import (
     ApprovalRequested,
     ApprovalSettled,
@@ -83,6 +84,15 @@ async def test_steps_and_tools_come_in_order() -> None:
         ("answer", "I look."), ("settle", ""), ("started", label), ("settle", ""), ("done", label), ("settle", ""),
         ("answer", "Done."), ("settle", ""),
     ]  # fmt: skip
+
+
+async def test_a_result_that_is_kept_apart_is_told_with_what_shows_it() -> None:
+    """The model got a part of it; a person is told which command has all."""
+    stored = StoredResult(id="k3v7q", characters=200_000, kept=200_000)
+    ended = ToolEnded(step=0, call_id="c1", name="read_file", stored=stored)
+    screen, _, _ = await shown([ToolStarted(step=0, call=CALL), ended, END])
+    (note,) = [text for text in screen.all("note") if "200000" in text]
+    assert note.endswith("trunkline results show k3v7q")
 
 
 async def test_the_end_says_tokens_and_time() -> None:

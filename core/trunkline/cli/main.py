@@ -22,6 +22,7 @@ COMMANDS: dict[str, str] = {
     "permissions": "Show and change what an agent may do.",
     "policies": "Add, list and remove rules about what agents may do.",
     "audit": "Show what was decided and done.",
+    "results": "Read what tools told, where it was too long for a conversation.",
     "memory": "Bring files into memory, read and search it.",
     "plugins": "List the plugins, bring them in and out, or begin a new one.",
     "config": "Show every setting and where it comes from.",

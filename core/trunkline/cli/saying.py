@@ -9,6 +9,7 @@ import msgspec
 from trunkline.channels.deciding import approval_words
 from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.gateway import MessageAccepted
+from trunkline.messages.tools import StoredResult
 from trunkline.messages.turn import (
     ApprovalRequested,
     FeedEvent,
@@ -62,6 +63,8 @@ class Saying:
             case ToolEnded():
                 self._tools.setdefault(event.call_id, {"name": event.name})["error"] = event.error
                 self._note(f"[{'failed' if event.error else 'ok'}] {event.name}")
+                if isinstance(event.stored, StoredResult):
+                    self._note(event.stored.told)
             case ApprovalRequested():
                 self._approval = event
                 self._note(f"{approval_words(event.question, event.detail)}\n{_how(event)}")

@@ -174,6 +174,13 @@ class StoredResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     characters: int
     kept: int
 
+    @property
+    def told(self) -> str:
+        """How a person reads it, in a sentence."""
+        if not self.id:
+            return f"Of its {self.characters} characters the middle could not be kept."
+        return f"All that is kept of its {self.characters} characters: trunkline results show {self.id}"
+
 
 class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     """How a call ended.

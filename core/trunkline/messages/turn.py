@@ -11,7 +11,7 @@ import msgspec
 from trunkline.errors import ErrorCode
 from trunkline.messages.approvals import DEADLINE, ApprovalDetail, ApprovalScope, approval_id, decider
 from trunkline.messages.conversation import ForkedFrom, Message, ToolCall, Usage
-from trunkline.messages.tools import ToolOutcome, ToolSchema
+from trunkline.messages.tools import StoredResult, ToolOutcome, ToolSchema
 from trunkline_bus import Payload
 
 FinishReason = Literal["stop", "tool_calls", "max_tokens", "content_filter", "cancelled", "stopped", "error"]
@@ -300,13 +300,14 @@ class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool.started")
 
 
 class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool.ended"):
-    """The call's result, as the model is given it."""
+    """The call's result, as the model is given it. ``stored``: the whole of it is longer, and kept."""
 
     step: int
     call_id: str
     name: str
     output: str = ""
     error: bool = False
+    stored: StoredResult | msgspec.UnsetType = msgspec.UNSET
 
 
 class ApprovalRequested(msgspec.Struct, frozen=True, kw_only=True, tag="approval.requested"):

@@ -176,7 +176,10 @@ OPERATOR = Role(
     ),
     says=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back
     hears=(s.FEED, s.APPROVAL),
-    reads=(*CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM),
+    reads=(
+        *CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM,
+        s.RESULTS.stream_name,  # `trunkline results`
+    ),
     removes=(s.DEAD_STREAM,),
     looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
     brings=(s.IMPORTS,),

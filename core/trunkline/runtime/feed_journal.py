@@ -122,6 +122,7 @@ class Teller:
                     name=self._calls[call_id].name if call_id in self._calls else "",
                     output=outcome.output,
                     error=outcome.status != "ok",
+                    stored=outcome.stored,
                 )
             case ApprovalAsked() if entry.call_id in self._calls:
                 self._asked[entry.call_id] = entry

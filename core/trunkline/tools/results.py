@@ -28,7 +28,7 @@ TRIES = 3
 FENCED = "fenced"
 """Noted with a result that was marked as data by its tool: its parts are marked, too."""
 
-BLOCK, CONVERSATION, TOOL, CHARACTERS = "block", "conversation", "tool", "characters"
+ID, BLOCK, CONVERSATION, TOOL, CHARACTERS = "id", "block", "conversation", "tool", "characters"
 """What else is noted with a result."""
 
 
@@ -74,7 +74,7 @@ class Results:
         await self._objects.delete(found.name)
 
     async def _keep(self, call: CallTool, id: str, text: str, kept: int, size: int) -> bool:
-        noted = {BLOCK: call.block, CONVERSATION: call.conversation, TOOL: call.name, CHARACTERS: str(kept)}
+        noted = {ID: id, BLOCK: call.block, CONVERSATION: call.conversation, TOOL: call.name, CHARACTERS: str(kept)}
         if text.startswith(f"<{TAG} "):
             noted[FENCED] = "yes"
         name = _name(call.block, call.conversation, id)

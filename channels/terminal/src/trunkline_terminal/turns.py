@@ -30,6 +30,7 @@ from trunkline import (
     Verdict,
     approval_words,
 )
+from trunkline.messages.tools import StoredResult
 from trunkline_terminal import words
 from trunkline_terminal.outage import FIRST_PAUSE, LONGEST_PAUSE, Outage
 from trunkline_terminal.screen import Screen
@@ -194,6 +195,8 @@ class TurnView:
             event.call_id, label, failed=event.error, seconds=monotonic() - began,
             output="" if event.call_id in self._denied else event.output,  # who denied it was told already
         )  # fmt: skip
+        if isinstance(event.stored, StoredResult):
+            self._screen.note(event.stored.told)
 
     def _approval(self, event: ApprovalRequested, tasks: anyio.abc.TaskGroup) -> None:
         self._screen.settle()

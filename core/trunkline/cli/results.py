@@ -1,0 +1,147 @@
+"""``trunkline results``: what tools told that was too long for a conversation, as the object store keeps it."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trunkline.cli.attaching import with_workers
+from trunkline.cli.command import Group
+from trunkline.cli.completing import BlockName
+
+if TYPE_CHECKING:
+    from trunkline.errors import TrunklineError
+    from trunkline_bus import Bus, ObjectInfo
+
+EXAMPLES = """
+trunkline results list --block main
+trunkline results show k3v7q
+trunkline results show k3v7q --save build.log
+"""
+
+
+@click.group(cls=Group, examples=EXAMPLES)
+def command() -> None:
+    """Read what tools told, where it was too long for the conversation: beyond [tools] shown_result bytes.
+
+    An ID may be cut as long as it tells the result from the others. Results go with their conversations, and the oldest
+    go first when their room is used up ([retention] result_mb).
+    """
+
+
+@command.command("list", examples="trunkline results list --block main --json")
+@click.option("--block", type=BlockName(), help="Only those of this block.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def list_results(block: str | None, as_json: bool) -> None:
+    """List what is kept, the newest first."""
+    from trunkline.cli.output import json_out, table
+
+    found = [one for one in reversed(with_workers(_all)) if block in (None, one["block"])]
+    if as_json:
+        json_out({"results": found})
+    elif not found:
+        click.echo("No result of a tool is kept.")
+    else:
+        names = ("id", "block", "kept_at", "tool", "characters", "conversation")
+        rows = [tuple(str(one[name]) for name in names) for one in found]
+        table(rows, header=("ID", "BLOCK", "KEPT (UTC)", "TOOL", "CHARACTERS", "CONVERSATION"))
+
+
+@command.command(
+    "show", examples="trunkline results show k3v7q | less\ntrunkline results show k3v7q --save page.txt"
+)
+@click.argument("id")
+@click.option(
+    "--save", type=click.Path(path_type=Path), metavar="FILE", help="Write it to a new FILE instead."
+)
+def show(id: str, save: Path | None) -> None:
+    """Print a result whole, or save it."""
+    if save is None:
+        with_workers(lambda bus: _print(bus, id))
+        return
+    found = with_workers(lambda bus: _save(bus, id, save))
+    click.echo(f"Wrote the {found['characters']} characters that {found['tool']} told to {save}.")
+
+
+async def _all(bus: "Bus") -> list[dict[str, Any]]:
+    from trunkline.subjects import RESULTS
+
+    return [_facts(found) for found in await bus.objects(RESULTS).infos()]
+
+
+async def _print(bus: "Bus", id: str) -> None:
+    """Exactly as it is kept, but for what a terminal would obey."""
+    from trunkline.subjects import RESULTS
+    from trunkline.text import printable
+    from trunkline_bus import DecodeError
+
+    found, out = await _named(bus, id), click.get_binary_stream("stdout")
+    at_terminal = sys.stdout.isatty()
+    try:
+        async for piece in bus.objects(RESULTS).pieces(found):
+            out.write(printable(piece.decode()).encode() if at_terminal else piece)
+    except DecodeError as error:
+        raise _gone(id) from error
+    if at_terminal:
+        out.write(b"\n")
+    out.flush()
+
+
+async def _save(bus: "Bus", id: str, file: Path) -> dict[str, Any]:
+    from trunkline.errors import StorageError
+    from trunkline.subjects import RESULTS
+
+    found = await _named(bus, id)
+    try:
+        whole = await bus.objects(RESULTS).get_file(found.name, file)
+    except FileExistsError as error:
+        raise StorageError(f"{file} exists already.", hint="Choose another name.") from error
+    except OSError as error:
+        reason = (error.strerror or "storage failed").lower()
+        raise StorageError(f"{file} cannot be written: {reason}.", hint="Choose another place.") from error
+    if not whole:
+        raise _gone(id)
+    return _facts(found)
+
+
+async def _named(bus: "Bus", id: str) -> "ObjectInfo":
+    """The result whose id begins so. Raises TrunklineError when that is none, or several."""
+    from trunkline.errors import TrunklineError
+    from trunkline.subjects import RESULTS
+    from trunkline.tools.results import ID
+
+    infos = await bus.objects(RESULTS).infos()
+    found = [info for info in infos if id and info.metadata.get(ID, "").startswith(id)]
+    if not found:
+        raise _gone(id)
+    if len(found) > 1:
+        names = ", ".join(info.metadata[ID] for info in found)
+        raise TrunklineError(f"{id!r} fits several results: {names}.", hint="Give more of the id.")
+    return found[0]
+
+
+def _gone(id: str) -> "TrunklineError":
+    from trunkline.errors import TrunklineError
+
+    return TrunklineError(
+        f"No result {id!r} is kept.",
+        hint='"trunkline results list" shows those that are. They go with their conversation, and the oldest when '
+        "their room is used up.",
+    )
+
+
+def _facts(found: "ObjectInfo") -> dict[str, Any]:
+    from datetime import datetime
+
+    from trunkline.tools.results import BLOCK, CHARACTERS, CONVERSATION, ID, TOOL
+
+    noted = found.metadata
+    return {
+        "id": noted.get(ID, ""),
+        "block": noted.get(BLOCK, ""),
+        "conversation": noted.get(CONVERSATION, ""),
+        "tool": noted.get(TOOL, ""),
+        "characters": int(noted.get(CHARACTERS, "0")),
+        "kept_at": f"{datetime.fromisoformat(found.mtime):%Y-%m-%d %H:%M:%S}",
+    }
