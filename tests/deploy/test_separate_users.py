@@ -114,7 +114,7 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
         async with connect(as_user("lender", running.server.url, running.passwords)) as bus:
             read = await call_tool(bus, "memory_read", {"path": "notes/mole.md"}, actor="agent:other")
             assert "digs at night" in read.output
-            files = {"notes/long.md": "x" * 9_000}
+            files = {"blocks/main/notes/long.md": "x" * 9_000}
             await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, gone=(), actor="owner"))
             long = await call_tool(bus, "memory_read", {"path": "notes/long.md"})
             assert isinstance(long.stored, StoredResult)

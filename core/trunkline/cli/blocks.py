@@ -60,6 +60,7 @@ def show_block(name: str, as_json: bool) -> None:
             ("description", block.config.description or "-"),
             ("goals", "; ".join(block.config.goals) or "-"),
             ("model", block.config.model or "the default"),
+            ("vision model", block.config.vision_model or "as preferences.toml says"),
             ("tools", tools),
             ("conversations", str(block.conversations)),
             ("created", f"{block.created_at:%Y-%m-%d %H:%M}"),
@@ -74,14 +75,22 @@ def show_block(name: str, as_json: bool) -> None:
 @click.option("--description", default="", help="What the block is about.")
 @click.option("--goal", "goals", multiple=True, help="A goal of the block; may be given several times.")
 @click.option("--model", help="ADAPTER/MODEL that answers here.")
+@click.option("--vision-model", help="ADAPTER/MODEL that looks at pictures here.")
 @click.option("--tool", "tools", multiple=True, help="Allow only this tool; may be given several times.")
 def create_block(
-    name: str, description: str, goals: tuple[str, ...], model: str | None, tools: tuple[str, ...]
+    name: str,
+    description: str,
+    goals: tuple[str, ...],
+    model: str | None,
+    vision_model: str | None,
+    tools: tuple[str, ...],
 ) -> None:
     """Make a block. A NAME has lower-case letters, digits and dashes, 32 at most."""
     from trunkline.messages.blocks import BlockConfig
 
-    config = BlockConfig(description=description, goals=goals, model=model, tools=tools or None)
+    config = BlockConfig(
+        description=description, goals=goals, model=model, vision_model=vision_model, tools=tools or None
+    )
     with_gateway(lambda gateway: gateway.create_block(name, config))
     click.echo(f"Block {name} is there. Talk with it: trunkline chat --block {name}")
 

@@ -25,9 +25,9 @@ from trunkline_bus import BusError, Refusal, Request
 
 log = logging.getLogger(__name__)
 
-_NO_VISION = (
-    'No model is set that looks at pictures. A person can name one, as in vision_model = "openai/gpt-4.1-mini": in the '
-    "block's block.toml, or in preferences.toml for all blocks."
+_HOW_TO_SEE = (
+    'A person can name one that does, as in vision_model = "openai/gpt-4.1-mini": in the block\'s block.toml, or in '
+    "preferences.toml for all blocks."
 )
 
 FLUSH = 3_600.0
@@ -141,12 +141,11 @@ class Completions:
         """The model that somebody chose to look at pictures: not every model can, and none can tell."""
         name = wish.model or standing.block.vision_model or standing.preferences.vision_model
         if name is None:
-            raise Refusal(NO_VISION_MODEL, _NO_VISION)
+            raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_HOW_TO_SEE}")
         choice = self._models.choose(name)
         if not choice.adapter.sees:
-            raise Refusal(
-                NO_VISION_MODEL, f"The adapter {choice.adapter.name} takes no pictures. {_NO_VISION}"
-            )
+            blind = f"The vision model {name} cannot be used: the adapter {choice.adapter.name} takes no pictures."
+            raise Refusal(NO_VISION_MODEL, f"{blind} {_HOW_TO_SEE}")
         return choice
 
     def _told(self, wish: Complete, choice: Choice, call: "_Call", entry: ModelCallFinished) -> Completion:

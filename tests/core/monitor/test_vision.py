@@ -81,14 +81,19 @@ async def test_MN_F16_the_vision_model_looks_at_a_picture() -> None:
 
 async def test_MN_F16_without_a_vision_model_nobody_is_asked_and_the_error_says_what_to_set() -> None:
     """A block's ordinary model is not taken for one that sees, and neither is an adapter that takes no pictures."""
-    async with looking() as (running, models):
+    async with looking(**{"adapters.engine.url": "http://127.0.0.1:1"}) as (running, models):
         outcome = await describe(running)
         assert outcome.status == "error"
-        assert 'vision_model = "openai/' in outcome.output
+        assert "No model is set" in outcome.output and 'vision_model = "openai/' in outcome.output
         assert "block.toml" in outcome.output
-        await prefer(running, "blocks/main/block.toml", 'vision_model = "blind/x"\n')
-        outcome = await describe(running)
-        assert "adapter blind takes no pictures" in outcome.output
+        for adapter in ("blind", "offline", "engine"):
+            await prefer(running, "blocks/main/block.toml", f'vision_model = "{adapter}/x"\n')
+            outcome = await describe(running)
+            assert outcome.status == "error"
+            assert (
+                f"model {adapter}/x cannot be used: the adapter {adapter} takes no pictures" in outcome.output
+            )
+            assert "No model is set" not in outcome.output and 'vision_model = "openai/' in outcome.output
         assert models.blind.requests == models.seeing.requests == []
 
 
