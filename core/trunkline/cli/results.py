@@ -76,16 +76,14 @@ async def _print(bus: "Bus", id: str) -> None:
     from trunkline.text import printable
     from trunkline_bus import DecodeError
 
-    found, out = await _named(bus, id), click.get_binary_stream("stdout")
-    at_terminal = sys.stdout.isatty()
+    found, at_terminal = await _named(bus, id), sys.stdout.isatty()
     try:
         async for piece in bus.objects(RESULTS).pieces(found):
-            out.write(printable(piece.decode()).encode() if at_terminal else piece)
+            click.echo(printable(piece.decode()) if at_terminal else piece, nl=False)
     except DecodeError as error:
         raise _gone(id) from error
     if at_terminal:
-        out.write(b"\n")
-    out.flush()
+        click.echo()
 
 
 async def _save(bus: "Bus", id: str, file: Path) -> dict[str, Any]:
