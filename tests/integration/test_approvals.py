@@ -1,6 +1,7 @@
 """Approvals end to end: asked, shown everywhere, decided once and in time or not at all, through restarts."""
 
 import json
+import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
@@ -13,6 +14,7 @@ import pytest
 
 import trunkline
 from trunkline.abc.gateway import Identity
+from trunkline.cli.owned.permitting import change
 from trunkline.errors import ErrorCode
 from trunkline.messages.approvals import DEADLINE, Approval, decider
 from trunkline.messages.conversation import Message
@@ -99,6 +101,19 @@ async def asked_by(talker: Talker, text: str, **given: Any) -> tuple[MessageAcce
             await anyio.sleep(0.05)
 
 
+async def scheduled(running: Platform, text: str) -> MessageAccepted:
+    """A message that nobody wrote: it came due, as the pulse's do (C29)."""
+    message = Message(id=new_id("msg"), role="user", content=text)
+    request = TurnRequested(
+        turn=new_id("turn"), block="main", conversation=new_id("conv"), message=message, actor="pulse",
+        channel="pulse", trigger="schedule",
+    )  # fmt: skip
+    await running.bus.append(INBOX, request, conversation=request.conversation)
+    return MessageAccepted(
+        block="main", conversation=request.conversation, turn=request.turn, message_id=message.id
+    )
+
+
 def results(events: tuple[object, ...]) -> list[str]:
     return [event.output for event in events if isinstance(event, ToolEnded)]
 
@@ -126,7 +141,9 @@ async def test_MB_T10_a_no_reaches_the_model_and_the_turn_goes_on(provider: str,
         owner = GatewayClient(running.bus, "terminal")
         await decide(owner, asked, False)
         answer = await running.answer(accepted)
-        assert "denied by the owner in the terminal" in results(answer.events)[0] and answer.ended.code is None
+        assert (
+            "denied by the owner in the terminal" in results(answer.events)[0] and answer.ended.code is None
+        )
         assert not (running.home.workspace("main") / "a.md").exists()
         await decide(owner, asked, False)
         with pytest.raises(RemoteFault, match="denied by the owner in the terminal already") as late:
@@ -208,12 +225,7 @@ async def test_MN_T16_nobody_there_is_never_a_yes(provider: str, tmp_path: Path)
     """A turn of a schedule waits, for longer than a person's, and so does one from a pipe, which leaves with a status
     of its own; nothing is written in either."""
     async with house(provider, tmp_path) as running:
-        text = Message(id=new_id("msg"), role="user", content=write("night.md"))
-        request = TurnRequested(
-            turn=new_id("turn"), block="main", conversation=new_id("conv"), message=text, actor="pulse",
-            channel="pulse", trigger="schedule",
-        )  # fmt: skip
-        await running.bus.append(INBOX, request, conversation=request.conversation)
+        await scheduled(running, write("night.md"))
         (asked,) = await waiting(running)
         assert (asked.expires_at - asked.asked_at).total_seconds() == 86_400
         argv = [sys.executable, "-m", "trunkline.cli.main", "say", write("pipe.md")]
@@ -224,6 +236,44 @@ async def test_MN_T16_nobody_there_is_never_a_yes(provider: str, tmp_path: Path)
         assert piped.id in done.stderr.decode()
         await anyio.sleep(0.3)
         assert not list(running.home.workspace("main").glob("*.md"))
+
+
+@pytest.mark.skipif(
+    shutil.which("bwrap") is None, reason="bubblewrap is not installed (apt install bubblewrap)"
+)
+async def test_MB_T17_what_a_schedule_has_run_needs_what_a_command_needs(
+    provider: str, tmp_path: Path
+) -> None:
+    """A script that comes due is a call of ``execute_command`` like any other: refused while the block may run no
+    programs, with what grants it; then asked about as a person's own message would be; a no runs nothing, a yes runs it
+    once. Each is in the audit log with the schedule as the actor."""
+    script = f"call:execute_command {json.dumps({'command': 'echo ran >> made; rm -f kept'})} ;; say:done"
+    async with house(provider, tmp_path) as running:
+        workspace = running.home.workspace("main")
+        workspace.mkdir(parents=True, exist_ok=True)
+        (workspace / "kept").write_text("kept")
+        refused = await running.answer(await scheduled(running, script))
+        assert "trunkline permissions main --allow-shell" in results(refused.events)[0]
+        await change(running.bus, "main", {"allow_shell": True})
+        accepted = await scheduled(running, script)
+        ((asked,), (_, own)) = await waiting(running), await asked_by(running, script)
+        assert (asked.turn, asked.call_hash) == (accepted.turn, own.call_hash)
+        assert (asked.detail, asked.question) == (own.detail, own.question)
+        await decide(running.gateway, asked, False)
+        assert "denied by" in results((await running.answer(accepted)).events)[0]
+        assert [file.name for file in workspace.iterdir()] == ["kept"]
+        accepted = await scheduled(running, script)
+        (asked,) = [one for one in await waiting(running, 2) if one.turn == accepted.turn]
+        await decide(running.gateway, asked, True)
+        await running.answer(accepted)
+        assert [(file.name, file.read_text()) for file in workspace.iterdir()] == [("made", "ran\n")]
+        lines = [stored.data async for stored in running.bus.history(AUDIT)]
+        made = [(one.event, one.decision or one.status) for one in lines if one.actor == "pulse"]
+        assert made == [
+            ("decision", "denied"), ("call", "error"),
+            ("decision", "asked"), ("call", "approval"), ("approval", "denied"),
+            ("decision", "asked"), ("call", "approval"), ("approval", "approved"), ("call", "ok"),
+        ]  # fmt: skip
 
 
 async def test_a_wider_yes_covers_calls_of_the_same_shape_alone(provider: str, tmp_path: Path) -> None:

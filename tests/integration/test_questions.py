@@ -68,6 +68,27 @@ class Posts:
         return [post]
 
 
+HELD = '''
+"""A call that must not run twice and asks in its middle: what it did is in a file."""
+from pathlib import Path
+import trunkline
+
+@trunkline.tool(effect="send")
+async def post(context: trunkline.ToolContext, file: str) -> str:
+    """Post something."""
+    with Path(file).open("a") as out:
+        out.write("begun\\n")
+    to = await context.person.ask("To whom?")
+    with Path(file).open("a") as out:
+        out.write(f"sent to {to}\\n")
+    return f"sent to {to}"
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [post]
+'''
+
+
 @asynccontextmanager
 async def house(provider: str, home: Path, *plugins: object, **settings: Any) -> AsyncIterator[Platform]:
     async with platform(home, config=asking(provider, **settings), plugins=list(plugins)) as running:
@@ -276,3 +297,36 @@ async def test_questions_wait_through_a_kill_of_everything(provider: str, tmp_pa
             if isinstance(entry, ApprovalAsked)
         ]
         assert len(asked_for) == 10
+
+
+@pytest.mark.kill
+async def test_a_tools_worker_that_dies_while_calls_are_held(provider: str, tmp_path: Path) -> None:
+    """A question of ``ask_human``, an approval, and a question in the middle of a call that must not run twice, when
+    the tools worker dies by SIGKILL: all three can still be answered. The answer arrives, the approved call has its
+    effect once, and what was cut off in its middle is told as unknown and never begun again."""
+    kinds = ("gateway", "monitor", "tools", "memory")
+    begun = tmp_path / "begun"
+    async with process_platform(
+        tmp_path / "home", config=asking(provider), plugins={"post": HELD}, workers=kinds
+    ) as running:
+        asking_human = await running.send(ask("What colour?"))
+        appending = await running.send(
+            f"call:append_to_file {json.dumps({'path': 'a.md', 'content': 'once'})} ;; quote"
+        )
+        posting = await running.send(f"call:post {json.dumps({'file': str(begun)})} ;; quote")
+        approval = await asked_by(running, posting, "file:")
+        await running.gateway.decide(approval.turn, approval.call, approval.call_hash, allow=True)
+        held = await asked_by(running, posting, "To whom?")
+        colour, append = await asked_by(running, asking_human), await asked_by(running, appending)
+        running.kill("tools")
+        assert {one.id for one in await running.gateway.waiting()} == {colour.id, append.id, held.id}
+        await running.restart("tools")
+        await answer(running.gateway, colour, "red")
+        await running.gateway.decide(append.turn, append.call, append.call_hash, allow=True)
+        await answer(running.gateway, held, "Ada")
+        assert results((await running.answer(asking_human)).events) == ["The owner answered: red"]
+        await running.answer(appending)
+        (told,) = results((await running.answer(posting)).events)
+        assert "unknown" in told and begun.read_text() == "begun\n"
+        assert (running.home.workspace("main") / "a.md").read_text() == "once"
+        assert await running.gateway.waiting() == ()

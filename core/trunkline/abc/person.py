@@ -32,12 +32,12 @@ class Person(ABC):
 
 
 class Nobody(Person):
-    """No person can be asked, as in a test that gave none."""
+    """No person can be asked: on other hosts, in processes apart, and in tests that give none."""
 
     async def ask(self, question: str, options: Sequence[str] = ()) -> str:
         """Raises NoAnswer."""
-        raise NoAnswer("Nobody can be asked from here.")
+        raise NoAnswer("Nobody can be asked from here. Put the question into your answer.")
 
     async def tell(self, channel: str, text: str) -> None:
         """Raises ToolError."""
-        raise ToolError("Nobody can be told anything from here.")
+        raise ToolError("Nobody can be told anything from here. Put it into your answer.")

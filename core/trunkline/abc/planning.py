@@ -31,7 +31,7 @@ class Planning(ABC):
 
 
 class NoPlanning(Planning):
-    """There is no platform that could hold an agent to it, as in a test that gave none."""
+    """Nothing here could hold an agent to it: on other hosts, in processes apart, and in tests that give none."""
 
     async def begin(self) -> None:
         """Raises ToolError."""
@@ -42,5 +42,5 @@ class NoPlanning(Planning):
         raise ToolError("Planning cannot be ended from here.")
 
     async def holds(self) -> bool:
-        """It does not."""
-        return False
+        """Raises ToolError."""
+        raise ToolError("Whether the agent only plans cannot be known from here.")

@@ -1,12 +1,13 @@
 """Calls of tools as the monitor makes them, by tests that have no monitor."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import anyio
 
 from trunkline.messages.memory import WriteManyMemory
 from trunkline.messages.tools import CallTool, ToolOutcome
-from trunkline.subjects import CALL_TOOL, MEMORY_WRITE_MANY
+from trunkline.subjects import AUDIT, CALL_TOOL, MEMORY_WRITE_MANY
 from trunkline_bus import Bus, new_id
 
 PATIENCE = 100.0
@@ -30,6 +31,22 @@ async def call_tool(
                 if isinstance(reply, ToolOutcome):
                     return reply
     raise TimeoutError(f"no outcome of {name}")
+
+
+async def audited(bus: Bus, told: Mapping[str, str], *, seconds: float = 20.0) -> None:
+    """Hold that the audit log has the end of each of these calls, by their keys, with the status that was told.
+
+    Raises:
+        AssertionError: it has not, ``seconds`` after it should have; the text names the calls.
+    """
+    missing = {*told.items()}
+    with anyio.move_on_after(seconds):
+        while missing:
+            lines = [stored.data async for stored in bus.history(AUDIT)]
+            missing -= {(line.call, line.status) for line in lines if line.event == "call"}
+            if missing:
+                await anyio.sleep(0.05)
+    assert not missing, f"the audit log has no line of {sorted(missing)}"
 
 
 async def permit(bus: Bus, block: str = "main", **table: str | bool | float) -> None:

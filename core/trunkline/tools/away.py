@@ -11,12 +11,15 @@ from msgspec.structs import replace
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.memory import Memory
+from trunkline.abc.person import Nobody, Person
+from trunkline.abc.planning import NoPlanning, Planning
 from trunkline.abc.tools import Tool
 from trunkline.documents.for_tools import OpenFiles
 from trunkline.messages.policies import PermissionTable
-from trunkline.messages.tools import CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolReply
+from trunkline.messages.tools import CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolReply, ToolSpec
 from trunkline.remotes.join import hub_of
 from trunkline.subjects import CANCEL_CALL, REMOTE_CALL, REMOTE_LIST
+from trunkline.tools.calls import Run
 from trunkline.tools.limits import Limits
 from trunkline.tools.results import Results
 from trunkline.tools.rules import Rules
@@ -66,6 +69,14 @@ class AwayToolsWorker(ToolsWorker):
     def documents_of(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
         """None: those are the hub's."""
         return NoDocuments()
+
+    def person_of(self, run: Run, spec: ToolSpec) -> Person:
+        """None: the hub has the channels, and would take a question for a call that was not run."""
+        return Nobody()
+
+    def planning_of(self, call: CallTool) -> Planning:
+        """None: the hub holds the agent to it."""
+        return NoPlanning()
 
     async def _offer(self, request: Request[ListTools]) -> ToolCatalogue:
         return (await self._shelf.catalogue()).shown(Limits(), request.data.version)

@@ -13,6 +13,8 @@ from trunkline.abc.completion import Completer
 from trunkline.abc.documents import Documents
 from trunkline.abc.importing import Importer
 from trunkline.abc.memory import Memory
+from trunkline.abc.person import Person
+from trunkline.abc.planning import Planning
 from trunkline.abc.tools import Tool, ToolContext, ToolMiddleware
 from trunkline.documents.apart import reading
 from trunkline.documents.bringing import Outcome
@@ -292,8 +294,8 @@ class ToolsWorker(Worker):
                 self._sandboxes, f"{call.block} {call.call}", partial(self.permissions.bounds, call)
             ),
             reach=reach,
-            person=CallPerson(context.bus, run, spec, self._settings.hold),
-            planning=CallPlanning(context.bus, self._rules, call),
+            person=self.person_of(run, spec),
+            planning=self.planning_of(call),
         )
 
     async def keep_watching(self) -> None:
@@ -320,6 +322,14 @@ class ToolsWorker(Worker):
         return BlockModel(
             self.context.bus, call.block, actor=call.actor, conversation=call.conversation, turn=call.turn
         )
+
+    def person_of(self, run: Run, spec: ToolSpec) -> Person:
+        """Whom a tool can ask or tell something."""
+        return CallPerson(self.context.bus, run, spec, self._settings.hold)
+
+    def planning_of(self, call: CallTool) -> Planning:
+        """How a tool holds the agent to planning."""
+        return CallPlanning(self.context.bus, self._rules, call)
 
 
 def _tell(folder: Path, outcome: Outcome) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from trunkline.messages.tools import ToolOutcome
-from trunkline.testing.calling import call_tool
+from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
 
 needs_both = pytest.mark.skipif(
@@ -39,6 +39,7 @@ class Place:
         self.workspace = running.home.workspace("main")
         self.repo, self.remote = self.workspace / "repo", self.workspace / "remote"
         self.repo.mkdir(parents=True)
+        self.refused: dict[str, str] = {}
         git(self.workspace, "init", "-q", "--bare", "-b", "main", "remote")
         git(self.repo, "init", "-q", "-b", "main")
         git(self.repo, "remote", "add", "origin", "../remote")
@@ -60,8 +61,11 @@ class Place:
         return dict(line.split() for line in told.splitlines())  # type: ignore[misc]
 
     async def call(self, name: str, **arguments: Any) -> ToolOutcome:
-        """Call a tool, in the repository."""
-        return await call_tool(self.running.bus, name, {"folder": "repo", **arguments})
+        """Call a tool, in the repository; what is refused must be in the audit log at the end."""
+        said = await call_tool(self.running.bus, name, {"folder": "repo", **arguments})
+        if said.status == "error":
+            self.refused[said.call] = said.status
+        return said
 
     async def run(self, command: list[str] | str, *, yes: bool = False) -> ToolOutcome:
         """Run git; ``yes``: a person approves it when asked."""
@@ -78,4 +82,6 @@ async def place(base: Path, **permissions: Any) -> AsyncIterator[Place]:
     chosen = {"allow_shell": True, "approvals": "none", **permissions}
     config = {f"permissions.{name}": value for name, value in chosen.items()}
     async with platform(base / "home", config=config, workers=("memory", "tools", "gateway")) as running:
-        yield Place(running)
+        found = Place(running)
+        yield found
+        await audited(running.bus, found.refused)

@@ -14,23 +14,28 @@ from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.memory import MemoryFile, ReadMemory
 from trunkline.messages.turn import ApprovalRequested, ToolEnded
 from trunkline.subjects import MEMORY_READ
-from trunkline.testing.platform import Platform, platform
+from trunkline.testing.platform import Platform, Talker, platform
+from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline_planning.version import version_of
 
 pytestmark = pytest.mark.anyio
 
 
+def talks_to(provider: ScriptedProvider, **settings: Any) -> dict[str, Any]:
+    """Settings of a platform with this model."""
+    return {
+        "runtime.provider_adapter": "openai",
+        "adapters.openai.base_url": provider.url,
+        "adapters.openai.model": "scripted",
+        **settings,
+    }
+
+
 @asynccontextmanager
 async def house(home: Path, **settings: Any) -> AsyncIterator[Platform]:
     with ScriptedProvider() as provider:
-        config = {
-            "runtime.provider_adapter": "openai",
-            "adapters.openai.base_url": provider.url,
-            "adapters.openai.model": "scripted",
-            **settings,
-        }
-        async with platform(home, config=config) as running:
+        async with platform(home, config=talks_to(provider, **settings)) as running:
             yield running
 
 
@@ -43,7 +48,7 @@ def results(events: tuple[object, ...]) -> list[str]:
     return [event.output for event in events if isinstance(event, ToolEnded)]
 
 
-async def asked_by(running: Platform, accepted: MessageAccepted) -> Approval:
+async def asked_by(running: Talker, accepted: MessageAccepted) -> Approval:
     with anyio.fail_after(20):
         while True:
             for approval in await running.gateway.waiting():
@@ -52,13 +57,13 @@ async def asked_by(running: Platform, accepted: MessageAccepted) -> Approval:
             await anyio.sleep(0.05)
 
 
-async def decide(running: Platform, accepted: MessageAccepted, allow: bool) -> Approval:
+async def decide(running: Talker, accepted: MessageAccepted, allow: bool) -> Approval:
     asked = await asked_by(running, accepted)
     await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
     return asked
 
 
-async def memory(running: Platform, path: str) -> str:
+async def memory(running: Talker, path: str) -> str:
     file: MemoryFile = await running.bus.call(MEMORY_READ, ReadMemory(path=path))
     return file.content
 
@@ -73,7 +78,10 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
     async with house(tmp_path, **{"permissions.approvals": "none"}) as running:
         begun = await running.say(
             calls(
-                ("enter_plan_mode", {"task_description": "Move the beans", "context": "# Plan: none\nState: approved"}),
+                (
+                    "enter_plan_mode",
+                    {"task_description": "Move the beans", "context": "# Plan: none\nState: approved"},
+                ),
                 WRITE,
                 ("memory_write", {"path": "b.md", "content": "x"}),
                 ("add_plan_step", {"step_number": 1, "title": "Dig", "files_involved": ["beds.md"]}),
@@ -99,11 +107,54 @@ async def test_MN_T5_only_a_person_ends_planning(tmp_path: Path) -> None:
         elsewhere = await running.say(calls(WRITE))
         assert "Created a.md" in results(elsewhere.events)[0]
         text = await memory(running, f"blocks/main/plans/{talk}.md")
-        accepted = await running.send(calls(("approve_plan", {"version": version_of(text)}), WRITE), conversation=talk)
+        accepted = await running.send(
+            calls(("approve_plan", {"version": version_of(text)}), WRITE), conversation=talk
+        )
         await decide(running, accepted, True)
         told = results((await running.answer(accepted)).events)
         assert "The owner approved the plan" in told[0] and "a.md" in told[1]
         assert "State: approved\n" in await memory(running, f"blocks/main/plans/{talk}.md")
+
+
+@pytest.mark.kill
+async def test_MN_T5_planning_outlives_a_kill_of_everything(tmp_path: Path) -> None:
+    """Every worker and the server die by SIGKILL while an agent plans, and come back: it still only reads, the plan is
+    there, more can be added, and once a person approves it the agent works."""
+    kinds = ("gateway", "monitor", "tools", "memory")
+    with ScriptedProvider() as provider:
+        config = talks_to(provider, **{"permissions.approvals": "none", "permissions.allow_shell": True})
+        async with process_platform(tmp_path, config=config, workers=kinds) as running:
+            begun = await running.say(
+                calls(
+                    ("enter_plan_mode", {"task_description": "Move the beans"}),
+                    ("add_plan_step", {"step_number": 1, "title": "Dig"}),
+                )
+            )
+            talk = begun.accepted.conversation
+            for name in (*running.processes, "nats"):
+                running.kill(name)
+            await running.start_all(kinds)
+            still = await running.say(
+                calls(
+                    WRITE,
+                    ("memory_write", {"path": "b.md", "content": "x"}),
+                    ("execute_command", {"command": "touch c.md"}),
+                    ("list_directory", {"path": ""}),
+                    ("get_plan_status", {}),
+                    ("add_plan_step", {"step_number": 2, "title": "Water"}),
+                ),
+                conversation=talk,
+            )
+            *refused, listed, status, _ = results(still.events)
+            assert all("refused" in told and "approve" in told for told in refused), refused
+            assert listed == "The folder is empty." and '"planning":true' in status and '"steps":1' in status
+            text = await memory(running, f"blocks/main/plans/{talk}.md")
+            assert "1. **Dig**" in text and "2. **Water**" in text and "State: planning\n" in text
+            approving = calls(("approve_plan", {"version": version_of(text)}), WRITE)
+            accepted = await running.send(approving, conversation=talk)
+            await decide(running, accepted, True)
+            told = results((await running.answer(accepted)).events)
+            assert "The owner approved the plan" in told[0] and "Created a.md" in told[1]
 
 
 async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
@@ -135,6 +186,9 @@ async def test_MN_F15_a_list_is_kept_for_each_conversation_without_a_question(tm
         path = f"blocks/main/todos/{talk}.md"
         assert await memory(running, path) == "# To do\n\n- [~] Dig the bed\n- [~] Sow\n- [ ] Rest\n"
         other = await running.say(calls(("todo_read", {}), ("todo_write", {"todos": [{"content": " "}]})))
-        assert results(other.events)[0] == "The list is empty." and "Nothing was written" in results(other.events)[1]
+        assert (
+            results(other.events)[0] == "The list is empty."
+            and "Nothing was written" in results(other.events)[1]
+        )
         await running.say(calls(("todo_clear", {})), conversation=talk)
         assert await memory(running, path) == "# To do\n\n"

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from trunkline.messages.tools import ToolOutcome
-from trunkline.testing.calling import call_tool
+from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
 
 needs_it = pytest.mark.skipif(
@@ -26,10 +26,14 @@ class House:
         self.running = running
         self.workspace = running.home.workspace("main")
         self.workspace.mkdir(parents=True, exist_ok=True)
+        self.refused: dict[str, str] = {}
 
     async def call(self, name: str, **arguments: Any) -> ToolOutcome:
-        """Call a tool."""
-        return await call_tool(self.running.bus, name, arguments)
+        """Call a tool; what is refused must be in the audit log at the end."""
+        said = await call_tool(self.running.bus, name, arguments)
+        if said.status == "error":
+            self.refused[said.call] = said.status
+        return said
 
     async def run(self, command: list[str] | str, **more: Any) -> ToolOutcome:
         """Have a command executed."""
@@ -48,7 +52,9 @@ async def house(base: Path, **permissions: Any) -> AsyncIterator[House]:
     given = permissions or {"allow_shell": True, "approvals": "none"}
     config = {f"permissions.{name}": value for name, value in given.items()}
     async with platform(base / "home", config=config, workers=("memory", "tools", "gateway")) as running:
-        yield House(running)
+        found = House(running)
+        yield found
+        await audited(running.bus, found.refused)
 
 
 async def until(holds: Any, seconds: float = 20.0) -> None:

@@ -39,13 +39,15 @@ from trunkline.subjects import (
     MEMORY_READ,
     MEMORY_READ_MANY,
 )
+from trunkline.testing.calling import audited
 from trunkline.testing.platform import platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import Bus, BusError, Refusal, Request, new_id, service
 
 
 class Caller:
-    """Calls tools. ``files`` is what the stand-in for memory holds; ``progress`` is what came before outcomes.
+    """Calls tools. ``files`` is what the stand-in for memory holds; ``progress`` is what came before outcomes,
+    ``refused`` the calls that ended with an error, each of which must be in the audit log.
 
     ``silence``: after how many seconds without a sign of life a worker counts as gone.
     """
@@ -55,6 +57,7 @@ class Caller:
         self.bus = bus
         self.home = home
         self.files: dict[str, str] = {}
+        self.refused: dict[str, str] = {}
         self.progress: list[ToolProgress] = []
 
     @property
@@ -74,7 +77,10 @@ class Caller:
         with anyio.fail_after(60):
             while True:
                 try:
-                    return await self._asked(request)
+                    outcome = await self._asked(request)
+                    if outcome.status == "error" and not outcome.repeated:
+                        self.refused[outcome.call] = outcome.status
+                    return outcome
                 except BusError as error:
                     if type(error).__name__ == "RemoteFault":
                         raise
@@ -160,7 +166,9 @@ def tools(tmp_path: Path) -> Tools:
             found = await stack.enter_async_context(
                 platform(home, plugins=plugins, config=config, workers=("tools",))
             )
-            yield await _caller(stack, found.bus, home, memory)
+            caller = await _caller(stack, found.bus, home, memory)
+            yield caller
+            await audited(caller.bus, caller.refused)
 
     return running
 

@@ -55,9 +55,28 @@ def look(mark: str) -> str:
     """Look, and leave a mark, so that it can be seen from outside that somebody looked."""
     return left(mark)
 
+@trunkline.tool(effect="write", name="{prefix}want")
+async def want(context: trunkline.ToolContext, what: str) -> str:
+    """Begin, then want something of the platform."""
+    left(f"{prefix}want {{what}}")
+    match what:
+        case "ask":
+            return await context.person.ask("Which one?")
+        case "tell":
+            await context.person.tell("telegram", "news")
+        case "plan":
+            await context.planning.begin()
+        case "plans":
+            return str(await context.planning.holds())
+        case "read":
+            return (await context.documents.read("a.md")).text
+        case "search":
+            return str(await context.documents.search("beans"))
+    return "done"
+
 @trunkline.hookimpl
 def trunkline_tools():
-    return [touch, look]
+    return [touch, look, want]
 '''
 
 KINDS = {
@@ -145,7 +164,8 @@ async def house(folder: Path, site: pytest.MonkeyPatch, blocks: Sequence[str]) -
         await stack.enter_async_context(_serving(away))
         found = Reached(running, file)
         for block in blocks:
-            await running.gateway.create_block(block)
+            if block != "main":  # which is there
+                await running.gateway.create_block(block)
         for block in blocks:
             await found.offered([name for names in KINDS.values() for name in names], block)
         yield found

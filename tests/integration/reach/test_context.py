@@ -1,0 +1,51 @@
+"""What a tool in a process of its own, or on another host, can want of the platform: it works, or an error says so."""
+
+import anyio
+import pytest
+
+from trunkline.cli.owned.permitting import change
+from trunkline.messages.tools import ToolOutcome
+
+from .house import Reached
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+DISTANT = ("apart_", "laptop__")
+
+SAID = {
+    "ask": "Nobody can be asked from here. Put the question into your answer.",
+    "tell": "Nobody can be told anything from here. Put it into your answer.",
+    "plan": "Planning cannot be begun from here.",
+    "plans": "Whether the agent only plans cannot be known from here.",
+    "read": "Documents cannot be reached from here.",
+    "search": "Documents cannot be reached from here.",
+}
+"""What there is in the tools worker alone, and what is said elsewhere."""
+
+
+async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached) -> None:
+    """A person, planning, documents: each is refused at once, to the tool itself, in words that the model can act on;
+    the tool has begun once, nobody was asked, nothing is planned, and the audit log has the outcome."""
+    await change(reached.running.bus, "main", {"approvals": "none"})
+    outcomes: dict[str, ToolOutcome] = {}
+
+    async def want(prefix: str, what: str) -> None:
+        key = f"call_{prefix}{what}"
+        outcomes[key] = await reached.call(f"{prefix}want", "main", {"what": what}, key)
+
+    async with anyio.create_task_group() as tasks:
+        for prefix in DISTANT:
+            for what in SAID:
+                tasks.start_soon(want, prefix, what)
+    told = {key: (one.status, one.output) for key, one in outcomes.items()}
+    assert told == {
+        f"call_{prefix}{what}": ("error", said) for prefix in DISTANT for what, said in SAID.items()
+    }
+    begun = [mark for mark in reached.marks() if "want" in mark]
+    assert sorted(begun) == sorted(
+        [*(f"apart_want {what}" for what in SAID), *(f"want {what}" for what in SAID)]
+    )
+    noted = await reached.audited(set(told), 2 * len(told))
+    assert {one.call: one.status for one in noted if one.event == "call"} == dict.fromkeys(told, "error")
+    assert await reached.running.gateway.waiting() == ()
+    assert (await reached.call("touch", "main", {"mark": "not planning"})).status == "ok"
