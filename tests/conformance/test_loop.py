@@ -93,6 +93,32 @@ async def test_PA_T13_a_configured_cap_stops_the_loop(house: Open) -> None:
         assert (await running.client.say("say:on", reply.conversation)).text == "on"
 
 
+async def test_PA_T3_what_is_not_there_is_told_and_the_loop_continues(house: Open) -> None:
+    """Reads, edits and deletions that cannot be made, of files and of memory: each is an error result that says why,
+    the model goes on after each, and nothing has changed."""
+    missing = ("read_file", "delete_file", "memory_read", "memory_delete")
+    edits = {
+        "replace_in_file": {"path": "kept.md", "find": "absent", "replace": "x"},
+        "memory_edit": {"path": "kept.md", "old_content": "absent", "new_content": "x"},
+    }
+    calls = [f'call:{name} {{"path": "nowhere.md"}}' for name in missing]
+    calls += [f"call:{name} {json.dumps(arguments)}" for name, arguments in edits.items()]
+    kept = '{"path": "kept.md", "content": "kept"}'
+    async with house() as running:
+        await running.client.say(f"call:write_file {kept} ;; call:memory_write {kept}")
+        reply = await running.client.say(" ;; ".join([*calls, "say:still here"]))
+        assert reply.text == "still here" and reply.code is None
+        told = running.provider.asked[-1].body["messages"]
+        errors = [message["content"] for message in told if message["role"] == "tool"][-len(calls) :]
+        for name, said in zip([*missing, *edits], errors, strict=True):
+            why = ("nowhere.md",) if name in missing else ("does not hold that text", "is not in")
+            assert any(words in said for words in why), (name, said)
+        ended = [event.data for event in reply.events if event.name == "tool-result"]
+        assert len(ended) == len(calls) and all(not hasattr(one, "output") for one in ended)
+        assert (running.platform.home.workspace("main") / "kept.md").read_text() == "kept"
+        assert (running.home / "memory/blocks/main/kept.md").read_text() == "kept"
+
+
 async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
     """PA-F17: three tools of a second each take less than two together, and a fourth that hangs times out alone; the
     results return in the order of the calls."""

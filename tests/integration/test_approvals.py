@@ -138,6 +138,7 @@ async def test_MB_T10_a_no_reaches_the_model_and_the_turn_goes_on(provider: str,
     async with house(provider, tmp_path) as running:
         accepted, asked = await asked_by(running, write("a.md"))
         assert "+x" in asked.detail.text and "a.md" in asked.detail.covers
+        assert (asked.expires_at - asked.asked_at).total_seconds() == 300, "five minutes unless set otherwise"
         owner = GatewayClient(running.bus, "terminal")
         await decide(owner, asked, False)
         answer = await running.answer(accepted)
@@ -322,7 +323,7 @@ async def test_a_wider_yes_to_a_call_by_another_name_is_for_the_tool(provider: s
         assert (running.home.workspace("main") / "a.md").read_text() == "three"
 
 
-async def test_over_http(provider: str, tmp_path: Path) -> None:
+async def test_MB_T10_over_http(provider: str, tmp_path: Path) -> None:
     """The list, one with its arguments, and the decision, whose loser is told who decided in a header, as the body says
     a code and a fixed sentence like every error."""
     async with house(provider, tmp_path) as running:
@@ -342,9 +343,14 @@ async def test_over_http(provider: str, tmp_path: Path) -> None:
             assert (await http.post(path, json=yes)).status_code == 202
             async with httpx.AsyncClient(base_url=running.url, headers={"x-guest": "yes"}) as guest:
                 assert (await guest.post(path, json=yes)).status_code == 403, "only the owner decides"
-            late = await http.post(path, json={"allow": False, "hash": asked.call_hash})
-            assert (late.status_code, late.headers["x-decided"]) == (409, "allowed")
-            assert late.headers["x-decided-by"] == "owner" and set(late.json()) == {"code", "message"}
+            for again in (yes, {"allow": False, "hash": asked.call_hash}):  # approve twice, or deny after that
+                late = await http.post(path, json=again)
+                assert (late.status_code, late.headers["x-decided"]) == (409, "allowed")
+                assert late.headers["x-decided-by"] == "owner" and set(late.json()) == {"code", "message"}
+            nothing = f"/api/turns/{asked.turn}/calls/call_other/decision"
+            assert (await http.post(nothing, json=yes)).status_code == 404
+            nowhere = f"/api/turns/{new_id('turn')}/calls/{asked.call}/decision"
+            assert (await http.post(nowhere, json=yes)).status_code == 404
             (grant,) = (await http.get("/api/approvals/granted")).json()["grants"]
             assert (await http.delete(f"/api/approvals/granted/{grant['id']}")).status_code == 204
 

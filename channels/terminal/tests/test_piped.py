@@ -60,7 +60,7 @@ def test_a_failed_turn_does_not_stop_the_rest(tmp_path: Path) -> None:
 
 
 def test_an_approval_is_never_given_through_a_pipe(tmp_path: Path) -> None:
-    """A yes on the next line is not taken for an answer."""
+    """MN-T16: a yes on the next line is not taken for an answer."""
     done = piped(tmp_path, "approval\ny\n")
     assert "Sent." not in done.stdout and "May I send this mail?" in done.stderr
 

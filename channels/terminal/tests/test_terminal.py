@@ -113,7 +113,7 @@ def test_ctrl_d_leaves(terminal: Tmux) -> None:
 
 
 def test_only_yes_is_yes(terminal: Tmux) -> None:
-    """Enter and other words do not allow; y does."""
+    """MN-T16: Enter and other words do not allow; y does."""
     terminal.type("approval")
     terminal.shows("May I send this mail?", "send_mail to=a@example.org", "y/n ›")
     terminal.keys("Enter")

@@ -94,9 +94,9 @@ class Approvals:
             raise refusal(ErrorCode.CONFLICT, f"{len(found)} approvals begin with {id}; write more of it.")
         return found[0]
 
-    async def decide(self, decision: ApprovalDecided, sender: Sender) -> None:
-        """Decide about a parked call, or answer its question, once; the same again is harmless. It is bound to the
-        call, or the question, that was shown."""
+    async def decide(self, decision: ApprovalDecided, sender: Sender) -> bool:
+        """Decide about a parked call, or answer its question, once; the same again by the same is harmless. It is bound
+        to the call, or the question, that was shown. Returns whether it was decided by this, and not before."""
         if sender.identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
         decision = msgspec.structs.replace(decision, by=sender.identity.id)
@@ -106,12 +106,15 @@ class Approvals:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such question.")
         _check(decision, asked)
         grant = self._grants.of(decision, state, asked)
+        first = False
         if not await self._is_taken(decision, asked, state):
             if state.finished is not None or asked.call_hash != decision.call_hash:
                 raise refusal(ErrorCode.CONFLICT, "The question is not the one that was shown.")
-            if not await self._append(decision, asked, state):
+            first = await self._append(decision, asked, state)
+            if not first:
                 await self._look_again(decision, asked)
         await self._grants.write(grant)
+        return first
 
     async def _look_again(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:
         """Another decision came in at the same moment. Refused unless it was the same."""

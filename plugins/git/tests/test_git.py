@@ -128,6 +128,11 @@ async def test_MN_T6_what_throws_work_away_waits_for_a_person(tmp_path: Path) ->
         before = here.heads()
         for line in ("branch x", "branch -d x", "status", "push --force-with-lease origin main:fresh"):
             assert (await here.run(line)).status == "ok", line
+        git(here.repo, "checkout", "-q", "-b", "side")
+        assert (await here.run(["commit", "-am", "--amend is a word here"])).status == "ok"
+        assert git(here.repo, "log", "-1", "--format=%s") == "--amend is a word here"
+        git(here.repo, "checkout", "-q", "main")
+        (here.repo / "file").write_text("changed")
         assert here.heads() == {**before, "fresh": git(here.repo, "rev-parse", "main")}
         assert (await here.run("push --force origin feature", yes=True)).status == "ok"
         assert here.heads()["feature"] == git(here.repo, "rev-parse", "feature")

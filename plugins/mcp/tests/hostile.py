@@ -58,7 +58,8 @@ def tools(cursor: str | None) -> dict[str, Any]:
             return {"tools": [{"name": "bare"}, *(tool(f"tool_{n}") for n in range(3_000))]}
         case "changes":
             return {"tools": [tool(f"tool_{STATE['version']}"), tool("change")]}
-    return {"tools": [tool("echo"), tool("crash"), tool("slow"), tool("ask"), tool("fail"), tool("environ")]}
+    names = ("echo", "crash", "slow", "stuck", "ask", "fail", "environ")
+    return {"tools": [tool(name) for name in names]}
 
 
 STATE: dict[str, Any] = {"version": 1, "cancelled": [], "answers": {}}
@@ -97,6 +98,8 @@ def call(number: Any, params: dict[str, Any]) -> None:
                 }
             )
             STATE["asked"] = number
+        case "stuck":
+            pass  # and never answers
         case "fail":
             put({"id": number, "result": text("it is broken", isError=True)})
         case "environ":
@@ -152,6 +155,9 @@ if MODE == "garbage":
     OUT.write(b"Welcome!\n{not json\n\xff\xfe\n" + b"\n" * 3)
     OUT.flush()
 for line in sys.stdin:
+    if "HEARD" in os.environ:
+        with open(os.environ["HEARD"], "a") as heard:  # noqa: PTH123 - no more modules than it needs
+            heard.write(line)
     answer(json.loads(line))
     if MODE == "flood":
         flood()

@@ -11,8 +11,10 @@ import msgspec
 import pytest
 
 import trunkline
+from trunkline.messages.memory import WriteManyMemory
 from trunkline.messages.tools import Answer, CallTool, ListTools, ToolOutcome
-from trunkline.subjects import CALL_TOOL, LIST_TOOLS
+from trunkline.subjects import AUDIT, CALL_TOOL, LIST_TOOLS, MEMORY_WRITE_MANY
+from trunkline.testing.calling import audited
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 
@@ -108,12 +110,53 @@ async def test_a_blocks_server_is_that_blocks_alone(tmp_path):
         assert refused.status == "error" and "may not use it" in refused.output
 
 
-async def test_a_call_passes_the_schema_and_policy_stages_like_any_other(tmp_path):
-    """What a policy denies never reaches the server."""
-    async with hosting(tmp_path, {"brave": entry("plain")}, permissions__plan=True) as running:
+DENIAL = {"subject": "block:main", "resource": "tool:mcp:brave:*", "action": "*", "effect": "deny"}
+
+
+async def test_what_a_policy_denies_never_reaches_the_server(tmp_path):
+    """The owner denies a block all tools of a server: the model is told what was refused, by which policy, and that
+    nothing was run; the audit log has it; the server hears of no call but that of another block, and of none with
+    arguments that are not the tool's, or while planning."""
+    heard = tmp_path / "heard"
+    servers = {"brave": entry("plain", env={"HEARD": str(heard)})}
+    async with hosting(tmp_path, servers) as running:
         await shown(running, "echo")
+        files = {
+            "policies/no-brave.json": json.dumps(DENIAL),
+            "blocks/plans/block.toml": "[permissions]\nplan = true\n",
+        }
+        await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, actor="owner"))
         refused = await call(running, "echo")
-        assert refused.status == "error" and "Nothing was run" in refused.output
+        assert refused.status == "error" and "tools/call" not in heard.read_text()
+        for said in (
+            "echo (send) was refused to the block main",
+            "no-brave",
+            "denies it",
+            "Nothing was run.",
+        ):
+            assert said in refused.output
+        planning = await call(running, "echo", block="plans")
+        assert planning.status == "error" and "--no-plan" in planning.output
+        wrong = await call(running, "echo", block="other", colour="red")
+        assert wrong.status == "error" and "colour" in wrong.output
+        assert (await call(running, "echo", block="other")).status == "ok"
+        assert heard.read_text().count("tools/call") == 1
+        await audited(running.bus, {one.call: "error" for one in (refused, planning, wrong)})
+        lines = [stored.data async for stored in running.bus.history(AUDIT)]
+        (denied,) = [one for one in lines if one.call == refused.call and one.event == "decision"]
+        assert (denied.decision, denied.by, denied.tool) == ("denied", ("no-brave",), "echo")
+
+
+async def test_cc_t14_a_call_that_hangs_ends_at_its_time_and_the_next_one_is_answered(tmp_path):
+    """Its outcome is unknown, since it sends; the server is told that nobody waits, and serves on."""
+    async with hosting(tmp_path, {"brave": entry("plain", timeout=1)}) as running:
+        await shown(running, "stuck")
+        stuck = await call(running, "stuck")
+        assert stuck.status == "unknown" and "did not finish within 1 second" in stuck.output
+        await audited(running.bus, {stuck.call: "unknown"})
+        with anyio.fail_after(20):
+            while "cancelled []" in (await call(running, "echo")).output:  # noqa: ASYNC110 - what it heard by now
+                await anyio.sleep(0.05)
 
 
 async def test_a_bad_server_hurts_no_other(tmp_path):

@@ -47,6 +47,8 @@ FORBIDDEN = {
     "del of a builtin": "del __builtins__.open",
     "setattr of builtins": "setattr(__builtins__, 'open', 1)",
     "name put together": "getattr((), '__cl' + 'ass__')",
+    "f-string": "f'{{().__class__.__base__.__subclasses__()}}'",
+    "f-string format": "f'{{1:{{().__class__}}}}'",
     "generator frame": "g = (x for x in [1])\ng.gi_frame.f_back.f_globals",
     "traceback frame": "try:\n    1/0\nexcept Exception as e:\n    e.__traceback__.tb_frame.f_back.f_globals",
     "traceback of an error": "try:\n    1/0\nexcept Exception as e:\n    e.with_traceback.__self__.__traceback__",

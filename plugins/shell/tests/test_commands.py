@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -14,9 +15,12 @@ from house import House, house, needs_it
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from trunkline.testing.calling import call_tool, permit
 from trunkline.testing.commands import run_trunkline
 
 pytestmark = [pytest.mark.anyio, needs_it]
+
+T = TypeVar("T")
 
 
 async def test_MN_T7_output_exit_code_and_errors(tmp_path: Path) -> None:
@@ -97,8 +101,22 @@ ASKED = [
 ]  # fmt: skip
 
 
+SCRIPTS = st.lists(
+    st.sampled_from(
+        [
+            "ls", "cat x", "find .", "git diff", "rm x", "touch made", "; ", " && ", " | ", "\n", " & ", "$(", "`", ")",
+            " > made", " >> x", "-delete", "-exec rm {} +", "--output=made", "'", '"', "\\", "#", "{", "}", "eval ",
+            "FOO=1 ", "sh -c ", "env ", "xargs ", "\t", "~", "*", "<(", "!", "-o made ",
+        ]
+    ),
+    min_size=1,
+    max_size=7,
+).map("".join)  # fmt: skip
+
+
 async def test_MB_T9_what_may_do_more_than_read_is_asked_about(tmp_path: Path) -> None:
-    """Nothing of it runs, and what only reads does, as a list and as text."""
+    """Nothing of it runs, and what only reads does, as a list and as text; and whatever a text is made of, what runs
+    unasked changes nothing."""
     async with house(tmp_path, allow_shell=True, approvals="some") as home:
         (home.workspace / "x").write_text("kept")
         for command in ASKED:
@@ -107,8 +125,11 @@ async def test_MB_T9_what_may_do_more_than_read_is_asked_about(tmp_path: Path) -
             said = await home.run(command)
             assert said.status == "ok"
             assert "x" in said.output
-        assert [file.name for file in home.workspace.iterdir()] == ["x"]
-        assert (home.workspace / "x").read_text() == "kept"
+        for script in ("", *_examples(SCRIPTS, 25)):
+            await home.run(script)
+            assert [(file.name, file.read_text()) for file in home.workspace.iterdir()] == [("x", "kept")], (
+                script
+            )
 
 
 async def test_MN_T5_planning_runs_what_only_reads(tmp_path: Path) -> None:
@@ -119,10 +140,19 @@ async def test_MN_T5_planning_runs_what_only_reads(tmp_path: Path) -> None:
             said = await home.run(line)
             assert (said.status, "exit code 0" in said.output) == ("ok", True), line
         for line in (
+            "git status",
+            "git log",
+            "git diff",
+            "git show",
+        ):  # there is no repository: git says so itself
+            said = await home.run(line)
+            assert said.status == "ok", line
+        for line in (
             "rm f", "echo x > f", "echo x >> f", "git commit -m x", "git push", "git checkout -b x", "git tag v",
             "git stash", "pip install x", "ls && rm f", "cat f|tee g", "touch g", "mkdir d", "echo $(rm f)",
             "sed -i s/k/l/ f", "find . -delete", "find . -exec rm {} ;", "", "awk 'BEGIN{system(\"rm f\")}'",
-            "env rm f",
+            "env rm f", "ls\nrm f", "find . -ok rm {} ;", "sort -o f f", "sed -n 'w g' f", "git diff --output=g",
+            "ls & rm f", "echo `rm f`", "./f", "PATH=. ls",
         ):  # fmt: skip
             said = await home.run(line)
             assert said.status == "error", line
@@ -196,6 +226,14 @@ async def test_MB_T7_no_way_of_naming_it_shows_a_protected_file(tmp_path: Path) 
         assert (home.workspace / ".env").read_text() == SECRET
         assert (await home.run(["cat", "/etc/shadow"])).output.startswith("exit code 1")
         assert SECRET not in (await home.run(["cat", ".env"])).output
+        for scope in ("block", "workspace"):  # the same workspace shown to a block of a narrower scope
+            await permit(home.running.bus, scope, scope=scope, allow_shell=True)
+            theirs = home.running.home.workspace(scope)
+            theirs.mkdir(parents=True)
+            (theirs / ".env").write_text(SECRET)
+            for script in ("cat .env", "cat .e''nv", "cat .en*"):
+                said = await call_tool(home.running.bus, "execute_command", {"command": script}, block=scope)
+                assert (said.status, SECRET in said.output) == ("ok", False), (scope, said.output)
 
 
 async def test_a_folder_that_is_none_of_the_workspace_is_refused(tmp_path: Path) -> None:
@@ -229,13 +267,13 @@ async def _arrives(home: House, words: list[str]) -> None:
         assert "\0" in "".join(words) or "valid text" in said.output
 
 
-def _examples(words: st.SearchStrategy[list[str]], count: int) -> list[list[str]]:
+def _examples(words: st.SearchStrategy[T], count: int) -> list[T]:
     """Examples that hypothesis finds, for a platform that is made once for all of them."""
-    found: list[list[str]] = []
+    found: list[T] = []
 
     @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
     @given(words)
-    def collect(one: list[str]) -> None:
+    def collect(one: T) -> None:
         found.append(one)
 
     collect()

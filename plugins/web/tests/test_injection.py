@@ -67,8 +67,8 @@ async def audited(running: Platform) -> list[tuple[str, str, str]]:
 
 
 async def test_orders_in_a_page_have_no_effect_that_nobody_approved(opened: Any, make_page: Any) -> None:
-    """The person allows one page. What that page orders, a write, and a visit that would carry a secret away by its
-    address, is put to the person; until then and after a no nothing is written and nobody was visited."""
+    """PA-T21: the person allows one page. What that page orders, a write, and a visit that would carry a secret away by
+    its address, is put to the person; until then and after a no nothing is written and nobody was visited."""
     thief = await opened(host="127.0.0.2")
     site = await opened({"/news": make_page(ORDERS.format(thief=thief.origin), "text/plain")})
     config = {

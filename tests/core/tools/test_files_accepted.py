@@ -293,7 +293,8 @@ async def test_PA_T5_a_write_that_fails_leaves_no_part(tools: Any) -> None:
     not hasattr(os, "geteuid") or os.geteuid() != 0, reason="a small disk is mounted, which only root may"
 )
 async def test_PA_T5_a_full_disk_is_told_and_leaves_no_part(tools: Any) -> None:
-    """On a disk with no room the old content stays, to the byte, and nothing else is left."""
+    """On a disk with no room, and on one that cannot be written, the old content stays, to the byte, and nothing else
+    is left."""
     async with tools() as caller:
         caller.workspace.mkdir(parents=True)
         mounted = await anyio.run_process(
@@ -310,6 +311,18 @@ async def test_PA_T5_a_full_disk_is_told_and_leaves_no_part(tools: Any) -> None:
             ):
                 outcome = await caller.call(tool, arguments)
                 assert (outcome.status, "disk is full" in outcome.output) == ("error", True), outcome.output
+            assert _picture(caller.workspace) == {str(caller.workspace / "a"): b"old"}
+            await anyio.run_process(["mount", "-o", "remount,ro", str(caller.workspace)])
+            for tool, arguments in (
+                ("write_file", {"path": "a", "content": "new"}),
+                ("write_file", {"path": "box/b", "content": "new"}),
+                ("append_to_file", {"path": "a", "content": "new"}),
+                ("replace_in_file", {"path": "a", "find": "old", "replace": "new"}),
+                ("delete_file", {"path": "a"}),
+                ("move_file", {"source": "a", "target": "b"}),
+            ):
+                outcome = await caller.call(tool, arguments)
+                assert (outcome.status, "read-only" in outcome.output.lower()) == ("error", True), outcome
             assert _picture(caller.workspace) == {str(caller.workspace / "a"): b"old"}
         finally:
             await anyio.run_process(["umount", str(caller.workspace)])

@@ -31,12 +31,20 @@ def scope(name: str) -> str:
     return f'[permissions]\nscope = "{name}"\n'
 
 
-async def test_mb_t6_nothing_leads_out_of_the_block(tools: Any, outside: Path) -> None:
+async def test_mb_t6_nothing_leads_out_of_the_block(
+    tools: Any, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Scope block: each way out is a tool error that says what would be allowed, and nothing is read or written."""
     async with tools() as caller:
         caller.workspace.mkdir(parents=True)
         (caller.workspace / "out").symlink_to(outside)
-        for path in (*HOSTILE, f"{outside}/secret", f"{caller.workspace}/out/secret"):
+        (caller.workspace / "linked").symlink_to(outside / "secret")
+        beside = caller.workspace.parent
+        (beside / "other").mkdir()
+        for there in (outside / "x", beside / "x", beside / "other/config.json"):
+            there.write_text("the secret")  # what is refused is there to be read
+        monkeypatch.setenv("HOME", str(outside))
+        for path in (*HOSTILE, "linked", f"{outside}/secret", f"{caller.workspace}/out/secret"):
             read = await caller.call("read_file", {"path": path})
             written = await caller.call("write_file", {"path": path, "content": "evil"})
             assert (read.status, written.status) == ("error", "error"), path

@@ -83,7 +83,8 @@ async def decide(request: Request) -> Response:
         answer=decision.answer,
     )
     try:
-        await parts.approvals.decide(decided, sender_of(request))
+        if not await parts.approvals.decide(decided, sender_of(request)):
+            raise Decided(decided.allow, sender_of(request).identity.id, question=bool(decided.answer))
     except Decided as late:
         told = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
         return error_reply(ErrorCode.CONFLICT, request.url.path, headers=told)
