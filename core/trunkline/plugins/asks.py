@@ -6,6 +6,7 @@ own process could get round any check of them, which is what ``isolation = "proc
 """
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -46,8 +47,11 @@ class Asks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return more + (["isolation none"] if bare else [])
 
 
+@lru_cache(maxsize=256)
 def read(text: str, owner: str) -> Asks:
-    """What a manifest says. Raises PluginError, which names the fault."""
+    """What a manifest says: read once, however many workers of a process ask. Raises PluginError, which names the
+    fault.
+    """
     try:
         return msgspec.toml.decode(text, type=Asks)
     except msgspec.DecodeError as error:

@@ -4,8 +4,9 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.machinery import PathFinder
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distributions, requires
 from pathlib import Path
@@ -158,10 +159,15 @@ def _text_of(point: EntryPoint) -> Callable[[], str]:
 
 
 def _manifest_of(point: EntryPoint) -> Callable[[], str | None]:
-    def manifest() -> str | None:
+    @cache  # looked for once, read each time: every worker of a process asks
+    def files() -> tuple[Path, ...]:
         spec = PathFinder.find_spec(point.module.partition(".")[0])
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            if (file := Path(folder) / MANIFEST).is_file():
+        found = spec.submodule_search_locations if spec else None
+        return tuple(Path(folder, MANIFEST) for folder in found or ())
+
+    def manifest() -> str | None:
+        for file in files():
+            with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
                 return file.read_text(encoding="utf-8", errors="replace")
         return None
 
@@ -183,7 +189,3 @@ def _files(folders: Iterable[Path]) -> Iterator[Candidate]:
             yield Candidate(
                 f"file:{file.stem}", file.stem, "", str(file), sources.loader(file), file.read_text
             )
-
-
-def _reader(file: Path) -> Callable[[], str]:
-    return lambda: file.read_text(errors="replace")

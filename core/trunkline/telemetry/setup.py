@@ -8,13 +8,12 @@ import logging
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
-from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 
@@ -24,6 +23,9 @@ from trunkline.subjects import SPANS
 from trunkline.telemetry import names
 from trunkline.telemetry.collector import wanted
 from trunkline_bus import Bus, BusError, background_tasks
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.metrics import MeterProvider
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +61,8 @@ async def spans_to_bus(bus: Bus, service: str, instance: str) -> AsyncIterator[N
 @asynccontextmanager
 async def metrics_to_collector(service: str, instance: str) -> AsyncIterator[None]:
     """Export what this process measures, at the interval that the SDK's variables say and at the block's end."""
+    from opentelemetry.sdk.metrics import MeterProvider  # which most processes have no use for
+
     provider = metrics.get_meter_provider()
     if not isinstance(provider, MeterProvider):  # else the program around us exports already: join it
         provider = _measuring(_resource(service, instance))
@@ -119,14 +123,15 @@ def _resource(service: str, instance: str) -> Resource:
     )
 
 
-def _measuring(resource: Resource) -> MeterProvider:
+def _measuring(resource: Resource) -> "MeterProvider":
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 
     return MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource)
 
 
-async def _flush(provider: TracerProvider | MeterProvider) -> None:
+async def _flush(provider: "TracerProvider | MeterProvider") -> None:
     """Send what waits. A process may leave without the interpreter's own good-byes."""
     with anyio.move_on_after(LAST_SECONDS, shield=True):
         await anyio.to_thread.run_sync(
