@@ -199,7 +199,7 @@ def _door_mark(registry: Registry) -> tuple[object, ...]:
 async def _boot(crew: "_Crew", kinds: tuple[WorkerKind, ...], tasks: anyio.abc.TaskGroup) -> None:
     for phase, workers in BOOT:
         with _phase(phase):
-            if phase == "adapter config" and "monitor" in kinds:  # nobody else asks a model
+            if phase == "adapter config" and kinds != ("memory",):  # which is reached whatever a model lacks
                 check_adapters(crew.instance.config, crew.extra)
             if phase == "preferences":
                 check_preferences(crew.instance.home.memory)

@@ -196,6 +196,13 @@ async def test_wrong_adapter_settings_stop_the_start(
     assert crew.diary == []
 
 
+async def test_memory_alone_asks_about_no_adapter(tmp_path: Path, crew: Crew) -> None:
+    """Who wants memory out of a home whose model is set up wrongly gets it, and waits for no look at adapters."""
+    config = config_at(tmp_path, runtime__provider_adapter="nobody")
+    async with supervised(config, crew.load, kinds=("memory",)):
+        assert ("memory", "open") in crew.diary
+
+
 async def test_a_section_of_a_plugin_that_was_taken_out_is_a_gap(
     tmp_path: Path, crew: Crew, caplog: pytest.LogCaptureFixture
 ) -> None:
