@@ -50,11 +50,13 @@ async def call(
     scope: Scope,
     timeout: float,
     repeatable: bool,
+    absent: float | None,
     keys: dict[str, str],
 ) -> Rep:
     """See ``Bus.call``."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + timeout
+    given_up = deadline if absent is None else min(deadline, loop.time() + absent)
     subject = endpoint.subject.format(**keys)
 
     async def transmit(target: str, body: bytes, headers: dict[str, str]) -> Msg:
@@ -64,7 +66,7 @@ async def call(
             try:
                 return await link.request(target, body, timeout=left, headers=headers, fragile=repeatable)
             except NoResponders:
-                if loop.time() + pause >= deadline:
+                if loop.time() + pause >= given_up:
                     raise
             except (CallTimeout, ConnectionLost) as error:
                 if not repeatable:

@@ -155,14 +155,16 @@ class Bus:
         scope: Scope = NO_SCOPE,
         timeout: float = 5.0,
         repeatable: bool = False,
+        absent: float | None = None,
         **keys: str,
     ) -> Rep:
         """Ask a service and return its reply.
 
-        While nobody listens the request is repeated until ``timeout`` seconds passed; once somebody may have heard
-        it, it is never repeated, unless it is ``repeatable``: then it is sent again when the connection was lost
-        before the reply came, or after some seconds of silence, because who had it may be dead. Raises
-        ``NoResponders``, ``CallTimeout``, ``RemoteFault``, ``DecodeError``.
+        While nobody listens the request is repeated until ``timeout`` seconds passed, or ``absent`` seconds where it
+        may well be that nobody ever will; once somebody may have heard it, it is never repeated, unless it is
+        ``repeatable``: then it is sent again when the connection was lost before the reply came, or after some
+        seconds of silence, because who had it may be dead. Raises ``NoResponders``, ``CallTimeout``,
+        ``RemoteFault``, ``DecodeError``.
         """
         return await calls.call(
             self.link,
@@ -173,6 +175,7 @@ class Bus:
             scope=scope,
             timeout=timeout,
             repeatable=repeatable,
+            absent=absent,
             keys=keys,
         )
 

@@ -74,6 +74,12 @@ async def test_nobody_listening_is_told_as_such(bus: Bus, world: Any) -> None:
         await bus.call(world.ask, world.Note(), timeout=0.3, who="me")
 
 
+async def test_who_may_well_never_be_there_is_not_waited_for(bus: Bus, world: Any) -> None:
+    """With ``absent`` the patience for an answer is not spent on a subject that nobody serves."""
+    with anyio.fail_after(60), pytest.raises(NoResponders):
+        await bus.call(world.ask, world.Note(), timeout=600, absent=0.2, who="me")
+
+
 async def test_a_call_waits_for_a_service_that_is_just_starting(
     bus: Bus, peer: Bus, world: Any, eventually: Any
 ) -> None:

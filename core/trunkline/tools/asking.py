@@ -21,8 +21,9 @@ from trunkline.text import printable
 from trunkline.tools.calls import Run
 from trunkline_bus import Bus, BusError, NoResponders, RemoteFault, SubjectError, key_of
 
-TELL_SECONDS = 20.0
-"""How long a channel may take to tell its owner something."""
+TELL_SECONDS, ABSENT_SECONDS = 20.0, 2.0
+"""How long a channel may take to tell its owner something, and how long one that starts again may be away: a model may
+name any channel, and most names are nobody's."""
 
 MOST_OPTIONS, LONGEST_OPTION = 20, 200
 """How many answers may be proposed, and how many characters each may have."""
@@ -56,7 +57,9 @@ class CallPerson(Person):
             raise ToolError(f"{channel!r} is no name of a channel. Nothing was sent.") from error
         news = TellOwner(block=self._run.call.block, text=text)
         try:
-            await self._bus.call(TELL_OWNER, news, timeout=TELL_SECONDS, channel=channel)
+            await self._bus.call(
+                TELL_OWNER, news, timeout=TELL_SECONDS, absent=ABSENT_SECONDS, channel=channel
+            )
         except NoResponders as error:
             raise ToolError(f"No channel {channel} takes messages now. Nothing was sent.") from error
         except RemoteFault as fault:
