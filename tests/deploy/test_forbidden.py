@@ -38,7 +38,7 @@ COMMANDS = (
     *(f"trunkline.cmd.memory.{verb}" for verb in MEMORY),
     "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
     "trunkline.cmd.model.complete", "trunkline.cmd.tools.call", "trunkline.cmd.remote.laptop.list",
-    "trunkline.cmd.remote.laptop.call",
+    "trunkline.cmd.remote.laptop.call", "trunkline.cmd.tools.call-decided",
 )  # fmt: skip
 SAYINGS = (
     "trunkline.turn.inbox.conv", "trunkline.turn.moved.conv", "trunkline.turn.part.0.conv",
@@ -192,7 +192,8 @@ PUBLISH: dict[str, set[str]] = {
     "monitor": {
         "trunkline.cmd.model.complete",
         "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
-        "trunkline.cmd.tools.call", *memory("read-many"), *BLOCK_MEMORY, "trunkline.journal.turn.conv.turn",
+        "trunkline.cmd.tools.call", "trunkline.cmd.tools.call-decided", *memory("read-many"), *BLOCK_MEMORY,
+        "trunkline.journal.turn.conv.turn",
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
         *memory("write-many"), *LEARNS, "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
         *CHANNEL_READER, *looks("FACTS", "TIMERS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
@@ -253,6 +254,7 @@ SUBSCRIBE: dict[str, set[str]] = {
     },
     "tools": {
         "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.journal.effect.call",
+        "trunkline.cmd.tools.call-decided",
         "trunkline.ctl.tools.call.cancel", "trunkline.ctl.panic", "trunkline.evt.memory.files.changed", *SERVED,
     },
     "memory": {*memory(*MEMORY), *SERVED},

@@ -136,6 +136,11 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     answers: tuple[Answer, ...] = ()
     again: bool = False
 
+    @property
+    def decided(self) -> bool:
+        """Whether it carries what people decided. Only the monitor may say that, and on a subject of its own."""
+        return self.approved is not None or bool(self.answers)
+
 
 class AskAlive(Payload, frozen=True, kw_only=True, tag="tools.ask-alive.v1"):
     """Ask one tools worker whether it is there, and at work on a ``call``."""

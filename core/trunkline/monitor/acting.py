@@ -8,7 +8,7 @@ import msgspec
 from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import CallTool, CancelCall, ToolOutcome
 from trunkline.monitor.turn import RunTool
-from trunkline.subjects import CALL_TOOL, CANCEL_CALL
+from trunkline.subjects import CALL_DECIDED, CALL_TOOL, CANCEL_CALL
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope
 
 log = logging.getLogger(__name__)
@@ -72,8 +72,9 @@ class Actor:
             log.warning("tool call %s could not be told to stop: %s", key, error)
 
     async def _ask(self, request: CallTool, scope: Scope) -> ToolOutcome:
+        endpoint = CALL_DECIDED if request.decided else CALL_TOOL
         async with self._bus.call_streaming(
-            CALL_TOOL, request, scope=scope, idle_timeout=self._silence
+            endpoint, request, scope=scope, idle_timeout=self._silence
         ) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):

@@ -117,7 +117,7 @@ MONITOR = Role(
     serves=(s.COMPLETE,),
     calls=(
         s.COMPLETE,  # background work in its lifespans
-        s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
+        s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
         s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
     ),
     says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER),
@@ -132,7 +132,7 @@ MONITOR = Role(
 
 TOOLS = Role(
     name="tools",
-    serves=(s.LIST_TOOLS, s.CALL_TOOL, s.TOOLS_ALIVE),
+    serves=(s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED, s.TOOLS_ALIVE),
     calls=(
         *BLOCK_MEMORY,
         *COLLECTED,

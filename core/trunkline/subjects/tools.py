@@ -23,7 +23,11 @@ LIST_TOOLS = Endpoint(
 )  # fmt: skip
 CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "tools.call", Subject("trunkline.cmd.tools.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
-    doc="Run a tool: signs of life, then the outcome.",
+    doc="Run a tool that nobody decided about: signs of life, then the outcome.",
+)  # fmt: skip
+CALL_DECIDED: Endpoint[CallTool, ToolReply] = Endpoint(
+    "tools.call-decided", Subject("trunkline.cmd.tools.call-decided"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
+    doc="The same with what people decided about the call. Asked by the monitor alone, whose journal has it.",
 )  # fmt: skip
 REMOTE_LIST = Endpoint(
     "remote.list", Subject("trunkline.cmd.remote.{remote}.list"), ListTools, ToolCatalogue,

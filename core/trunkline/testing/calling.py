@@ -7,7 +7,7 @@ import anyio
 
 from trunkline.messages.memory import WriteManyMemory
 from trunkline.messages.tools import CallTool, ToolOutcome
-from trunkline.subjects import AUDIT, CALL_TOOL, MEMORY_WRITE_MANY
+from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, MEMORY_WRITE_MANY
 from trunkline_bus import Bus, new_id
 
 PATIENCE = 100.0
@@ -25,8 +25,9 @@ async def call_tool(
     """
     made = {"call": new_id("call"), "conversation": "conv_1", "turn": "turn_1", "actor": "owner", **more}
     request = CallTool(name=name, arguments=arguments, block=block, **made)
+    endpoint = CALL_DECIDED if request.decided else CALL_TOOL
     with anyio.fail_after(PATIENCE):
-        async with bus.call_streaming(CALL_TOOL, request, idle_timeout=SILENCE) as replies:
+        async with bus.call_streaming(endpoint, request, idle_timeout=SILENCE) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply

@@ -82,7 +82,7 @@ class AwayToolsWorker(ToolsWorker):
         return (await self._shelf.catalogue()).shown(Limits(), request.data.version)
 
     async def _carry(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
-        async for reply in self._call(request):
+        async for reply in self._undecided(request):
             yield _bounded(reply)
 
 

@@ -44,7 +44,7 @@ from trunkline.runtime.memory_client import BlockMemory
 from trunkline.runtime.panicking import heed, listen
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.secrets.finding import Secrets
-from trunkline.subjects import CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, RESULTS, TOOLS_ALIVE
+from trunkline.subjects import CALL_DECIDED, CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, RESULTS, TOOLS_ALIVE
 from trunkline.tools.asking import CallPerson
 from trunkline.tools.audited import audited
 from trunkline.tools.calls import Calls, Run
@@ -83,6 +83,10 @@ MOST_WAITING = 4096
 
 SPARE_THREADS = 4
 """Threads for each slot: a synchronous tool that hangs keeps its thread after its call has timed out."""
+
+NOT_THEIRS = (
+    "Only the monitor may say what people decided about a call, and it does so elsewhere. Nothing was run."
+)
 
 WATCHER = "owner"
 """Whom history names for what a watched folder brings: it is the owner's folder."""
@@ -159,7 +163,8 @@ class ToolsWorker(Worker):
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
         await listen(context.bus, self._latch, self._stop_everything)
         await context.service.add(LIST_TOOLS, self._list)
-        await context.service.add(CALL_TOOL, self._call, limit=MOST_WAITING)
+        await context.service.add(CALL_TOOL, self._undecided, limit=MOST_WAITING)
+        await context.service.add(CALL_DECIDED, self._call, limit=MOST_WAITING)
 
     def own_tools(self, results: Results | None) -> tuple[Tool, ...]:
         """The platform's own tools."""
@@ -250,6 +255,14 @@ class ToolsWorker(Worker):
     async def _alive(self, request: Request[AskAlive]) -> Alive:
         call = request.data.call
         return Alive(at_work=not call or self._calls.has(call) or self._ledger.owes(call))
+
+    async def _undecided(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
+        """A call of whoever may call tools. What people decided is not theirs to say: the server lets the monitor
+        alone speak where that counts."""
+        if request.data.decided:
+            raise Refusal("forbidden", NOT_THEIRS)
+        async for reply in self._call(request):
+            yield reply
 
     async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
         call = request.data

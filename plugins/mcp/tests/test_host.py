@@ -13,7 +13,7 @@ import pytest
 import trunkline
 from trunkline.messages.memory import WriteManyMemory
 from trunkline.messages.tools import Answer, CallTool, ListTools, ToolOutcome
-from trunkline.subjects import AUDIT, CALL_TOOL, LIST_TOOLS, MEMORY_WRITE_MANY
+from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, LIST_TOOLS, MEMORY_WRITE_MANY
 from trunkline.testing.calling import audited
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
@@ -201,5 +201,7 @@ async def test_what_a_server_asks_in_a_call_is_asked_a_person(tmp_path: Path) ->
 
 
 async def last_of(running: Platform, request: CallTool) -> ToolOutcome:
-    async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=20) as replies:
+    async with running.bus.call_streaming(
+        CALL_DECIDED if request.decided else CALL_TOOL, request, idle_timeout=20
+    ) as replies:
         return [reply async for reply in replies][-1]

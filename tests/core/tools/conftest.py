@@ -30,6 +30,7 @@ from trunkline.messages.tools import (
     ToolProgress,
 )
 from trunkline.subjects import (
+    CALL_DECIDED,
     CALL_TOOL,
     CANCEL_CALL,
     EFFECT,
@@ -88,7 +89,8 @@ class Caller:
                     await anyio.sleep(0.05)
 
     async def _asked(self, request: CallTool) -> ToolOutcome:
-        async with self.bus.call_streaming(CALL_TOOL, request, idle_timeout=self.silence) as replies:
+        endpoint = CALL_DECIDED if request.decided else CALL_TOOL
+        async with self.bus.call_streaming(endpoint, request, idle_timeout=self.silence) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply

@@ -16,7 +16,7 @@ from trunkline.messages.policies import Conditions, Policy, PolicyEffect
 from trunkline.messages.tools import CallTool, ToolOutcome
 from trunkline.policy import inside
 from trunkline.policy.matching import _pattern
-from trunkline.subjects import AUDIT, CALL_TOOL, MEMORY_WRITE_MANY
+from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
 
@@ -29,7 +29,9 @@ async def call(running: Platform, name: str, approved: str | None = None, **argu
         actor="owner", approved=approved,
     )  # fmt: skip
     with anyio.fail_after(40):
-        async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=10) as replies:
+        async with running.bus.call_streaming(
+            CALL_DECIDED if request.decided else CALL_TOOL, request, idle_timeout=10
+        ) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply

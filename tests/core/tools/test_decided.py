@@ -1,0 +1,68 @@
+"""What people decided about a call is told by the monitor, where nobody else may speak; others cannot say it."""
+
+from typing import Any
+
+import anyio
+import msgspec
+import pytest
+
+import trunkline
+from trunkline.messages.tools import Answer, CallTool, ToolOutcome
+from trunkline.subjects import CALL_DECIDED, CALL_TOOL
+from trunkline_bus import Endpoint, RemoteFault, new_id
+
+pytestmark = pytest.mark.anyio
+
+
+class Shop:
+    """One tool that needs approval, one that asks a person; ``ran`` is what came of them."""
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="write")
+        async def note(text: str) -> str:
+            """Note a text."""
+            self.ran.append(text)
+            return "noted"
+
+        @trunkline.tool(effect="read")
+        async def wonder(context: trunkline.ToolContext) -> str:
+            """Ask somebody."""
+            self.ran.append(await context.person.ask("Which colour?"))
+            return "told"
+
+        return [note, wonder]
+
+
+async def last_of(bus: Any, endpoint: Endpoint[CallTool, Any], request: CallTool) -> ToolOutcome:
+    with anyio.fail_after(20):
+        async with bus.call_streaming(endpoint, request, idle_timeout=5) as replies:
+            return [reply async for reply in replies][-1]
+
+
+def request(name: str, **arguments: str) -> CallTool:
+    return CallTool(
+        call=new_id("call"), name=name, arguments=arguments, block="main", conversation="c", turn="t", actor="agent:x"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["note", "wonder"])
+async def test_who_calls_a_tool_can_neither_approve_nor_answer_it(tools: Any, name: str) -> None:
+    """The right hash of the right call is refused where everybody may call, and counts where the monitor speaks."""
+    shop = Shop()
+    given = {"text": "x"} if name == "note" else {}
+    async with tools(shop, config={"permissions.approvals": "some"}) as caller:
+        first = request(name, **given)
+        asked = await last_of(caller.bus, CALL_TOOL, first)
+        assert asked.status == "approval"
+        said = Answer(question=asked.call_hash, by="owner", text="x")
+        claims = {"answers": (said,)} if name == "wonder" else {"approved": asked.call_hash}
+        for claim in (claims, {**claims, "again": True}, {**claims, "call": new_id("call")}):
+            with pytest.raises(RemoteFault, match="Only the monitor"):
+                await last_of(caller.bus, CALL_TOOL, msgspec.structs.replace(first, **claim))
+        assert shop.ran == []
+        done = await last_of(caller.bus, CALL_DECIDED, msgspec.structs.replace(first, **claims, again=True))
+        assert (done.status, shop.ran) == ("ok", ["x"])
