@@ -120,13 +120,22 @@ async def test_MN_T6_what_throws_work_away_waits_for_a_person(tmp_path: Path) ->
         for line in (
             "reset --hard", "branch -D feature", "clean -fd", "commit --no-verify -m x", "commit --amend",
             "push --force origin feature", "push origin :feature", "checkout -f main",
+            "restore file", "restore -SW file", "checkout -- file", "checkout .", "checkout HEAD file", "rm -f file",
+            "mv -f other file", "stash drop", "worktree remove --force ../tree",
         ):  # fmt: skip
             assert (await here.run(line)).status == "approval", line
         asked = await here.call("git_commit", message="x", amend=True)
         assert (asked.status, "replaces the last commit" in asked.question) == ("approval", True)
-        assert (await here.call("execute_command", command=["git", "reset", "--hard"])).status == "approval"
+        for command in (["reset", "--hard"], ["checkout", "file"], ["checkout", "."], ["restore", "file"]):
+            said = await here.call("execute_command", command=["git", *command])
+            assert said.status == "approval", command
+        assert "invalid reference: file" in (await here.run("checkout file")).output  # it means a branch
+        assert (here.repo / "file").read_text() == "changed"
         before = here.heads()
-        for line in ("branch x", "branch -d x", "status", "push --force-with-lease origin main:fresh"):
+        for line in (
+            "branch x", "branch -d x", "checkout feature", "checkout -b y", "checkout main", "status",
+            "push --force-with-lease origin main:fresh",
+        ):  # fmt: skip
             assert (await here.run(line)).status == "ok", line
         git(here.repo, "checkout", "-q", "-b", "side")
         assert (await here.run(["commit", "-am", "--amend is a word here"])).status == "ok"

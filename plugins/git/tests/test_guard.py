@@ -41,12 +41,22 @@ CONFIRMED = [
     "stash -q drop", "tag -d v1", "tag -f v1", "config core.sshCommand x", "config --unset core.x", "config -e",
     "config --add remote.origin.push +a:main", "config alias.x !sh", "remote set-url origin x", "remote -v remove o",
     "reflog expire --all", "gc --prune=now", "fetch origin +a:b", "fetch -f origin a:b",
+    "restore x", "restore .", "restore -SW x", "restore --staged --worktree x", "restore -s HEAD x", "restore -sS x",
+    "restore --pathspec-from-file -S", "restore -p", "restore --stage x", "restore -s -S x", "checkout x", "checkout .",
+    "checkout -- .", "checkout -- x", "checkout HEAD x", "checkout HEAD -- x", "checkout x y --", "checkout --ours x",
+    "checkout -p", "checkout -m x --", "checkout --pathspec-from-file=x", "checkout --no-overlay x --", "checkout -qf",
+    "rm -f x", "rm -rf .", "rm --cached -f x", "mv -f x y", "worktree remove --force x", "worktree remove -f x",
+    "worktree add -f x", "worktree add -B x y", "worktree move --force x y", "switch -m x", "submodule update --force",
+    "submodule deinit -f --all",
 ]  # fmt: skip
 
 FREE = [
     "branch -d x", "push --force-with-lease", "push --force-with-lease origin feature", "status", "commit -m x",
     "commit -am x", "push", "push origin main", "push -u origin feature", "push origin HEAD:feature", "push --tags",
-    "push origin HEAD:main", "log --oneline -5", "diff", "add .", "add -- -f", "checkout x", "checkout -b x",
+    "push origin HEAD:main", "log --oneline -5", "diff", "add .", "add -- -f", "checkout x --", "checkout - --",
+    "checkout -q x --", "checkout -b x", "checkout -b x o/y", "checkout",
+    "checkout -t o/x", "checkout --detach x", "checkout --orphan x", "restore --staged x", "restore -S -- x",
+    "restore -S --source=HEAD x", "rm x", "rm -r x", "mv x y", "worktree add x", "worktree remove x", "worktree prune",
     "switch -c x", "reset HEAD x", "reset --soft HEAD~1", "merge x", "rebase --abort", "clean -n", "clean -nd", "stash",
     "tag v1", "fetch origin", "pull", "config user.name x", "config --get user.name", "config user.name", "remote -v",
     "remote add o x", "commit -m '--amend is a word'", "worktree list",
@@ -77,6 +87,18 @@ def test_the_owner_names_the_branches() -> None:
     """Other names, in place of the usual ones."""
     assert judged(["push", "-f", "o", "Live"], ("live",)).ruling == "refused"
     assert judged(["push", "-f", "o", "main"], ("live",)).ruling == "confirm"
+
+
+@given(
+    st.lists(st.sampled_from(["x", ".", "-q", "--", "-f", "-b", "--ours", "--detach", "-p", "y"]), max_size=5)
+)
+def test_what_is_free_of_checkout_names_no_file(words: list[str]) -> None:
+    """Behind the end of the options stands nothing, and before it one name at most that is not a branch to be made."""
+    if judged(["checkout", *words], PROTECTED).ruling != "free":
+        return
+    assert "--" not in words[:-1] and not {"-f", "--ours", "-p"} & set(words)
+    names = [word for word in words if not word.startswith("-")]
+    assert not names or words[-1] == "--" or {"-b", "--detach"} & set(words)
 
 
 ANY = st.lists(

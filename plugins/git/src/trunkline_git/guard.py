@@ -99,7 +99,7 @@ def judged(words: Sequence[str], protected: Sequence[str]) -> Verdict:
             "refused", f"{words[0]!r} comes before the command; options before it change what git runs."
         )
     command = words[0].lower()
-    rest = [word for word in words[1:] if word != "--"] if command == "push" else _before_paths(words[1:])
+    rest = _read_by_rule(command, words[1:])
     if command not in KNOWN:
         return Verdict(
             "refused", f"{words[0]!r} is no command that is known here; it may be an alias for anything."
@@ -110,6 +110,13 @@ def judged(words: Sequence[str], protected: Sequence[str]) -> Verdict:
     if verdict.ruling != "refused" and command != words[0]:
         return Verdict("refused", _WRITE_OUT)
     return verdict
+
+
+def _read_by_rule(command: str, words: Sequence[str]) -> list[str]:
+    """The words that a rule looks at: for most commands those before ``--``, since what follows are paths."""
+    if command == "push":
+        return [word for word in words if word != "--"]
+    return list(words) if command == "checkout" else _before_paths(words)
 
 
 def _no_rule(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -193,9 +200,7 @@ def _commit(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 
 def _reset(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-    return _confirm(
-        words, "", ("--hard", "--merge", "--keep"), "It throws away changes that are not committed."
-    )
+    return _confirm(words, "", ("--hard", "--merge", "--keep"), LOST)
 
 
 def _clean(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -210,15 +215,51 @@ def _branch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     )
 
 
+LOST = "It throws away changes that are not committed."
+
+TO_A_BRANCH = frozenset(("-b", "--orphan", "-d", "--detach", "-t", "--track"))
+"""Options of checkout with which it takes no path; to replace a branch is another one (``-B``)."""
+
+QUIET = frozenset(
+    ("-q", "--quiet", "--progress", "--no-progress", "-l", "--guess", "--no-guess", "--no-track")
+)
+
+
+def plainly(words: Sequence[str]) -> list[str]:
+    """The same, with ``checkout NAME`` put so that it means a branch: git would take a file of that name as well.
+    What no branch is called stays as it is."""
+    names = [word for word in words[1:] if not word.startswith("-")]
+    if words[:1] != ["checkout"] or len(names) != 1 or "--" in words or TO_A_BRANCH & set(words):
+        return list(words)
+    return list(words) if names[0].startswith((".", ":", "/")) else [*words, "--"]
+
+
 def _checkout(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-    return _confirm(
-        words, "fB", ("--force", "--discard-changes"), "It throws away changes that are not committed."
-    )
+    """Free is what can only mean a branch or a commit; git refuses that where it would cost a change."""
+    before = _before_paths(words)
+    options = {word for word in before if word.startswith("-") and word != "-"}
+    names = len(before) - len(options)
+    if not options <= TO_A_BRANCH | QUIET or len(before) < len(words) - 1:
+        return Verdict("confirm", LOST)
+    if options & TO_A_BRANCH or names == 0 or (names == 1 and words[-1] == "--"):
+        return FREE
+    return Verdict("confirm", f"{LOST} To go to a branch, use switch.")
+
+
+def _restore(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    """Free is what takes back an ``add`` and leaves the files."""
+    options = {word for word in words if word.startswith("-") and not word.startswith("--source=")}
+    staged = options & {"-S", "--staged"}
+    return FREE if staged and options <= staged | {"-q", "--quiet"} else Verdict("confirm", LOST)
+
+
+def _removal(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(words, "fB", ("--force",), LOST)
 
 
 def _switch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-    options = ("--force", "--discard-changes", "--force-create")
-    return _confirm(words, "fC", options, "It throws away changes that are not committed.")
+    options = ("--force", "--discard-changes", "--force-create", "--merge")
+    return _confirm(words, "fCm", options, LOST)
 
 
 def _rebase(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -267,11 +308,16 @@ def _gc(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     return _confirm(words, "", ("--prune",), "It throws away commits that no branch has any more.")
 
 
-def _runs(word: str) -> Callable[[Sequence[str], frozenset[str]], Verdict]:
-    def rule(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-        return Verdict("refused", _NO_PROGRAM) if any(one.lower() == word for one in words) else FREE
+def _bisect(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _running("run", words) or FREE
 
-    return rule
+
+def _submodule(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _running("foreach", words) or _removal(words, protected)
+
+
+def _running(word: str, words: Sequence[str]) -> Verdict | None:
+    return Verdict("refused", _NO_PROGRAM) if any(one.lower() == word for one in words) else None
 
 
 def _grep(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -283,10 +329,10 @@ def _clone(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 
 _RULES: dict[str, Callable[[Sequence[str], frozenset[str]], Verdict]] = {
-    "bisect": _runs("run"), "branch": _branch, "checkout": _checkout, "clean": _clean, "clone": _clone,
-    "commit": _commit, "config": _config, "fetch": _fetch, "gc": _gc, "grep": _grep, "pull": _fetch, "push": _push,
-    "rebase": _rebase, "reflog": _reflog, "remote": _remote, "reset": _reset, "stash": _stash,
-    "submodule": _runs("foreach"), "switch": _switch, "tag": _tag,
+    "bisect": _bisect, "branch": _branch, "checkout": _checkout, "clean": _clean, "clone": _clone,
+    "commit": _commit, "config": _config, "fetch": _fetch, "gc": _gc, "grep": _grep, "mv": _removal, "pull": _fetch,
+    "push": _push, "rebase": _rebase, "reflog": _reflog, "remote": _remote, "reset": _reset, "restore": _restore,
+    "rm": _removal, "stash": _stash, "submodule": _submodule, "switch": _switch, "tag": _tag, "worktree": _removal,
 }  # fmt: skip
 
 

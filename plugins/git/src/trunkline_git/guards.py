@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from trunkline import Proceed, Stage, ToolError, ToolInvocation, ToolOutcome
 from trunkline.text import words_of
-from trunkline_git.guard import FREE, Verdict, judged
+from trunkline_git.guard import FREE, Verdict, judged, plainly
 
 COMMIT, OURS = "git_commit", "native:"
 ELSEWHERE = Verdict(
@@ -68,7 +68,8 @@ def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
         words = ["git", *words]
     if PurePath(words[0]).name.lower() != "git":
         return FREE
-    verdict = judged(said := _of_git(words[1:]), protected)
+    said = _of_git(words[1:])
+    verdict = judged(plainly(said) if spec.name == "git" else said, protected)
     elsewhere = verdict.ruling != "refused" and said[0] == "push" and spec.name != "git"
     return ELSEWHERE if elsewhere else verdict
 

@@ -16,7 +16,7 @@ from trunkline import (
 from trunkline.abc.telling import told
 from trunkline.text import words_of
 from trunkline_git.committing import commit
-from trunkline_git.guard import judged
+from trunkline_git.guard import judged, plainly
 from trunkline_git.pushing import push
 from trunkline_git.running import Git
 from trunkline_git.settings import GitSettings
@@ -150,7 +150,11 @@ def _git(settings: GitSettings) -> Tool:
 
 
 def git_words(command: list[str] | str) -> list[str]:
-    """The words after ``git``. Raises ToolError for a line that a shell would read otherwise."""
+    """The words after ``git``, where ``checkout NAME`` means a branch.
+
+    Raises:
+        ToolError: a shell would read the line otherwise.
+    """
     words = words_of(command)
     if words is None:
         raise ToolError(
@@ -160,7 +164,7 @@ def git_words(command: list[str] | str) -> list[str]:
         words = words[1:]
     if words[:1] in (["--no-pager"], ["-P"]):
         words = words[1:]
-    return words
+    return plainly(words)
 
 
 def _in(folder: str) -> str:
