@@ -17,8 +17,10 @@ class Person(ABC):
         its beginning once there is an answer, with which this returns then. So ask before doing anything, and ask the
         same. A call that must not run twice waits where it is, for ``[tools] hold`` seconds at most.
 
+        One call may ask 20 times, and an answer has 32 000 characters at most.
+
         Raises:
-            NoAnswer: they would not, did not in time, or cannot be asked from here.
+            NoAnswer: they would not, did not in time, cannot be asked from here, or were asked too often.
         """
 
     @abstractmethod

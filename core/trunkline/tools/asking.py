@@ -25,6 +25,9 @@ TELL_SECONDS, ABSENT_SECONDS = 20.0, 2.0
 """How long a channel may take to tell its owner something, and how long one that starts again may be away: a model may
 name any channel, and most names are nobody's."""
 
+MOST_QUESTIONS = 20
+"""How often one call may ask: each question parks its turn, and a server or a plugin could go on for ever."""
+
 MOST_OPTIONS, LONGEST_OPTION = 20, 200
 """How many answers may be proposed, and how many characters each may have."""
 
@@ -42,6 +45,10 @@ class CallPerson(Person):
         """See ``Person.ask``."""
         run, outcome = self._run, _question(self._run, self._spec, question, tuple(options))
         answer = run.answer_to(outcome.call_hash)
+        if answer is None and len(run.call.answers) >= MOST_QUESTIONS:
+            raise NoAnswer(
+                f"This call has asked {MOST_QUESTIONS} times, which is as often as one may. Nobody was asked again."
+            )
         if answer is None and self._spec.repeatable:
             await run.give_up(outcome)
         if answer is None:
@@ -70,7 +77,9 @@ class CallPerson(Person):
 
 def _words(answer: Answer | None) -> str:
     if answer is None or answer.by == DEADLINE:
-        raise NoAnswer("Nobody answered in time. Do not ask the same again; go on without it, or say what is missing.")
+        raise NoAnswer(
+            "Nobody answered in time. Do not ask the same again; go on without it, or say what is missing."
+        )
     if answer.text is None:
         raise NoAnswer(f"It was left unanswered by {decider(answer.by)}. Do not ask the same again.")
     return answer.text
@@ -78,7 +87,10 @@ def _words(answer: Answer | None) -> str:
 
 def _question(run: Run, spec: ToolSpec, question: str, options: tuple[str, ...]) -> ToolOutcome:
     """What the monitor is told: a question of this call, whose hash is no call's, so that no answer approves one."""
-    text, proposed = printable(question).strip(), tuple(" ".join(printable(option).split()) for option in options)
+    text, proposed = (
+        printable(question).strip(),
+        tuple(" ".join(printable(option).split()) for option in options),
+    )
     if not text:
         raise ToolError("The question is empty. Nobody was asked.")
     if len(proposed) > MOST_OPTIONS or any(not 0 < len(option) <= LONGEST_OPTION for option in proposed):

@@ -6,6 +6,7 @@ since it can read no memory here.
 
 from collections.abc import AsyncIterator
 
+from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from trunkline.abc.completion import Completer, NoModel
@@ -62,6 +63,9 @@ class AwayToolsWorker(ToolsWorker):
     def model_of(self, call: CallTool) -> Completer:
         """None: it can ask nothing of the hub."""
         return NoModel()
+
+    def tidy(self, tasks: TaskGroup) -> None:
+        """Nothing: memory is the hub's."""
 
     async def keep_watching(self) -> None:
         """Nothing: memory is the hub's."""

@@ -4,6 +4,8 @@ Agents cannot write there. What is written here only ever forbids, so beginning 
 sees these files, and may delete them.
 """
 
+from datetime import timedelta
+
 import msgspec
 
 from trunkline.abc.planning import Planning
@@ -22,6 +24,12 @@ SECONDS = 10.0
 BY = "trunkline"
 """Whom history names: the platform, at an agent's wish."""
 
+PREFIX = "planning-"
+"""How the ids of these policies begin."""
+
+KEPT = timedelta(days=90)
+"""For how long it holds after the plan was last worked on: nobody comes back to every conversation."""
+
 DENIED = {"make": "write:make", "send": "send", "run": "exec:run"}
 """What nobody does who only plans, by the last part of a policy's id."""
 
@@ -36,7 +44,7 @@ class CallPlanning(Planning):
 
     async def begin(self) -> None:
         """See ``Planning.begin``."""
-        if await self.holds():
+        if await self.holds(for_long=True):
             return
         files = {_path(id): _text(self._policy(id, action)) for id, action in self._ids().items()}
         wish = WriteManyMemory(files=files, actor=BY, reason="the agent plans in this conversation")
@@ -49,15 +57,20 @@ class CallPlanning(Planning):
     async def end(self) -> None:
         """See ``Planning.end``."""
         if self._call.approved is None:
-            raise ToolError("Only a person ends planning, by approving the call that asks for it. It goes on.")
+            raise ToolError(
+                "Only a person ends planning, by approving the call that asks for it. It goes on."
+            )
         held = {policy.id for policy in await self._rules.of(FOLDER)}
         for id in held & self._ids().keys():
             await self._delete(id)
         await self._rules.renew()
 
-    async def holds(self) -> bool:
-        """See ``Planning.holds``."""
-        return self._ids().keys() <= {policy.id for policy in await self._rules.of(FOLDER)}
+    async def holds(self, *, for_long: bool = False) -> bool:
+        """See ``Planning.holds``; with ``for_long`` also for half of the time that it is kept from the beginning."""
+        then = now() + (KEPT / 2 if for_long else timedelta())
+        rules = await self._rules.of(FOLDER)
+        lasting = {one.id for one in rules if one.conditions.until is None or one.conditions.until > then}
+        return self._ids().keys() <= lasting
 
     async def _delete(self, id: str) -> None:
         wish = DeleteMemory(path=_path(id), actor=BY, reason="a person approved the end of planning")
@@ -71,7 +84,7 @@ class CallPlanning(Planning):
 
     def _ids(self) -> dict[str, str]:
         key = key_of("planning", self._call.block, self._call.conversation)[:16]
-        return {f"planning-{key}-{name}": action for name, action in DENIED.items()}
+        return {f"{PREFIX}{key}-{name}": action for name, action in DENIED.items()}
 
     def _policy(self, id: str, action: str) -> Policy:
         return Policy(
@@ -80,7 +93,7 @@ class CallPlanning(Planning):
             resource="tool:*",
             action=action,
             effect="deny",
-            conditions=Conditions(conversation=self._call.conversation),
+            conditions=Conditions(conversation=self._call.conversation, until=now() + KEPT),
             note="The agent plans in this conversation; approve its plan, or delete this file, and it works again.",
             created=now(),
             created_by=BY,

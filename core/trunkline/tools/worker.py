@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 
 import anyio
 import anyio.to_thread
+from anyio.abc import TaskGroup
 
 from trunkline.abc.completion import Completer
 from trunkline.abc.documents import Documents
@@ -55,6 +56,7 @@ from trunkline.tools.discovery_tools import discovery_tools
 from trunkline.tools.dispatch import Guard
 from trunkline.tools.gatekeeper import Gatekeeper
 from trunkline.tools.isolated import IsolatedTools
+from trunkline.tools.lapsed import Lapsed
 from trunkline.tools.ledger import Ledger, scope_of
 from trunkline.tools.limits import BrokenLimits, Limits, block_files
 from trunkline.tools.lineage import Lineage
@@ -154,8 +156,13 @@ class ToolsWorker(Worker):
             sweeper = Sweeper(context.bus, results, self._lineage)
             await sweeper.open()
             tasks.start_soon(sweeper.keep_swept)
+        self.tidy(tasks)
         await context.service.add(TOOLS_ALIVE, self._alive, worker=context.id)
         await self.answer()
+
+    def tidy(self, tasks: TaskGroup) -> None:
+        """Take out of memory what binds conversations that are gone."""
+        tasks.start_soon(Lapsed(self.context.bus, self._lineage).keep_swept)
 
     async def answer(self) -> None:
         """Hear cancels, and answer on the bus."""

@@ -11,12 +11,14 @@ import pytest
 
 from trunkline.messages.approvals import Approval
 from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.memory import MemoryFile, ReadMemory
+from trunkline.messages.memory import DeleteMemory, MemoryFile, ReadMemory, WriteManyMemory
 from trunkline.messages.turn import ApprovalRequested, ToolEnded
-from trunkline.subjects import MEMORY_READ
+from trunkline.subjects import MEMORY_DELETE, MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, Talker, platform
 from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline.tools.lapsed import Lapsed
+from trunkline.tools.lineage import Lineage
 from trunkline_planning.version import version_of
 
 pytestmark = pytest.mark.anyio
@@ -157,6 +159,33 @@ async def test_MN_T5_planning_outlives_a_kill_of_everything(tmp_path: Path) -> N
             assert "The owner approved the plan" in told[0] and "Created a.md" in told[1]
 
 
+async def test_a_plan_that_nobody_could_see_whole_is_not_put_to_anybody(tmp_path: Path) -> None:
+    """The model is told how much too long it is and what to do; once it is shorter the person sees all of it."""
+    wordy = {"step_number": 2, "title": "Water", "description": "w" * 1_990}
+    steps = [("add_plan_step", {**wordy, "step_number": number}) for number in (2, 3, 4)]
+    hidden = ("add_plan_step", {"step_number": 3, "title": "Burn it all"})
+    async with house(tmp_path, **{"permissions.approvals": "none"}) as running:
+        begun = await running.say(calls(("enter_plan_mode", {"task_description": "Beans"}), *steps, hidden))
+        talk = begun.accepted.conversation
+        await running.say(calls(*steps), conversation=talk)
+        text = await memory(running, f"blocks/main/plans/{talk}.md")
+        told = await running.say(calls(("approve_plan", {"version": version_of(text)})), conversation=talk)
+        assert "characters longer than a person is shown" in results(told.events)[0]
+        assert not await running.gateway.waiting()
+        await running.say(calls(hidden), conversation=talk)
+        text = await memory(running, f"blocks/main/plans/{talk}.md")
+        accepted = await running.send(
+            calls(("approve_plan", {"version": version_of(text)})), conversation=talk
+        )
+        shown = await decide(running, accepted, False)
+        assert (
+            "Burn it all" in shown.detail.text
+            and "w" * 1_990 in shown.detail.text
+            and not shown.detail.left_out
+        )
+        await running.answer(accepted)
+
+
 async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
     """exit_plan_mode is asked about; the owner's own switch for the block is ended by no tool at all."""
     async with house(tmp_path, **{"permissions.approvals": "none", "permissions.plan": True}) as running:
@@ -168,6 +197,45 @@ async def test_the_end_without_a_plan_is_a_person_s_too(tmp_path: Path) -> None:
         ended, written = results((await running.answer(accepted)).events)
         assert "given up" in ended and "--no-plan" in written
         assert not (running.home.workspace("main") / "a.md").exists()
+
+
+async def test_what_binds_an_agent_goes_with_its_conversation_and_with_time(tmp_path: Path) -> None:
+    """A conversation that is deleted leaves no policies behind; nor does one that nobody comes back to. Those of others
+    stay, and so do rules of the owner, whatever they are called."""
+    async with house(tmp_path) as running:
+        folder = running.home.memory / "policies"
+
+        async def begun() -> str:
+            said = await running.say(calls(("enter_plan_mode", {"task_description": "Rest"})))
+            return said.accepted.conversation
+
+        def held(conversation: str) -> list[Path]:
+            return [file for file in folder.glob("planning-*.json") if conversation in file.read_text()]
+
+        gone, kept, old = [await begun() for _ in range(3)]
+        assert [len(held(one)) for one in (gone, kept, old)] == [3, 3, 3]
+        aged = {"created": "2020-01-01T00:00:00Z"}
+        over = {"until": "2020-01-01T00:00:00Z", "conversation": old}
+        changes = {gone: aged, kept: aged, old: {"conditions": over}}
+        files = {
+            f"policies/{file.name}": json.dumps({**json.loads(file.read_text()), **changes[conversation]})
+            for conversation in changes
+            for file in held(conversation)
+        }
+        mine = {**json.loads(held(old)[0].read_text()), **changes[old], "created_by": "owner"}
+        files["policies/planning-mine.json"] = json.dumps(mine)
+        await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, actor="owner"))
+        (file,) = (running.home.memory / "blocks/main/conversations").rglob(f"{gone}.jsonl")
+        path = str(file.relative_to(running.home.memory))
+        await running.bus.call(MEMORY_DELETE, DeleteMemory(path=path, actor="owner"))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(Lapsed(running.bus, Lineage(running.bus)).keep_swept)
+            with anyio.fail_after(30):
+                while len(list(folder.glob("planning-*.json"))) != 4:  # noqa: ASYNC110 - another writes them
+                    await anyio.sleep(0.05)
+            tasks.cancel_scope.cancel()
+        assert [len(held(one)) for one in (gone, kept)] == [0, 3]
+        assert [one.name for one in held(old)] == ["planning-mine.json"]
 
 
 async def test_MN_F15_a_list_is_kept_for_each_conversation_without_a_question(tmp_path: Path) -> None:

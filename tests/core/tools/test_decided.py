@@ -9,6 +9,7 @@ import pytest
 import trunkline
 from trunkline.messages.tools import Answer, CallTool, ToolOutcome
 from trunkline.subjects import CALL_DECIDED, CALL_TOOL
+from trunkline.tools.asking import MOST_QUESTIONS
 from trunkline_bus import Endpoint, RemoteFault, new_id
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +35,17 @@ class Shop:
             self.ran.append(await context.person.ask("Which colour?"))
             return "told"
 
-        return [note, wonder]
+        @trunkline.tool(effect="read")
+        async def pester(context: trunkline.ToolContext) -> str:
+            """Ask without end."""
+            try:
+                for number in range(MOST_QUESTIONS + 1):
+                    self.ran.append(await context.person.ask(f"And {number}?"))
+            except trunkline.NoAnswer as error:
+                return str(error)
+            return "never enough"
+
+        return [note, wonder, pester]
 
 
 async def last_of(bus: Any, endpoint: Endpoint[CallTool, Any], request: CallTool) -> ToolOutcome:
@@ -66,3 +77,17 @@ async def test_who_calls_a_tool_can_neither_approve_nor_answer_it(tools: Any, na
         assert shop.ran == []
         done = await last_of(caller.bus, CALL_DECIDED, msgspec.structs.replace(first, **claims, again=True))
         assert (done.status, shop.ran) == ("ok", ["x"])
+
+
+async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
+    """A server or a plugin cannot park a turn for ever; the tool is told, and with it the model."""
+    shop = Shop()
+    async with tools(shop) as caller:
+        wish = request("pester")
+        outcome = await last_of(caller.bus, CALL_TOOL, wish)
+        while outcome.status == "approval":
+            said = Answer(question=outcome.call_hash, by="owner", text="yes")
+            wish = msgspec.structs.replace(wish, answers=(*wish.answers, said), again=True)
+            outcome = await last_of(caller.bus, CALL_DECIDED, wish)
+        assert outcome.status == "ok" and f"asked {MOST_QUESTIONS} times" in outcome.output
+        assert len(wish.answers) == MOST_QUESTIONS

@@ -23,8 +23,7 @@ async def approve_plan(context: trunkline.ToolContext, version: str) -> str:
 
 @approve_plan.shows
 async def _plan_shown(context: trunkline.ToolContext, version: str) -> trunkline.ApprovalDetail:
-    plan = await _same(context, version)
-    return trunkline.preview("message", plan.text)
+    return _shown_whole(await _same(context, version))
 
 
 @trunkline.tool(effect="write", idempotent=True, plan=True)
@@ -57,7 +56,7 @@ class PersonDecides:
         if invocation.approved == invocation.call_hash:
             return await proceed(invocation)
         if spec.name == approve_plan.spec.name:
-            await _same(context, str(invocation.arguments.get("version", "")))
+            _shown_whole(await _same(context, str(invocation.arguments.get("version", ""))))
             question = f"The agent of block {context.block} has made a plan. Approve it, and let it work?"
         else:
             question = f"The agent of block {context.block} wants to stop planning and work. Allow it?"
@@ -71,5 +70,19 @@ async def _same(context: trunkline.ToolContext, version: str) -> Plan:
     if not plan.entries("Steps"):
         raise ToolError("The plan has no steps yet. Add them with add_plan_step.")
     if version_of(plan.text) != version:
-        raise ToolError("The plan is another one by now. Call present_plan, and use the version that it tells.")
+        raise ToolError(
+            "The plan is another one by now. Call present_plan, and use the version that it tells."
+        )
     return plan
+
+
+def _shown_whole(plan: Plan) -> trunkline.ApprovalDetail:
+    """The plan as a person is shown it. Raises ToolError when that is not all of it: nobody approves what they do not
+    see."""
+    shown = trunkline.preview("message", plan.text)
+    if shown.left_out:
+        raise ToolError(
+            f"The plan is {shown.left_out} characters longer than a person is shown at once, so it cannot be approved. "
+            "Say its steps in fewer words, or leave later ones to a plan of their own; then call present_plan again."
+        )
+    return shown

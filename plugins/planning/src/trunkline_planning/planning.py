@@ -123,6 +123,8 @@ async def open_plan(context: trunkline.ToolContext) -> Plan:
 
 async def _edit(context: trunkline.ToolContext, edit: Callable[[Plan], Plan]) -> str:
     await open_plan(context)
+    if await context.planning.holds():
+        await context.planning.begin()  # it holds for as long from now on
     plan = Plan(await change(context.memory, path_of(context), lambda text: edit(Plan(text)).text))
     counts = ", ".join(f"{len(plan.entries(name))} {name.lower()}" for name in ("Steps", "Files", "Risks"))
     return f"Written. The plan has {counts}."
