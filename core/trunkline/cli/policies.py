@@ -85,7 +85,9 @@ def add_rule(
     from trunkline.cli.memory.attached import OWNER, with_memory
     from trunkline.cli.output import json_out
     from trunkline.cli.owned import ruling
+    from trunkline.config import load_config
     from trunkline.messages.policies import Policy
+    from trunkline.plugins import Plugins
     from trunkline.policy.explain import in_words
 
     policy = Policy(
@@ -93,6 +95,8 @@ def add_rule(
         note=note, created=datetime.now(UTC), created_by=OWNER,
     )  # fmt: skip
     ruling.insist_on_sense(policy)
+    if resource.startswith("tool:"):
+        ruling.insist_on_own_name(policy, Plugins.load(load_config()).tools())
     if effect == "allow":
         _agreed(f"This is to hold from now on: {in_words(policy)}.")
     kept = with_memory(lambda bus: ruling.add(bus, policy))

@@ -44,7 +44,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
     source when it is called otherwise here. ``category`` is its author's advice on whether a model should have it at
     hand where it is not shown all tools; the owner decides. ``blocks`` are those that may have it, all when none is
-    named.
+    named. ``also`` are further names by which models call it, as the catalogue found them: rules may deny it by those.
     """
 
     name: str
@@ -66,6 +66,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     category: Category = "discoverable"
     own_name: str = ""
     blocks: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     @property
     def identity(self) -> str:

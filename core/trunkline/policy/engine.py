@@ -6,15 +6,15 @@ from datetime import datetime
 import msgspec
 
 from trunkline.messages.policies import Policy
-from trunkline.policy.matching import applies, rank
+from trunkline.policy.matching import applies, permits, rank
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody wants to do.
 
     ``subjects`` and ``resources`` are all the names of the one who wants it, and of what it is done to; ``aliases`` are
-    further names by which it may be denied, and not permitted. ``action`` may be refined after a colon: ``exec:look``
-    is an ``exec``, and a policy may speak of either.
+    further names by which it may be denied, asked about or counted, and not permitted. ``action`` may be refined after
+    a colon: ``exec:look`` is an ``exec``, and a policy may speak of either.
     """
 
     subjects: frozenset[str]
@@ -52,15 +52,17 @@ def decide(
     denying = [policy for policy in counting if policy.effect == "deny"]
     if denying:
         return Decision(allowed=False, why="a policy denies it.", by=_ids(denying))
-    if not counting:
+    permitting = [policy for policy in counting if permits(policy, asked)]
+    if not permitting:
         return Decision(allowed=False, why="nothing permits it.")
     limited = [policy for policy in counting if policy.conditions.max_per_day is not None]
     spent = [policy for policy in limited if _is_spent(policy, used)]
     if spent:
         told = min(spent, key=lambda policy: (policy.id, policy.conditions.max_per_day or 0))
         return Decision(allowed=False, why=_spent(told, used), by=_ids(spent))
-    first = max(map(rank, counting))
-    ruling = [policy for policy in counting if rank(policy) == first]
+    ranked = [policy for policy in counting if policy in permitting or policy.conditions.requires_approval]
+    first = max(map(rank, ranked))
+    ruling = [policy for policy in ranked if rank(policy) == first]
     asks = any(policy.conditions.requires_approval for policy in ruling)
     return Decision(
         allowed=True,

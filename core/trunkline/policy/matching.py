@@ -15,14 +15,13 @@ Rank = tuple[bool, bool, bool, bool, int, int, int]
 
 
 def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
-    """Whether the policy speaks of this, now.
+    """Whether the policy speaks of this, now. What restricts does so by any of its names.
 
     A time zone that is not known here makes a denial count at all times, and a permission at none.
     """
     if policy.subject not in asked.subjects or not _is_action(policy.action, asked.action):
         return False
-    names = asked.resources + asked.aliases if policy.effect == "deny" else asked.resources
-    if not any(_pattern(policy.resource).fullmatch(name) for name in names):
+    if not _names(policy, asked.resources + asked.aliases if _restricts(policy) else asked.resources):
         return False
     conditions = policy.conditions
     if conditions.conversation not in (None, asked.conversation):
@@ -35,6 +34,20 @@ def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
         return _within(conditions, now)
     except ValueError:
         return policy.effect == "deny"
+
+
+def permits(policy: Policy, asked: "Asked") -> bool:
+    """Whether a policy that applies permits it: only by a name that nothing else has."""
+    return policy.effect == "allow" and _names(policy, asked.resources)
+
+
+def _restricts(policy: Policy) -> bool:
+    conditions = policy.conditions
+    return policy.effect == "deny" or conditions.requires_approval or conditions.max_per_day is not None
+
+
+def _names(policy: Policy, names: tuple[str, ...]) -> bool:
+    return any(_pattern(policy.resource).fullmatch(name) for name in names)
 
 
 def rank(policy: Policy) -> Rank:

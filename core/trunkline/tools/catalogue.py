@@ -32,6 +32,14 @@ class Listed(msgspec.Struct, frozen=True):
     owner: str
 
 
+class _Alias(msgspec.Struct):
+    """Another name, who brought it, and the tools that say it is one of theirs."""
+
+    means: ToolAlias
+    owner: str
+    tools: list[str]
+
+
 class Catalogue:
     """All tools by name. ``refused`` tells of those that cannot be used, ``dispatch`` brings a call past the guards."""
 
@@ -39,10 +47,11 @@ class Catalogue:
         self.dispatch = dispatch
         self.refused: list[str] = []
         self._tools: dict[str, Listed] = {}
-        self._aliases: dict[str, ToolAlias] = {}
+        self._aliases: dict[str, _Alias] = {}
         self._shown: dict[Limits, ToolCatalogue] = {}
         for owned in tools:
             self._add(owned.owner, owned.item)
+        self._name_all()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """All of them by name, without the platform's own."""
@@ -67,23 +76,31 @@ class Catalogue:
 
     def meant(self, name: str, arguments: dict[str, Any] | str) -> tuple[Listed, dict[str, Any]]:
         """The tool that a call by this name means, and the arguments for it: its own, or what an alias makes of them.
-        A tool's own name goes before another's alias.
+        A tool's own name goes before an alias of its plugin.
 
         Raises:
-            ToolError: there is no such tool, or the arguments are not as the alias wants them.
+            ToolError: there is no such tool, the arguments are not as the alias wants them, or it means a tool at
+                which it does not stand: a rule about the name would not have reached that.
         """
         given = {RAW: arguments} if isinstance(arguments, str) else arguments
         alias = self._aliases.get(name)
         if alias is None or name in self._tools:
             return self.find(name), given
-        fitting = prepared(alias.schema, given)
+        fitting = prepared(alias.means.schema, given)
         try:
-            meant = alias.means(fitting)
+            meant = alias.means.means(fitting)
         except ToolError:
             raise
         except Exception as error:  # a plugin's own code, before any guard: it refuses, and is audited
             log.exception("the alias %s failed", name)
             raise ToolError(f"What is meant by {name} cannot be told. Nothing was run.") from error
+        if meant.name not in alias.tools:
+            log.error(
+                "the alias %s means %s, which does not have it: add .also to that tool", name, meant.name
+            )
+            raise ToolError(
+                f"{name} is no other name of {meant.name}, so it cannot mean it. Nothing was run."
+            )
         return self.find(meant.name), meant.arguments
 
     def shown(self, limits: Limits, version: str | None) -> ToolCatalogue:
@@ -107,18 +124,33 @@ class Catalogue:
         if wrong is None:
             self._tools[tool.spec.name] = Listed(tool, _sourced(tool.spec, owner), owner)
             for alias in tool.aliases:
-                self._add_alias(owner, alias)
+                self._add_alias(owner, tool.spec.name, alias)
         else:
             self.refused.append(f"{owner}: {wrong}")
             log.warning("a tool of %s is left out: %s", owner, wrong)
 
-    def _add_alias(self, owner: str, alias: ToolAlias) -> None:
+    def _add_alias(self, owner: str, tool: str, alias: ToolAlias) -> None:
         name = alias.schema.name
-        if NAME.fullmatch(name) is None or name in self._aliases:
+        taken = self._aliases.get(name)
+        if taken is not None and taken.owner == owner and taken.means.schema == alias.schema:
+            taken.tools.append(tool)
+        elif taken is not None or NAME.fullmatch(name) is None:
             self.refused.append(f"{owner}: the alias {name!r} is taken, or no name; rename it")
             log.warning("the alias %r of %s is taken, or no name, and is left out", name, owner)
         else:
-            self._aliases[name] = alias
+            self._aliases[name] = _Alias(alias, owner, [tool])
+
+    def _name_all(self) -> None:
+        """Have each tool say by which other names it goes; what anybody wrote there himself does not count."""
+        names: dict[str, list[str]] = {}
+        for name in sorted(self._aliases.keys() - self._tools.keys()):
+            for tool in self._aliases[name].tools:
+                names.setdefault(tool, []).append(name)
+        for tool, listed in self._tools.items():
+            also = tuple(names.get(tool, ()))
+            if listed.spec.also != also:
+                spec = msgspec.structs.replace(listed.spec, also=also)
+                self._tools[tool] = msgspec.structs.replace(listed, spec=spec)
 
     def _refusal(self, owner: str, tool: Tool) -> str | None:
         found = problems(tool.spec)

@@ -176,7 +176,7 @@ def _wishes(spec: ToolSpec, context: ToolContext) -> Iterator[list[Asked]]:
         wish = Asked(
             subjects=_subjects(context.block, context.actor),
             resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
-            aliases=(f"tool:{spec.own_name}",) if spec.own_name else (),
+            aliases=_other_names(spec),
             action=action,
             conversation=context.conversation,
         )
@@ -203,7 +203,7 @@ def _asked(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[Asked
     wish = Asked(
         subjects=_subjects(context.block, context.actor),
         resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
-        aliases=(f"tool:{spec.own_name}",) if spec.own_name else (),
+        aliases=_other_names(spec),
         action=_action(spec, invocation.arguments),
         conversation=context.conversation,
         shape=shape_of(spec, invocation.arguments) if shaped else "",
@@ -244,6 +244,11 @@ def _reaching(spec: ToolSpec, arguments: Mapping[str, Any], wish: Asked) -> Iter
                 resources=(*wish.resources, *(f"external:{host}" for host in hosts)),
                 aliases=(*wish.aliases, f"external:www.{page.site}"),
             )
+
+
+def _other_names(spec: ToolSpec) -> tuple[str, ...]:
+    """Names that a rule may mean the tool by, and by which nothing permits it: others may have them too."""
+    return tuple(f"tool:{name}" for name in (spec.own_name, *spec.also) if name)
 
 
 def _subjects(block: str, actor: str) -> frozenset[str]:

@@ -27,7 +27,7 @@ from trunkline.tools.dispatch import Dispatch, Guard
 from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.manifest import manifest_tool
 from trunkline.tools.remotes import Remotes
-from trunkline.tools.sources import Sources, distinct
+from trunkline.tools.sources import Sources, distinct, unmistaken
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Shelf:
         tools = _merged(fixed.tools(), files.tools())
         owned = (Guard(one.owner, one.item) for one in guards)
         dispatch = Dispatch((*self._supplies.built_in, *owned), fixed.at_work)
-        apart = self._supplies.isolated.tools()
+        apart = unmistaken(tools, self._supplies.isolated.tools())
         own = (Owned(PLATFORM, tool) for tool in self._supplies.own)
         settled = (*own, *tools, *apart, *self._programs(), *self._remotes.tools())
         return Catalogue((*settled, *distinct(settled, self._supplies.sources.tools())), dispatch)

@@ -88,15 +88,29 @@ async def _owners() -> Bounds:
 
 
 def distinct(settled: Iterable[Owned[Tool]], coming: Sequence[Owned[Tool]]) -> Iterator[Owned[Tool]]:
-    """The tools that come and go, by names that no other has: short as long as that is the only one of its kind."""
-    count = Counter(owned.item.spec.name for owned in coming)
-    count.update(owned.item.spec.name for owned in settled)
+    """The tools that come and go, by names that no other has: short as long as that is the only one of its kind, and
+    none that models call a settled tool by."""
+    settled = tuple(settled)
+    count = Counter(owned.item.spec.name for owned in (*coming, *settled))
+    count.update(aliases_of(settled))
     for owned in coming:
-        spec = owned.item.spec
-        if count[spec.name] == 1:
-            yield owned
-        else:
-            yield Owned(owned.owner, SourcedTool(owned.item, name=qualified(spec.source, spec.name)))
+        yield owned if count[owned.item.spec.name] == 1 else _told_apart(owned, owned.item.spec.source)
+
+
+def unmistaken(settled: Iterable[Owned[Tool]], apart: Iterable[Owned[Tool]]) -> Iterator[Owned[Tool]]:
+    """The tools of plugins apart, of which none takes the calls that models mean for a settled one."""
+    taken = aliases_of(settled)
+    for owned in apart:
+        yield _told_apart(owned, f"native:{owned.owner}") if owned.item.spec.name in taken else owned
+
+
+def aliases_of(tools: Iterable[Owned[Tool]]) -> set[str]:
+    """The further names by which models call these tools."""
+    return {alias.schema.name for owned in tools for alias in owned.item.aliases}
+
+
+def _told_apart(owned: Owned[Tool], source: str) -> Owned[Tool]:
+    return Owned(owned.owner, SourcedTool(owned.item, name=qualified(source, owned.item.spec.name)))
 
 
 def qualified(source: str, name: str) -> str:

@@ -170,6 +170,9 @@ async def test_a_denial_is_added_listed_and_removed_in_one_command_each(
 async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: Cli, trunkline: Run) -> None:
     """Each error says what would be right; a file that is no rule is named, so that it can be removed."""
     assert "would ever meet" in await cli("policies", "add", "deny", "*", "read", "diary/*", status=1)
+    for name in ("fs_read", "native:trunkline-files:fs_read"):
+        refused = await cli("policies", "add", "deny", "*", "*", f"tool:{name}", status=1)
+        assert "another name" in refused and "tool:read_file, " in refused
     wish = WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
     await running.bus.call(MEMORY_WRITE_MANY, wish)
     assert (await call(running, "read_file", path="x")).output.count("odd.json")

@@ -79,6 +79,21 @@ def test_a_tool_that_is_called_otherwise_stays_denied_and_is_not_permitted() -> 
     assert decided(allow(), **renamed).allowed
 
 
+def test_another_name_restricts_and_does_not_permit() -> None:
+    """A rule that asks, or counts, does so by any name; one that asks nobody lets nothing through by another's name."""
+    renamed = {"aliases": ("tool:search",)}
+    assert decided(allow("tool:*"), allow("tool:search", requires_approval=True), **renamed).asks
+    assert not decided(allow("tool:search", requires_approval=True), **renamed).allowed
+    asking = allow("tool:*", requires_approval=True)
+    assert decided(asking, allow("tool:search"), **renamed).asks
+    assert decided(asking, allow("tool:search", max_per_day=3), **renamed).asks
+    assert not decided(allow("tool:*"), allow("tool:search", max_per_day=0), **renamed).allowed
+    ruled = decided(
+        allow("tool:search", requires_approval=True), allow("tool:*", shape="s"), shape="s", **renamed
+    )
+    assert ruled.allowed and not ruled.asks
+
+
 def test_a_refined_action_is_what_it_refines() -> None:
     """A denial of ``exec`` denies a look too; a denial of ``exec:run`` leaves it."""
     assert not decided(allow(), deny(action="exec"), action="exec:look").allowed

@@ -1,20 +1,29 @@
 """The names that models trained on other hosts call file tools by (MN-F13), and which of ours each call means.
 
-No model is shown them. Whatever holds for a tool here, permissions and approvals included, holds for its other names.
+No model is shown them. A name stands at each tool that it may mean. Whatever holds for a tool here, permissions and
+approvals included, holds for its other names.
 """
 
 from typing import Any, Literal
 
 from trunkline import BlockPath, Meant, ToolError
-from trunkline_files.changing import replace_in_file, write_file
+from trunkline_files.changing import (
+    append_to_file,
+    insert_in_file,
+    preview_change,
+    replace_in_file,
+    write_file,
+)
 from trunkline_files.finding import find_files
-from trunkline_files.reading import read_file
+from trunkline_files.reading import list_directory, read_file
 from trunkline_files.searching import search_files
 
 EVERY_FOLDER = 32
 
 
 @read_file.also
+@list_directory.also
+@search_files.also
 def fs_read(
     path: BlockPath,
     mode: Literal["Line", "Directory", "Search"] = "Line",
@@ -39,6 +48,10 @@ def fs_read(
 
 
 @write_file.also
+@append_to_file.also
+@insert_in_file.also
+@replace_in_file.also
+@preview_change.also
 def fs_write(
     path: BlockPath,
     command: Literal["create", "str_replace", "insert", "append"],
