@@ -266,7 +266,12 @@ class ToolsWorker(Worker):
     async def _undecided(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
         """A call of whoever may call tools. What people decided is not theirs to say: the server lets the monitor
         alone speak where that counts."""
-        if request.data.decided:
+        call = request.data
+        if call.decided:
+            self.audit.note(
+                event="decision", block=call.block, actor=call.actor, conversation=call.conversation, turn=call.turn,
+                call=call.call, tool=call.name, decision="denied", why=NOT_THEIRS,
+            )  # fmt: skip
             raise Refusal("forbidden", NOT_THEIRS)
         async for reply in self._call(request):
             yield reply

@@ -8,7 +8,7 @@ import pytest
 
 import trunkline
 from trunkline.messages.tools import Answer, CallTool, ToolOutcome
-from trunkline.subjects import CALL_DECIDED, CALL_TOOL
+from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL
 from trunkline.tools.asking import MOST_QUESTIONS
 from trunkline_bus import Endpoint, RemoteFault, new_id
 
@@ -75,8 +75,14 @@ async def test_who_calls_a_tool_can_neither_approve_nor_answer_it(tools: Any, na
             with pytest.raises(RemoteFault, match="Only the monitor"):
                 await last_of(caller.bus, CALL_TOOL, msgspec.structs.replace(first, **claim))
         assert shop.ran == []
+        await caller.until(lambda: _denied(caller, first.call))
         done = await last_of(caller.bus, CALL_DECIDED, msgspec.structs.replace(first, **claims, again=True))
         assert (done.status, shop.ran) == ("ok", ["x"])
+
+
+async def _denied(caller: Any, call: str) -> bool:
+    lines = [stored.data async for stored in caller.bus.history(AUDIT)]
+    return any((line.call, line.decision) == (call, "denied") and "monitor" in line.why for line in lines)
 
 
 async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
