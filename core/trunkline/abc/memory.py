@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import anyio
 
 from trunkline.abc.embedders import Embedder
+from trunkline.errors import ToolError
 from trunkline.messages.chunks import (
     BEST,
     LINKED,
@@ -184,6 +185,16 @@ class Memory(Protocol):
     async def forget(self, chunk: str, *, reason: str = "") -> str:
         """Take a chunk out of the files and the indexes; history keeps it. Returns the version."""
         ...
+
+
+class NoMemory:
+    """There is none here, whatever is asked of it: on other hosts, and in tests that give none."""
+
+    def __getattr__(self, verb: str) -> Any:
+        return self._refuse
+
+    async def _refuse(self, *arguments: Any, **named: Any) -> Any:
+        raise ToolError("Memory cannot be reached from here.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,25 +1,14 @@
 """What a tool is given when a test calls it by itself."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
-from trunkline.abc.memory import Memory
+from trunkline.abc.memory import Memory, NoMemory
 from trunkline.abc.person import Nobody, Person
 from trunkline.abc.sandbox import NoSandbox, Sandbox
 from trunkline.abc.tools import ToolContext
-from trunkline.errors import ToolError
-
-
-class NoMemory:
-    """A memory that refuses everything, for tools that use none."""
-
-    def __getattr__(self, verb: str) -> Any:
-        return self._refuse
-
-    async def _refuse(self, *arguments: Any, **named: Any) -> Any:
-        raise ToolError("This test gave the tool no memory.")
 
 
 def tool_context(

@@ -5,13 +5,14 @@ since it can read no memory here.
 """
 
 from collections.abc import AsyncIterator
+from typing import cast
 
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from trunkline.abc.completion import Completer, NoModel
 from trunkline.abc.documents import Documents, NoDocuments
-from trunkline.abc.memory import Memory
+from trunkline.abc.memory import Memory, NoMemory
 from trunkline.abc.person import Nobody, Person
 from trunkline.abc.planning import NoPlanning, Planning
 from trunkline.abc.tools import Tool
@@ -59,6 +60,10 @@ class AwayToolsWorker(ToolsWorker):
 
     def long_results(self) -> None:
         """None: the hub cuts them."""
+
+    def memory_of(self, call: CallTool) -> Memory:
+        """None: it is the hub's, and nothing here may ask it."""
+        return cast(Memory, NoMemory())
 
     def model_of(self, call: CallTool) -> Completer:
         """None: it can ask nothing of the hub."""

@@ -297,9 +297,7 @@ class ToolsWorker(Worker):
         call, context = run.call, self.context
         workspace = context.home.workspace(call.block)
         make_folder(workspace)
-        memory = BlockMemory(context.bus, call.block, call.actor, scope_of(call))
-        memory.importers = self._importers
-        memory.permit = MemoryReach(self.permissions, call)
+        memory = self.memory_of(call)
         reach = reach_of(await self.permissions.scopes(spec, call), context.config, context.home)
         files = partial(beneath, workspace, reach)
         return ToolContext(
@@ -341,6 +339,13 @@ class ToolsWorker(Worker):
         context = self.context
         readers, reading = self._readers, self._reading
         return BlockDocuments(context.bus, call.block, call.conversation, files, readers, reading, memory)
+
+    def memory_of(self, call: CallTool) -> Memory:
+        """The memory of a tool's block, as far as the policies let the call reach there."""
+        memory = BlockMemory(self.context.bus, call.block, call.actor, scope_of(call))
+        memory.importers = self._importers
+        memory.permit = MemoryReach(self.permissions, call)
+        return memory
 
     def model_of(self, call: CallTool) -> Completer:
         """What a tool asks a model with."""

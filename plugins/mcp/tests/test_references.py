@@ -117,7 +117,7 @@ async def test_the_reference_servers_of_npm_are_mounted_and_used(tmp_path):
 
 
 async def test_a_server_in_the_sandbox_sees_nothing_of_the_owners(tmp_path):
-    """No file of the home, no network: what its entry does not name is not there."""
+    """CC-T14: no file of the home, no network: what its entry does not name is not there."""
     python = shutil.which("python3", path="/usr/bin:/usr/local/bin")
     if python is None:
         pytest.skip("skipped: no python3 of the system")

@@ -70,6 +70,10 @@ async def want(context: trunkline.ToolContext, what: str) -> str:
             return str(await context.planning.holds())
         case "read":
             return (await context.documents.read("a.md")).text
+        case "memory":
+            return str(await context.memory.read("a.md"))
+        case "model":
+            return (await context.model.complete("hello")).text
         case "search":
             return str(await context.documents.search("beans"))
     return "done"

@@ -10,8 +10,6 @@ from .house import Reached
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-DISTANT = ("apart_", "laptop__")
-
 SAID = {
     "ask": "Nobody can be asked from here. Put the question into your answer.",
     "tell": "Nobody can be told anything from here. Put it into your answer.",
@@ -22,10 +20,21 @@ SAID = {
 }
 """What there is in the tools worker alone, and what is said elsewhere."""
 
+DISTANT = {
+    "apart_": SAID,
+    "laptop__": {
+        **SAID,
+        "memory": "Memory cannot be reached from here.",
+        "model": "No model can be asked from here.",
+    },
+}
+"""A plugin in a process of its own has memory and models by the tools worker; another host has not."""
+
 
 async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached) -> None:
-    """A person, planning, documents: each is refused at once, to the tool itself, in words that the model can act on;
-    the tool has begun once, nobody was asked, nothing is planned, and the audit log has the outcome."""
+    """A person, planning, documents, another host's memory and models: each is refused at once, to the tool itself, in
+    words that the model can act on; the tool has begun once, nobody was asked, nothing is planned, and the audit log
+    has the outcome."""
     await change(reached.running.bus, "main", {"approvals": "none"})
     outcomes: dict[str, ToolOutcome] = {}
 
@@ -34,16 +43,21 @@ async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached)
         outcomes[key] = await reached.call(f"{prefix}want", "main", {"what": what}, key)
 
     async with anyio.create_task_group() as tasks:
-        for prefix in DISTANT:
-            for what in SAID:
+        for prefix, wants in DISTANT.items():
+            for what in wants:
                 tasks.start_soon(want, prefix, what)
     told = {key: (one.status, one.output) for key, one in outcomes.items()}
     assert told == {
-        f"call_{prefix}{what}": ("error", said) for prefix in DISTANT for what, said in SAID.items()
+        f"call_{prefix}{what}": ("error", said)
+        for prefix, wants in DISTANT.items()
+        for what, said in wants.items()
     }
     begun = [mark for mark in reached.marks() if "want" in mark]
     assert sorted(begun) == sorted(
-        [*(f"apart_want {what}" for what in SAID), *(f"want {what}" for what in SAID)]
+        [
+            *(f"apart_want {what}" for what in DISTANT["apart_"]),
+            *(f"want {what}" for what in DISTANT["laptop__"]),
+        ]
     )
     noted = await reached.audited(set(told), 2 * len(told))
     assert {one.call: one.status for one in noted if one.event == "call"} == dict.fromkeys(told, "error")
