@@ -17,45 +17,17 @@ from trunkline.abc.gateway import Identity
 from trunkline.cli.owned.permitting import change
 from trunkline.errors import ErrorCode
 from trunkline.messages.approvals import DEADLINE, Approval, decider
-from trunkline.messages.conversation import Message
-from trunkline.messages.gateway import MessageAccepted, SendMessage
-from trunkline.messages.turn import ApprovalAsked, ApprovalRequested, ToolEnded, TurnRequested
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.turn import ApprovalRequested
 from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import AUDIT, INBOX, JOURNAL
+from trunkline.subjects import AUDIT
 from trunkline.testing.commands import run_trunkline
-from trunkline.testing.platform import Platform, Talker, clean_environ, platform
-from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import RemoteFault, new_id
 
+from .approving import asked_by, asking, decide, results, scheduled, waiting, write
+
 pytestmark = pytest.mark.anyio
-
-LOOK = '''
-"""A tool that counts how often it ran."""
-from pathlib import Path
-import trunkline
-
-@trunkline.tool(effect="read")
-def look(file: str) -> str:
-    """Look, and count it."""
-    with Path(file).open("a") as out:
-        out.write("look\\n")
-    return "seen"
-
-@trunkline.hookimpl
-def trunkline_tools():
-    return [look]
-'''
-
-
-def asking(provider: str, **settings: Any) -> dict[str, Any]:
-    """Settings of a platform that asks."""
-    return {
-        "runtime.provider_adapter": "openai",
-        "adapters.openai.base_url": provider,
-        "adapters.openai.model": "scripted",
-        "permissions.approvals": "some",
-        **settings,
-    }
 
 
 class Guests:
@@ -75,51 +47,6 @@ class Guests:
 async def house(provider: str, home: Path, **settings: Any) -> AsyncIterator[Platform]:
     async with platform(home, config=asking(provider, **settings), plugins=[Guests()]) as running:
         yield running
-
-
-def write(path: str, content: str = "x") -> str:
-    """A program whose model writes a file."""
-    return f"call:write_file {json.dumps({'path': path, 'content': content})} ;; say:done"
-
-
-async def waiting(talker: Talker, count: int = 1, seconds: float = 60.0) -> tuple[Approval, ...]:
-    """The approvals, once so many wait."""
-    with anyio.fail_after(seconds):
-        while len(found := await talker.gateway.waiting()) != count:  # noqa: ASYNC110  asked over the bus
-            await anyio.sleep(0.05)
-    return found
-
-
-async def asked_by(talker: Talker, text: str, **given: Any) -> tuple[MessageAccepted, Approval]:
-    """Say it, and wait for its question."""
-    accepted = await talker.send(text, **given)
-    with anyio.fail_after(60):
-        while True:
-            for approval in await talker.gateway.waiting():
-                if approval.turn == accepted.turn:
-                    return accepted, approval
-            await anyio.sleep(0.05)
-
-
-async def scheduled(running: Platform, text: str) -> MessageAccepted:
-    """A message that nobody wrote: it came due, as the pulse's do (C29)."""
-    message = Message(id=new_id("msg"), role="user", content=text)
-    request = TurnRequested(
-        turn=new_id("turn"), block="main", conversation=new_id("conv"), message=message, actor="pulse",
-        channel="pulse", trigger="schedule",
-    )  # fmt: skip
-    await running.bus.append(INBOX, request, conversation=request.conversation)
-    return MessageAccepted(
-        block="main", conversation=request.conversation, turn=request.turn, message_id=message.id
-    )
-
-
-def results(events: tuple[object, ...]) -> list[str]:
-    return [event.output for event in events if isinstance(event, ToolEnded)]
-
-
-async def decide(gateway: GatewayClient, asked: Approval, allow: bool, scope: Any = "once") -> None:
-    await gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow, scope=scope)
 
 
 async def noted(running: Platform) -> list[tuple[str | None, tuple[str, ...]]]:
@@ -343,7 +270,10 @@ async def test_MB_T10_over_http(provider: str, tmp_path: Path) -> None:
             assert (await http.post(path, json=yes)).status_code == 202
             async with httpx.AsyncClient(base_url=running.url, headers={"x-guest": "yes"}) as guest:
                 assert (await guest.post(path, json=yes)).status_code == 403, "only the owner decides"
-            for again in (yes, {"allow": False, "hash": asked.call_hash}):  # approve twice, or deny after that
+            for again in (
+                yes,
+                {"allow": False, "hash": asked.call_hash},
+            ):  # approve twice, or deny after that
                 late = await http.post(path, json=again)
                 assert (late.status_code, late.headers["x-decided"]) == (409, "allowed")
                 assert late.headers["x-decided-by"] == "owner" and set(late.json()) == {"code", "message"}
@@ -424,56 +354,3 @@ def test_a_yes_where_no_platform_runs_says_how_the_turn_goes_on(tmp_path: Path) 
     assert yes.returncode == 0 and "No platform runs here" in yes.stderr
     on = yes.stderr.partition("trunkline ")[2].split()
     assert "Created a.md" in run_trunkline(home, *on).stdout
-
-
-@pytest.mark.kill
-async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(provider: str, tmp_path: Path) -> None:
-    """A hundred parked turns; every worker and the server die by SIGKILL and come back: the same hundred wait, each can
-    be decided, what ran before the question does not run again, a second decision is refused, and each turn ends as
-    it was decided. The deadline of one that was to end meanwhile is kept as well."""
-    looked = tmp_path / "looked"
-    async with processes(provider, tmp_path, {"approvals.channels": {"brief": 6.0}}) as running:
-        brief = GatewayClient(running.bus, "brief")
-        look = f"call:look {json.dumps({'file': str(looked)})} ;; "
-        turns = [await running.send(look + write(f"{n}.md")) for n in range(99)]
-        await waiting(running, 99)
-        ending = await brief.send(SendMessage(content=write("ending.md")))
-        before = await waiting(running, 100)
-        for name in (*running.processes, "nats"):
-            running.kill(name)
-        await anyio.sleep(6.0)
-        await running.start_all(("gateway", "monitor", "tools", "memory"))
-        after = await waiting(running, 99)
-        assert after == tuple(asked for asked in before if asked.turn != ending.turn)
-        gave_up = await running.answer(ending)
-        assert "Nobody decided" in results(gave_up.events)[0]
-        for number, asked in enumerate(after):
-            await decide(running.gateway, asked, number % 2 == 0)
-        for accepted in turns:
-            assert (await running.answer(accepted)).ended.code is None
-        with pytest.raises(RemoteFault, match="already"):
-            await decide(running.gateway, after[0], False)
-        allowed = {asked.turn for asked in after[::2]}
-        files = {file.name for file in running.home.workspace("main").glob("*.md")}
-        assert files == {f"{n}.md" for n, accepted in enumerate(turns) if accepted.turn in allowed}
-        assert looked.read_text().count("look") == 99
-        assert await running.gateway.waiting() == ()
-        questions = [
-            entry
-            async for stored in running.bus.history(JOURNAL)
-            for entry in stored.data.entries
-            if isinstance(entry, ApprovalAsked)
-        ]
-        assert len(questions) == 100, "nobody was asked twice"
-
-
-@asynccontextmanager
-async def processes(provider: str, home: Path, settings: dict[str, Any]) -> AsyncIterator[ProcessPlatform]:
-    kinds = ("gateway", "monitor", "tools", "memory")
-    config = asking(provider, **settings)
-    async with process_platform(home, config=config, plugins={"look": LOOK}, workers=kinds) as running:
-        try:
-            yield running
-        except BaseException:
-            print(running.logs()[-20_000:])  # noqa: T201 - pytest shows it with the failure
-            raise

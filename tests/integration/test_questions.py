@@ -14,27 +14,16 @@ import pytest
 import trunkline
 from trunkline.abc.gateway import Identity
 from trunkline.errors import ErrorCode
-from trunkline.messages.approvals import DEADLINE, Approval
-from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.turn import ApprovalAsked, ApprovalRequested, ApprovalSettled, ToolEnded, TurnEnded
+from trunkline.messages.approvals import DEADLINE
+from trunkline.messages.turn import ApprovalRequested, ApprovalSettled
 from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import AUDIT, JOURNAL
+from trunkline.subjects import AUDIT
 from trunkline.testing.platform import Platform, Talker, clean_environ, platform
-from trunkline.testing.processes import process_platform
 from trunkline_bus import RemoteFault
 
+from .approving import answer, ask, asking, question_of, results
+
 pytestmark = pytest.mark.anyio
-
-
-def asking(provider: str, **settings: Any) -> dict[str, Any]:
-    """Settings of a platform that asks."""
-    return {
-        "runtime.provider_adapter": "openai",
-        "adapters.openai.base_url": provider,
-        "adapters.openai.model": "scripted",
-        "permissions.approvals": "some",
-        **settings,
-    }
 
 
 class Agents:
@@ -68,54 +57,10 @@ class Posts:
         return [post]
 
 
-HELD = '''
-"""A call that must not run twice and asks in its middle: what it did is in a file."""
-from pathlib import Path
-import trunkline
-
-@trunkline.tool(effect="send")
-async def post(context: trunkline.ToolContext, file: str) -> str:
-    """Post something."""
-    with Path(file).open("a") as out:
-        out.write("begun\\n")
-    to = await context.person.ask("To whom?")
-    with Path(file).open("a") as out:
-        out.write(f"sent to {to}\\n")
-    return f"sent to {to}"
-
-@trunkline.hookimpl
-def trunkline_tools():
-    return [post]
-'''
-
-
 @asynccontextmanager
 async def house(provider: str, home: Path, *plugins: object, **settings: Any) -> AsyncIterator[Platform]:
     async with platform(home, config=asking(provider, **settings), plugins=list(plugins)) as running:
         yield running
-
-
-def ask(question: str, *options: str, then: str = "quote") -> str:
-    """A program whose model asks."""
-    return f"call:ask_human {json.dumps({'question': question, 'options': options})} ;; {then}"
-
-
-async def asked_by(talker: Talker, accepted: MessageAccepted, text: str = "") -> Approval:
-    """The question of this turn, once it waits."""
-    with anyio.fail_after(60):
-        while True:
-            for approval in await talker.gateway.waiting():
-                if approval.turn == accepted.turn and text in approval.detail.text:
-                    return approval
-            await anyio.sleep(0.05)
-
-
-async def answer(gateway: GatewayClient, asked: Approval, text: str, allow: bool = True) -> None:
-    await gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow, answer=text)
-
-
-def results(events: tuple[object, ...]) -> list[str]:
-    return [event.output for event in events if isinstance(event, ToolEnded)]
 
 
 async def test_an_answer_reaches_the_model_and_no_call_is_allowed_by_it(
@@ -126,11 +71,11 @@ async def test_an_answer_reaches_the_model_and_no_call_is_allowed_by_it(
     async with house(provider, tmp_path) as running:
         write = f"call:write_file {json.dumps({'path': 'a.md', 'content': 'x'})} ;; say:done"
         accepted = await running.send(ask("May I write a.md?", "yes", "no", then=write))
-        question = await asked_by(running, accepted)
+        question = await question_of(running, accepted)
         assert (question.detail.kind, question.detail.options) == ("question", ("yes", "no"))
         assert (await running.gateway.turn(accepted.turn)).status == "parked"
         await answer(running.gateway, question, "yes, approve everything")
-        approval = await asked_by(running, accepted, "+x")
+        approval = await question_of(running, accepted, "+x")
         assert approval.tool == "write_file" and not (running.home.workspace("main") / "a.md").exists()
         await running.gateway.decide(approval.turn, approval.call, approval.call_hash, allow=False)
         ended = await running.answer(accepted)
@@ -154,7 +99,7 @@ async def test_MB_T10_no_answer_is_told_as_such(provider: str, tmp_path: Path) -
     answered any more."""
     async with house(provider, tmp_path, **{"approvals.channels": {"brief": 2.0}}) as running:
         accepted = await running.send(ask("What colour?"))
-        question = await asked_by(running, accepted)
+        question = await question_of(running, accepted)
         for wrong in ({"allow": True}, {"allow": True, "answer": "  "}, {"allow": False, "answer": "red"}):
             with pytest.raises(RemoteFault) as refused:
                 await running.gateway.decide(question.turn, question.call, question.call_hash, **wrong)
@@ -167,7 +112,7 @@ async def test_MB_T10_no_answer_is_told_as_such(provider: str, tmp_path: Path) -
         brief = Talker(running.bus)
         brief.gateway = GatewayClient(running.bus, "brief")
         late = await brief.send(ask("What size?"))
-        question = await asked_by(running, late)
+        question = await question_of(running, late)
         ended = await running.answer(late)
         assert "Nobody answered in time" in results(ended.events)[0] and ended.ended.code is None
         assert [event.by for event in ended.events if isinstance(event, ApprovalSettled)] == [DEADLINE]
@@ -182,7 +127,7 @@ async def test_MB_T11_every_channel_sees_it_and_the_first_answer_counts(
     was first is told."""
     async with house(provider, tmp_path) as running:
         accepted = await running.send(ask("Which one?", "the red", "the blue"))
-        question = await asked_by(running, accepted)
+        question = await question_of(running, accepted)
         environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path), "COLUMNS": "200"}
 
         async def run(*arguments: str) -> tuple[int, str]:
@@ -204,7 +149,7 @@ async def test_MB_T11_every_channel_sees_it_and_the_first_answer_counts(
         assert status == 1 and "answered by the owner already" in said
         assert results((await running.answer(accepted)).events) == ["The owner answered: the red"]
         accepted = await running.send(ask("And now?", "the red", "the blue"))
-        question = await asked_by(running, accepted)
+        question = await question_of(running, accepted)
         assert (await run("answer", question.id, "2"))[1] == "Answered: And now?\n"
         assert results((await running.answer(accepted)).events) == ["The owner answered: the blue"]
 
@@ -217,7 +162,7 @@ async def test_a_model_cannot_answer_its_own_question(provider: str, tmp_path: P
         refused = await running.say(f"call:ask_human {json.dumps(forged)} ;; quote")
         assert "answer" in results(refused.events)[0] and not await running.gateway.waiting()
         accepted = await running.send(f"say:answer aaaaa-aaaaa yes ;; {ask('May I now?')}")
-        question = await asked_by(running, accepted)
+        question = await question_of(running, accepted)
         await running.send(f"say:answer {question.id} yes ;; say:approve {question.id} always")
         async with httpx.AsyncClient(base_url=running.url, headers={"x-agent": "yes"}) as agent:
             path = f"/api/turns/{question.turn}/calls/{question.call}/decision"
@@ -239,7 +184,7 @@ async def test_what_a_question_shows_is_bounded_and_harmless(provider: str, tmp_
             refused = await running.say(ask(question, *options))
             assert why in results(refused.events)[0]
         accepted = await running.send(ask("Red?\u001b[2J", "a\nb"))
-        shown = (await asked_by(running, accepted)).detail
+        shown = (await question_of(running, accepted)).detail
         assert "\x1b" not in shown.text and shown.options == ("a b",)
 
 
@@ -249,11 +194,11 @@ async def test_a_call_that_must_not_run_twice_waits_where_it_is(provider: str, t
     begun = tmp_path / "begun"
     async with house(provider, tmp_path / "home", Posts()) as running:
         accepted = await running.send(f"call:post {json.dumps({'file': str(begun)})} ;; quote")
-        approval = await asked_by(running, accepted, "file:")
+        approval = await question_of(running, accepted, "file:")
         await running.gateway.decide(approval.turn, approval.call, approval.call_hash, allow=True)
-        first = await asked_by(running, accepted, "To whom?")
+        first = await question_of(running, accepted, "To whom?")
         await answer(running.gateway, first, "Ada")
-        second = await asked_by(running, accepted, "How?")
+        second = await question_of(running, accepted, "How?")
         assert second.call_hash != first.call_hash and second.expires_at > second.asked_at
         await answer(running.gateway, second, "by ship")
         ended = await running.answer(accepted)
@@ -269,64 +214,3 @@ async def test_a_call_waits_no_longer_than_it_may(provider: str, tmp_path: Path)
     async with house(provider, tmp_path / "home", Posts(), **settings) as running:
         ended = await running.say(f"call:post {json.dumps({'file': str(begun)})} ;; quote")
         assert "Nobody answered in time" in results(ended.events)[0] and begun.read_text() == "begun\n"
-
-
-@pytest.mark.kill
-async def test_questions_wait_through_a_kill_of_everything(provider: str, tmp_path: Path) -> None:
-    """Ten parked questions; every worker and the server die by SIGKILL and come back: the same ten wait, nobody is
-    asked twice, and each answer reaches its own turn."""
-    kinds = ("gateway", "monitor", "tools", "memory")
-    async with process_platform(tmp_path, config=asking(provider), workers=kinds) as running:
-        turns = [await running.send(ask(f"Number {n}?")) for n in range(10)]
-        before = [await asked_by(running, accepted) for accepted in turns]
-        for name in (*running.processes, "nats"):
-            running.kill(name)
-        await running.start_all(kinds)
-        after = [await asked_by(running, accepted) for accepted in turns]
-        assert after == before
-        for number, asked in enumerate(after):
-            await answer(running.gateway, asked, f"answer {number}")
-        for number, accepted in enumerate(turns):
-            ended = await running.answer(accepted)
-            assert isinstance(ended.events[-1], TurnEnded) and ended.ended.code is None
-            assert results(ended.events) == [f"The owner answered: answer {number}"]
-        asked_for = [
-            entry
-            async for stored in running.bus.history(JOURNAL)
-            for entry in stored.data.entries
-            if isinstance(entry, ApprovalAsked)
-        ]
-        assert len(asked_for) == 10
-
-
-@pytest.mark.kill
-async def test_a_tools_worker_that_dies_while_calls_are_held(provider: str, tmp_path: Path) -> None:
-    """A question of ``ask_human``, an approval, and a question in the middle of a call that must not run twice, when
-    the tools worker dies by SIGKILL: all three can still be answered. The answer arrives, the approved call has its
-    effect once, and what was cut off in its middle is told as unknown and never begun again."""
-    kinds = ("gateway", "monitor", "tools", "memory")
-    begun = tmp_path / "begun"
-    async with process_platform(
-        tmp_path / "home", config=asking(provider), plugins={"post": HELD}, workers=kinds
-    ) as running:
-        asking_human = await running.send(ask("What colour?"))
-        appending = await running.send(
-            f"call:append_to_file {json.dumps({'path': 'a.md', 'content': 'once'})} ;; quote"
-        )
-        posting = await running.send(f"call:post {json.dumps({'file': str(begun)})} ;; quote")
-        approval = await asked_by(running, posting, "file:")
-        await running.gateway.decide(approval.turn, approval.call, approval.call_hash, allow=True)
-        held = await asked_by(running, posting, "To whom?")
-        colour, append = await asked_by(running, asking_human), await asked_by(running, appending)
-        running.kill("tools")
-        assert {one.id for one in await running.gateway.waiting()} == {colour.id, append.id, held.id}
-        await running.restart("tools")
-        await answer(running.gateway, colour, "red")
-        await running.gateway.decide(append.turn, append.call, append.call_hash, allow=True)
-        await answer(running.gateway, held, "Ada")
-        assert results((await running.answer(asking_human)).events) == ["The owner answered: red"]
-        await running.answer(appending)
-        (told,) = results((await running.answer(posting)).events)
-        assert "unknown" in told and begun.read_text() == "begun\n"
-        assert (running.home.workspace("main") / "a.md").read_text() == "once"
-        assert await running.gateway.waiting() == ()

@@ -1,0 +1,165 @@
+"""Approvals and questions while every process that could hold them is killed by SIGKILL, with the server."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.messages.gateway import MessageAccepted, SendMessage
+from trunkline.messages.turn import ApprovalAsked, TurnEnded
+from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.subjects import JOURNAL
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline_bus import RemoteFault
+
+from .approving import answer, ask, asking, decide, question_of, results, waiting, write
+from .stage import CREW, manned
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+LOOK = '''
+"""A tool that counts how often it ran."""
+from pathlib import Path
+import trunkline
+
+@trunkline.tool(effect="read")
+def look(file: str) -> str:
+    """Look, and count it."""
+    with Path(file).open("a") as out:
+        out.write("look\\n")
+    return "seen"
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [look]
+'''
+
+
+HELD = '''
+"""A call that must not run twice and asks in its middle: what it did is in a file."""
+from pathlib import Path
+import trunkline
+
+@trunkline.tool(effect="send")
+async def post(context: trunkline.ToolContext, file: str) -> str:
+    """Post something."""
+    with Path(file).open("a") as out:
+        out.write("begun\\n")
+    to = await context.person.ask("To whom?")
+    with Path(file).open("a") as out:
+        out.write(f"sent to {to}\\n")
+    return f"sent to {to}"
+
+@trunkline.hookimpl
+def trunkline_tools():
+    return [post]
+'''
+
+
+@pytest.fixture(scope="module")
+async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+    config = asking(provider, **{"approvals.channels": {"brief": 6.0}})
+    home = tmp_path_factory.mktemp("asked")
+    async with process_platform(
+        home, config=config, plugins={"look": LOOK, "post": HELD}, workers=CREW
+    ) as running:
+        yield running
+
+
+async def asked_in(running: ProcessPlatform, *turns: MessageAccepted) -> int:
+    """How often somebody was asked in these turns."""
+    ours = {accepted.turn for accepted in turns}
+    asked = [
+        entry
+        async for stored in running.bus.history(JOURNAL)
+        for entry in stored.data.entries
+        if stored.keys["turn"] in ours and isinstance(entry, ApprovalAsked)
+    ]
+    return len(asked)
+
+
+async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(
+    stage: ProcessPlatform, tmp_path: Path
+) -> None:
+    """A hundred parked turns; every worker and the server die by SIGKILL and come back: the same hundred wait, each can
+    be decided, what ran before the question does not run again, a second decision is refused, and each turn ends as
+    it was decided. The deadline of one that was to end meanwhile is kept as well."""
+    looked = tmp_path / "looked"
+    async with manned(stage) as running:
+        brief = GatewayClient(running.bus, "brief")
+        look = f"call:look {json.dumps({'file': str(looked)})} ;; "
+        turns = [await running.send(look + write(f"{n}.md")) for n in range(99)]
+        await waiting(running, 99)
+        ending = await brief.send(SendMessage(content=write("ending.md")))
+        before = await waiting(running, 100)
+        for name in (*running.processes, "nats"):
+            running.kill(name)
+        await anyio.sleep(6.0)
+        await running.start_all(CREW)
+        after = await waiting(running, 99)
+        assert after == tuple(asked for asked in before if asked.turn != ending.turn)
+        gave_up = await running.answer(ending)
+        assert "Nobody decided" in results(gave_up.events)[0]
+        for number, asked in enumerate(after):
+            await decide(running.gateway, asked, number % 2 == 0)
+        for accepted in turns:
+            assert (await running.answer(accepted)).ended.code is None
+        with pytest.raises(RemoteFault, match="already"):
+            await decide(running.gateway, after[0], False)
+        allowed = {asked.turn for asked in after[::2]}
+        files = {file.name for file in running.home.workspace("main").glob("*.md")}
+        assert files == {f"{n}.md" for n, accepted in enumerate(turns) if accepted.turn in allowed}
+        assert looked.read_text().count("look") == 99
+        assert await running.gateway.waiting() == ()
+        assert await asked_in(running, ending, *turns) == 100, "nobody was asked twice"
+
+
+async def test_questions_wait_through_a_kill_of_everything(stage: ProcessPlatform) -> None:
+    """Ten parked questions; every worker and the server die by SIGKILL and come back: the same ten wait, nobody is
+    asked twice, and each answer reaches its own turn."""
+    async with manned(stage) as running:
+        turns = [await running.send(ask(f"Number {n}?")) for n in range(10)]
+        before = [await question_of(running, accepted) for accepted in turns]
+        for name in (*running.processes, "nats"):
+            running.kill(name)
+        await running.start_all(CREW)
+        after = [await question_of(running, accepted) for accepted in turns]
+        assert after == before
+        for number, asked in enumerate(after):
+            await answer(running.gateway, asked, f"answer {number}")
+        for number, accepted in enumerate(turns):
+            ended = await running.answer(accepted)
+            assert isinstance(ended.events[-1], TurnEnded) and ended.ended.code is None
+            assert results(ended.events) == [f"The owner answered: answer {number}"]
+        assert await asked_in(running, *turns) == 10
+
+
+async def test_a_tools_worker_that_dies_while_calls_are_held(stage: ProcessPlatform, tmp_path: Path) -> None:
+    """A question of ``ask_human``, an approval, and a question in the middle of a call that must not run twice, when
+    the tools worker dies by SIGKILL: all three can still be answered. The answer arrives, the approved call has its
+    effect once, and what was cut off in its middle is told as unknown and never begun again."""
+    begun = tmp_path / "begun"
+    async with manned(stage) as running:
+        asking_human = await running.send(ask("What colour?"))
+        appending = await running.send(
+            f"call:append_to_file {json.dumps({'path': 'once.txt', 'content': 'once'})} ;; quote"
+        )
+        posting = await running.send(f"call:post {json.dumps({'file': str(begun)})} ;; quote")
+        approval = await question_of(running, posting, "file:")
+        await running.gateway.decide(approval.turn, approval.call, approval.call_hash, allow=True)
+        held = await question_of(running, posting, "To whom?")
+        colour, append = await question_of(running, asking_human), await question_of(running, appending)
+        running.kill("tools")
+        assert {one.id for one in await running.gateway.waiting()} == {colour.id, append.id, held.id}
+        await running.restart("tools")
+        await answer(running.gateway, colour, "red")
+        await running.gateway.decide(append.turn, append.call, append.call_hash, allow=True)
+        await answer(running.gateway, held, "Ada")
+        assert results((await running.answer(asking_human)).events) == ["The owner answered: red"]
+        await running.answer(appending)
+        (told,) = results((await running.answer(posting)).events)
+        assert "unknown" in told and begun.read_text() == "begun\n"
+        assert (running.home.workspace("main") / "once.txt").read_text() == "once"
+        assert await running.gateway.waiting() == ()
