@@ -250,10 +250,11 @@ async def test_a_wider_yes_to_a_call_by_another_name_is_for_the_tool(provider: s
         assert (running.home.workspace("main") / "a.md").read_text() == "three"
 
 
-async def test_MB_T10_over_http(provider: str, tmp_path: Path) -> None:
-    """The list, one with its arguments, and the decision, whose loser is told who decided in a header, as the body says
-    a code and a fixed sentence like every error."""
+async def test_MB_T10_MB_T11_over_http(provider: str, tmp_path: Path) -> None:
+    """Asked in telegram: the list, one with its arguments, and the decision, whose loser is told who decided in a
+    header, as the body says a code and a fixed sentence like every error."""
     async with house(provider, tmp_path) as running:
+        running.gateway = GatewayClient(running.bus, "telegram")
         _, asked = await asked_by(running, write("a.md"))
         headers = {"authorization": f"Bearer {running.token}"}
         async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
@@ -317,9 +318,10 @@ async def test_the_openai_door_says_in_words_what_waits(provider: str, tmp_path:
             assert (running.home.workspace("main") / "b.md").exists()
 
 
-async def test_by_command(provider: str, tmp_path: Path) -> None:
-    """List, show, approve with a scope, and forget; what is gone is an error with a status."""
+async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
+    """Asked in telegram: list, show, approve with a scope, and forget; what is gone is an error with a status."""
     async with house(provider, tmp_path) as running:
+        running.gateway = GatewayClient(running.bus, "telegram")
         accepted, asked = await asked_by(running, write("a.md"))
         environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path), "COLUMNS": "200"}
 

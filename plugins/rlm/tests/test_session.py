@@ -112,14 +112,20 @@ async def test_rlm_t10_the_host_stays_small(sandbox: Sandbox) -> None:
 
 
 async def test_rlm_t10_a_loop_without_end_is_stopped(sandbox: Sandbox) -> None:
-    """RLM-T10: at the timeout everything is gone, so nothing takes processor time; the next run has a new process."""
+    """RLM-T10: at the timeout, within three seconds, everything is gone, so nothing takes processor time; the next run
+    has a new process."""
     async with Session(sandbox, limits=Limits(timeout=1.0)) as session:
         await session.run("1")
         running = begun_by()
         assert running
-        with anyio.fail_after(30), pytest.raises(TimedOut):
-            await session.run("while True: pass")
-        assert not session.lives and not any(map(lives, running)) and begun_by() == []
+        for _ in range(3):  # a machine that is busy with something else gets another chance
+            begun = time.monotonic()
+            with pytest.raises(TimedOut):
+                await session.run("while True: pass")
+            took = time.monotonic() - begun
+            if took < 3:
+                break
+        assert took < 3 and not session.lives and not any(map(lives, running)) and begun_by() == []
         before = time.process_time()
         await anyio.sleep(0.5)
         assert time.process_time() - before < 0.25  # nor is the worker busy with what is no more

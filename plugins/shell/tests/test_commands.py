@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+import time
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -41,12 +42,16 @@ async def test_MN_T7_output_exit_code_and_errors(tmp_path: Path) -> None:
 
 
 async def test_MN_T7_what_takes_too_long_leaves_nothing(tmp_path: Path) -> None:
-    """The error has what was printed until then; no grandchild lives on, however it tried."""
+    """Within five seconds the error has what was printed until then; no grandchild lives on, however it tried."""
     beat = 'trap "" TERM HUP; (setsid sh -c "while :; do echo x >> beat; sleep 0.1; done" &) ; echo part; sleep 60'
     async with house(tmp_path) as home:
-        with anyio.fail_after(30):
+        for _ in range(3):  # a machine that is busy with something else gets another chance
+            begun = time.monotonic()
             said = await home.run(beat, timeout=1)
-        assert said.status == "error"
+            took = time.monotonic() - begun
+            if took < 5:
+                break
+        assert (said.status, took < 5) == ("error", True), took
         assert "with all that it had begun" in said.output
         assert said.output.endswith("--- stdout\npart")
         file = home.workspace / "beat"
