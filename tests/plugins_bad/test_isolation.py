@@ -105,6 +105,15 @@ def die(file: str) -> str:
     ctypes.string_at(0)
     return "never"
 
+@trunkline.tool(effect="write")
+def spoil(file: str) -> str:
+    """Have an effect, and spoil what tells of it."""
+    from trunkline.isolated import tools
+    with open(file, "a") as out:
+        out.write("spoilt\\n")
+    tools.RunEnded = None
+    return "never told"
+
 @trunkline.tool(effect="read")
 def leak() -> str:
     """Take two gigabytes."""
@@ -119,7 +128,7 @@ async def stall() -> str:
 
 @trunkline.hookimpl
 def trunkline_tools():
-    return [pid, environ, jot, keep, consult, talk, big, fail, die, leak, stall]
+    return [pid, environ, jot, keep, consult, talk, big, fail, die, spoil, leak, stall]
 '''
 
 APART = {"plugins.acme-host.isolation": "process", "plugins.acme-host.isolation_memory": 700}
@@ -209,10 +218,13 @@ async def cancelled(found: Platform) -> None:
 async def test_what_it_does_to_its_process_it_does_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A segmentation fault in the middle of a write is an unknown outcome in the ledger, two gigabytes are a failed
-    call, a loop that holds the process is a timeout; each time the process comes back and the others never noticed."""
+    """A segmentation fault in the middle of a write is an unknown outcome in the ledger, and so is a fault after it;
+    two gigabytes are a failed call, a loop that holds the process is a timeout. Each time the process comes back and
+    the others never noticed."""
     async with running(tmp_path, monkeypatch) as found:
         await offered(found, "die")
+        spoilt = await call(found, "spoil", file=str(tmp_path / "spoilt"))
+        assert (spoilt.status, (tmp_path / "spoilt").read_text()) == ("unknown", "spoilt\n")
         effect, key = tmp_path / "effects", new_id("call")
         unknown = await call(found, "die", key, file=str(effect))
         assert unknown.status == "unknown" and "outcome of die is unknown" in unknown.output

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import anyio
+import msgspec
 from anyio.streams.memory import MemoryObjectSendStream
 
 from trunkline.abc.tools import Tool, ToolContext
@@ -85,19 +86,20 @@ class OwnToolsService:
         wishes: Wishes,
         send: MemoryObjectSendStream[RunReply],
     ) -> None:
+        loads: list[str] = []
         async with send:
             context = ToolContext(
                 block=call.block, conversation=call.conversation, turn=call.turn, call=call.call, actor=call.actor,
                 workspace=Path(call.workspace), memory=DistantMemory(wishes), model=DistantModel(wishes),
                 sandbox=DistantSandbox(wishes, Path(call.workspace)),
                 reach=Reach(tuple(map(Path, call.roots)), tuple(map(Path, call.closed))),
-                report=_Report(call.call, send),
+                report=_Report(call.call, send), load=loads.extend,
             )  # fmt: skip
             with self._plugins.at_work(owner, "tool"):
                 ended, text = await _ended(tool, context, call)
             for start in range(0, len(text), PIECE):
                 await send.send(RunText(text=text[start : start + PIECE]))
-            await send.send(ended)
+            await send.send(msgspec.structs.replace(ended, loads=tuple(map(str, loads))))
 
 
 async def _ended(tool: Tool, context: ToolContext, call: RunTool) -> tuple[RunEnded, str]:

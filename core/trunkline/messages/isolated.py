@@ -75,10 +75,14 @@ class ProgramWish(Payload, frozen=True, kw_only=True, tag="plugin.program-wish.v
 
 
 class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
-    """How the tool ended: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence."""
+    """How the tool ended: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence.
+
+    ``loads`` are the names of tools that the model is to have from now on.
+    """
 
     status: Literal["ok", "error", "failed"]
     text: str = ""
+    loads: tuple[str, ...] = ()
 
 
 RunReply = ToolProgress | RunText | MemoryWish | ModelWish | ProgramWish | RunEnded

@@ -28,7 +28,7 @@ from trunkline.messages.tools import ToolProgress, ToolSpec
 from trunkline.plugins import Owned, PluginState
 from trunkline.subjects import PLUGIN_MEMORY, PLUGIN_RUN, PLUGIN_TOOLS
 from trunkline.tools.faults import VERIFY
-from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault
+from trunkline_bus import Bus, BusError, CallTimeout, NoResponders
 
 log = logging.getLogger(__name__)
 
@@ -79,11 +79,11 @@ class IsolatedTool(Tool):
             )
         try:
             return await self._run(request, context)
-        except (NoResponders, RemoteFault) as error:
+        except NoResponders as error:
             raise ToolError(
                 f"{self.spec.name} was not run: the process of the plugin {self._plugin} does not answer."
             ) from error
-        except (CallTimeout, BusError) as error:
+        except (CallTimeout, BusError) as error:  # a fault of the process too may have come after the effect
             raise self._lost() from error
 
     async def _run(self, request: RunTool, context: ToolContext) -> str:
@@ -107,7 +107,8 @@ class IsolatedTool(Tool):
                         await self._tell(await _completed(reply, context))
                     case ProgramWish():
                         await self._tell(await _ran(reply, context))
-                    case RunEnded(status="ok"):
+                    case RunEnded(status="ok", loads=loads):
+                        context.load(loads)
                         return "".join(parts)
                     case RunEnded(status=status, text=text):
                         raise ToolError(text) if status == "error" else self._cut_off(text)
@@ -128,7 +129,7 @@ class IsolatedTool(Tool):
         return ToolError(text) if self.spec.repeatable else OutcomeUnknown(f"{text} {VERIFY}")
 
     def _lost(self) -> ToolError:
-        said = f"The process of the plugin {self._plugin} ended while it ran {self.spec.name}."
+        said = f"The process of the plugin {self._plugin} ended, or broke, while it ran {self.spec.name}."
         if self.spec.repeatable:
             return ToolError(f"{said} It changed nothing that matters, so it may be called again.")
         return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown. {said} {VERIFY}")

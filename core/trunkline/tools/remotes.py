@@ -142,7 +142,10 @@ class RemoteTool(Tool):
             raise ToolError(f"The arguments are too large to send to {self._remote}. Nothing was run.")
         if not context.resumed:
             await self._knock()
-        return _text_of(await self._carried_out(context, arguments), self._remote)
+        outcome = await self._carried_out(context, arguments)
+        if not isinstance(outcome.loads, msgspec.UnsetType):
+            context.load([f"{self._remote}{SEPARATOR}{name}" for name in outcome.loads])
+        return _text_of(outcome, self._remote)
 
     async def _knock(self) -> None:
         """Make sure that the host is there before it is asked: what was never sent can be refused for sure."""

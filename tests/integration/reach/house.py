@@ -70,6 +70,8 @@ async def want(context: trunkline.ToolContext, what: str) -> str:
             return str(await context.planning.holds())
         case "read":
             return (await context.documents.read("a.md")).text
+        case "load":
+            context.load(["{prefix}look"])
         case "memory":
             return str(await context.memory.read("a.md"))
         case "model":

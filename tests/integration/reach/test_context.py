@@ -63,3 +63,11 @@ async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached)
     assert {one.call: one.status for one in noted if one.event == "call"} == dict.fromkeys(told, "error")
     assert await reached.running.gateway.waiting() == ()
     assert (await reached.call("touch", "main", {"mark": "not planning"})).status == "ok"
+
+
+@pytest.mark.parametrize("prefix", ["near_", *DISTANT])
+async def test_a_distant_tool_brings_others_along(reached: Reached, prefix: str) -> None:
+    """The model is given what the tool names, by the name that it has here."""
+    await change(reached.running.bus, "main", {"approvals": "none"})
+    outcome = await reached.call(f"{prefix}want", "main", {"what": "load"})
+    assert (outcome.status, outcome.loads) == ("ok", (f"{prefix}look",))
