@@ -51,8 +51,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """How it ended, and when (UTC). ``exit_code`` is None when it was killed, and ``killed`` says why; ``fault`` is set
-    when it never began."""
+    """How it ended, and when (UTC). ``exit_code`` is None when it was killed, and ``killed`` says why; ``fault`` says
+    what failed: alone, when it never began, and beside ``killed = "broken"`` when the sandbox failed around it."""
 
     at: datetime
     exit_code: int | None = None

@@ -50,7 +50,7 @@ def _keep(folder: Path, told: int) -> None:
     try:
         anyio.run(_kept, record, told)
     except BaseException as error:
-        sentence = str(error) or repr(error)
+        sentence = _sentence(error)
         with suppress(OSError):  # nobody waits for it any more, or the disk is full
             record.end(Ending(at=now(), fault=sentence))
             os.write(told, sentence.encode()[:4000])
@@ -62,8 +62,22 @@ async def _kept(record: Record, told: int) -> None:
     if order is None:
         raise ToolError("The order cannot be read.")
     process = await _begun(order)
+    os.write(told, BEGAN)
+    try:
+        record.end(await _until_it_ends(process, record, order))
+    except Exception as error:
+        record.end(Ending(at=now(), killed="broken", fault=_sentence(error)))
+
+
+def _sentence(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error) or repr(error)
+
+
+async def _until_it_ends(process: SandboxProcess, record: Record, order: Order) -> Ending:
+    """Wait for the end of the program, at the latest when its time is over. Raises what the sandbox does."""
     async with process:
-        os.write(told, BEGAN)
         output = Output(record.folder)
         async with anyio.create_task_group() as tasks:
             for stream in (process.stdout, process.stderr):
@@ -75,7 +89,7 @@ async def _kept(record: Record, told: int) -> None:
                 watching.cancel_scope.cancel()
             await process.kill()
     killed = "panic" if process.killed and Latch(Path(order.home)).holds else process.killed
-    record.end(Ending(at=now(), exit_code=None if killed else code, killed=killed))
+    return Ending(at=now(), exit_code=None if killed else code, killed=killed)
 
 
 async def _begun(order: Order) -> SandboxProcess:

@@ -1,63 +1,20 @@
 """The backend Docker on a real engine, with an image made here: the contract of sandboxes, and what is its own."""
 
-import io
-import subprocess
 import sys
-import tarfile
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import pytest
+from containers import IMAGE, becomes, guardian_of, needs_busybox
 
 from trunkline.errors import ToolError
 from trunkline.testing.sandbox_suite import SandboxSuite
 from trunkline_sandbox.docker.backend import Docker
 from trunkline_sandbox.settings import SandboxSettings
 
-pytestmark = pytest.mark.skipif(
-    not Path("/bin/busybox").exists(),
-    reason="an image is made of /bin/busybox, which is not here (busybox-static)",
-)
-
-IMAGE = "trunkline-sandbox-test:latest"
-
-
-@pytest.fixture(scope="session")
-def image() -> Iterator[str]:
-    """An image with nothing but busybox."""
-    from docker.errors import DockerException
-    from testcontainers.core.docker_client import DockerClient
-
-    try:
-        client = DockerClient().client
-        client.ping()
-    except DockerException as error:
-        pytest.skip(f"no Docker engine: {error}")
-    client.api.import_image_from_data(_root(), repository="trunkline-sandbox-test", tag="latest")
-    yield IMAGE
-    client.images.remove(IMAGE, force=True)
-
-
-def _root() -> bytes:
-    names = subprocess.run(
-        ["/bin/busybox", "--list"], capture_output=True, text=True, check=True
-    ).stdout.split()
-    held = io.BytesIO()
-    with tarfile.open(fileobj=held, mode="w") as tar:
-        for folder in ("bin", "usr", "usr/bin", "etc", "tmp", "workspace", "var", "run"):
-            entry = tarfile.TarInfo(folder)
-            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-            tar.addfile(entry)
-        tar.add("/bin/busybox", "bin/busybox")
-        for name in names:
-            link = tarfile.TarInfo(f"bin/{name}")
-            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
-            if name != "busybox":
-                tar.addfile(link)
-    return held.getvalue()
+pytestmark = needs_busybox
 
 
 def docker(home: Path, **settings: object) -> Docker:
@@ -81,31 +38,6 @@ class TestContract(SandboxSuite):
 def workspace(tmp_path: Path) -> Path:
     (tmp_path / "workspace").mkdir()
     return tmp_path / "workspace"
-
-
-def engine() -> object:
-    """The engine as its own library sees it."""
-    from testcontainers.core.docker_client import DockerClient
-
-    return DockerClient().client
-
-
-def of_home(home: Path) -> list[str]:
-    """The containers of a home, in whatever state."""
-    from trunkline_sandbox.marks import HOME_LABEL, home_mark
-
-    wanted = {"label": f"{HOME_LABEL}={home_mark(home)}"}
-    return [one["Id"] for one in engine().api.containers(all=True, filters=wanted)]  # type: ignore[attr-defined]
-
-
-async def becomes(expected: int, home: Path, used: str = "") -> list[str]:
-    """Wait until there are so many containers of the home, and none of them is ``used``."""
-    with anyio.fail_after(30):
-        while True:
-            found = await anyio.to_thread.run_sync(of_home, home)
-            if len(found) == expected and not (used and any(one.startswith(used) for one in found)):
-                return found
-            await anyio.sleep(0.1)
 
 
 @pytest.mark.anyio
@@ -158,24 +90,26 @@ anyio.run(main)
 
 @pytest.mark.anyio
 @pytest.mark.kill
-async def test_what_a_killed_worker_left_is_removed_by_the_next(
-    image: str, workspace: Path, tmp_path: Path
-) -> None:
-    """After SIGKILL its container may run on; the next worker ends it, and none of a worker that lives."""
+async def test_what_a_killed_worker_left_ends_with_it(image: str, workspace: Path, tmp_path: Path) -> None:
+    """After SIGKILL its guardian has its container removed, and nobody else's. Where the guardian was killed too, the
+    worker that comes next does it."""
     home = tmp_path / "home"
     command = [sys.executable, "-c", CRASHES, image, str(home), str(workspace)]
     workers = [await anyio.open_process(command, stdout=None, stderr=None) for _ in range(2)]
     try:
-        await becomes(2, home)
+        before = await becomes(2, home)
         workers[0].kill()
-        await workers[0].wait()
+        (left,) = await becomes(1, home)
+        assert left in before
+        guardian_of(left).kill()
+        workers[1].kill()
+        await workers[1].wait()
+        await anyio.sleep(2.0)
+        assert await becomes(1, home) == [left]
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(docker(home).serve)
-            await becomes(1, home)
-            await anyio.sleep(0.5)
-            await becomes(1, home)
+            await becomes(0, home)
             tasks.cancel_scope.cancel()
-        assert await docker(home).end_all() == 1
     finally:
         for worker in workers:
             with suppress(ProcessLookupError):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 VARIABLE = "TRUNKLINE_SANDBOX"
 HOME_LABEL, OWNER_LABEL, LABEL = "trunkline.home", "trunkline.owner", "trunkline.label"
+GUARDIAN_LABEL = "trunkline.guardian"
 
 
 def home_mark(home: Path) -> str:
@@ -20,9 +21,14 @@ def mark(home: Path, label: str) -> tuple[str, ...]:
     return "--setenv", VARIABLE, f"{home_mark(home)} {label}".strip()
 
 
-def labels(home: Path, label: str) -> dict[str, str]:
-    """The labels of a container: whose home, which process made it, and what for."""
-    return {HOME_LABEL: home_mark(home), OWNER_LABEL: _owner(os.getpid()), LABEL: label}
+def labels(home: Path, guardian: str, label: str) -> dict[str, str]:
+    """The labels of a container: whose home, which process made it, who removes it, and what for."""
+    return {
+        HOME_LABEL: home_mark(home),
+        OWNER_LABEL: _owner(os.getpid()),
+        GUARDIAN_LABEL: guardian,
+        LABEL: label,
+    }
 
 
 def is_gone(owner: str) -> bool:

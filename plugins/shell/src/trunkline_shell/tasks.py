@@ -128,6 +128,8 @@ def stands(record: Record) -> str:
 
 
 def _ended(ending: Ending) -> str:
+    if ending.fault and ending.killed:
+        return f"broke off, and how far it came is unknown: {ending.fault}"
     if ending.fault:
         return f"never begun: {ending.fault}"
     if ending.killed:

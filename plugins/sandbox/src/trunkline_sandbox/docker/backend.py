@@ -15,13 +15,17 @@ from trunkline.errors import ToolError
 from trunkline.latch import Latch
 from trunkline_sandbox.docker.body import Place, orders
 from trunkline_sandbox.docker.engine import Engine, EngineError
+from trunkline_sandbox.docker.guarding import Guardian
 from trunkline_sandbox.docker.pool import Pool
-from trunkline_sandbox.docker.process import Contained
+from trunkline_sandbox.docker.process import KILL_SECONDS, Contained
 from trunkline_sandbox.marks import HOME_LABEL, OWNER_LABEL, home_mark, is_gone
 from trunkline_sandbox.masks import masked
 from trunkline_sandbox.settings import SandboxSettings
 
 PULL_SECONDS = 600.0
+
+SWEEP_SECONDS = 30.0
+"""How often containers are looked for whose process has died, and whose guardian with it."""
 
 
 class Docker(Sandbox):
@@ -34,7 +38,7 @@ class Docker(Sandbox):
         self._home = home
         self._latch = Latch(home)
         self._engine = Engine(host)
-        self._pool = Pool(self._engine, home, settings.warm)
+        self._pool = Pool(self._engine, Guardian(self._engine.host), home, settings.warm)
 
     async def unavailable(self) -> str | None:
         """See ``Sandbox``. Asks the engine, and whether it has the image."""
@@ -64,7 +68,7 @@ class Docker(Sandbox):
         try:
             with anyio.fail_after(PULL_SECONDS):
                 query = {"fromImage": name, "tag": tag or "latest"}
-                told = await self._engine.content("POST", "/images/create", query=query)
+                told = await self._engine.content("POST", "/images/create", query=query, seconds=None)
         except (EngineError, TimeoutError) as error:
             return f"The image {image} cannot be brought: {error}."
         last = told.splitlines()[-1:]  # a line of progress each; only the last one can be an error
@@ -111,21 +115,27 @@ class Docker(Sandbox):
         return sum(one["State"] == "running" for one in found)
 
     async def serve(self) -> None:
-        """See ``Sandbox``: keeps containers ready, after removing those of workers that have died."""
+        """See ``Sandbox``: keeps containers ready, and removes those of processes that have died."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._sweep)
+            tasks.start_soon(self._keep_swept)
             await self._pool.serve()
 
-    async def _sweep(self) -> None:
-        with suppress(EngineError):  # there is none yet, or no longer
-            left = [one for one in await self._containers() if is_gone(one["Labels"].get(OWNER_LABEL, ""))]
-            await self._end(left)
+    async def _keep_swept(self) -> None:
+        while True:
+            with suppress(EngineError):  # there is none yet, or no longer
+                for one in await self._containers():
+                    if is_gone(one["Labels"].get(OWNER_LABEL, "")):
+                        await self._pool.away(str(one["Id"]))
+            await self._pool.pay()
+            await anyio.sleep(SWEEP_SECONDS)
 
     async def _containers(self) -> list[dict[str, Any]]:
         wanted = {"label": [f"{HOME_LABEL}={home_mark(self._home)}"]}
         query = {"all": "1", "filters": msgspec.json.encode(wanted).decode()}
         try:
-            found: list[dict[str, Any]] = await self._engine.call("GET", "/containers/json", query=query)
+            found: list[dict[str, Any]] = await self._engine.call(
+                "GET", "/containers/json", query=query, seconds=KILL_SECONDS
+            )
         except EngineError as error:
             if error.status == 0:  # no engine, so no containers
                 return []

@@ -1,7 +1,8 @@
 """Speaks with a Docker engine over its socket: HTTP by h11, JSON in and out, and connections that are handed over."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -16,13 +17,24 @@ NEWEST = (1, 44)
 DEFAULT_HOST = "unix:///var/run/docker.sock"
 PIECE = 64 * 1024
 
+ANSWER_SECONDS = 20.0
+"""What an engine is given to answer: one that hangs must not hang who asks it."""
+
+PING_SECONDS = 5.0
+LATE = 504
+
 
 class EngineError(Exception):
-    """The engine refused. ``status`` is of HTTP; 0 when it could not be reached."""
+    """The engine refused. ``status`` is of HTTP; 0 when it could not be reached, 504 when it did not answer in time."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the engine said nothing at all."""
+        return self.status in (0, LATE)
 
 
 class Engine:
@@ -33,22 +45,37 @@ class Engine:
         self._version = ""
 
     async def call(
-        self, method: str, path: str, *, body: object = None, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+        seconds: float | None = ANSWER_SECONDS,
     ) -> Any:
-        """One request; the decoded answer, None when it is empty. Raises EngineError."""
-        content = await self.content(method, path, body=body, query=query)
+        """One request, which is waited for so many seconds (None: for ever); the decoded answer, None when it is empty.
+        Raises EngineError."""
+        content = await self.content(method, path, body=body, query=query, seconds=seconds)
         return msgspec.json.decode(content) if content.strip() else None
 
     async def content(
-        self, method: str, path: str, *, body: object = None, query: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+        seconds: float | None = ANSWER_SECONDS,
     ) -> bytes:
         """One request; the answer as it came. Raises EngineError."""
-        connection, stream = await self._asked(method, await self._versioned(path, query), body)
-        async with stream:
-            response = await _next(connection, stream, h11.Response)
-            content = b""
-            while not isinstance(event := await _event(connection, stream), h11.EndOfMessage):
-                content += event.data if isinstance(event, h11.Data) else b""
+        target = await self._versioned(path, query)
+        with _within(seconds):
+            connection, stream = await self._asked(method, target, body)
+            async with stream:
+                response = await _next(connection, stream, h11.Response)
+                content = b""
+                while not isinstance(event := await _event(connection, stream), h11.EndOfMessage):
+                    content += event.data if isinstance(event, h11.Data) else b""
         if response.status_code >= 400:
             raise EngineError(response.status_code, _message(content))
         return content
@@ -57,23 +84,16 @@ class Engine:
         """A connection to the standard streams of a container, and what came on it already. Raises EngineError."""
         query = {"stream": "1", "stdin": "1", "stdout": "1", "stderr": "1"}
         target = await self._versioned(f"/containers/{container}/attach", query)
-        connection, stream = await self._asked("POST", target, None, upgrade=True)
-        try:
-            event = await _event(connection, stream)
-            if isinstance(event, h11.InformationalResponse) and event.status_code == 101:
-                return stream, connection.trailing_data[0]
-            raise EngineError(
-                getattr(event, "status_code", 0), "the engine does not hand over the connection"
-            )
-        except BaseException:
-            await anyio.aclose_forcefully(stream)
-            raise
+        with _within(ANSWER_SECONDS):
+            connection, stream = await self._asked("POST", target, None, upgrade=True)
+            return await _handed_over(connection, stream)
 
     async def ping(self) -> None:
         """Whether it is there. Raises EngineError."""
-        connection, stream = await self._asked("GET", "/_ping", None)
-        async with stream:
-            response = await _next(connection, stream, h11.Response)
+        with _within(PING_SECONDS):
+            connection, stream = await self._asked("GET", "/_ping", None)
+            async with stream:
+                response = await _next(connection, stream, h11.Response)
         said = dict(response.headers).get(b"api-version", b"1.41").decode()
         newest = min(NEWEST, tuple(int(part) for part in said.split(".")))
         self._version = "/v" + ".".join(map(str, newest))
@@ -112,6 +132,26 @@ class Engine:
             return await anyio.connect_unix(self.host.removeprefix("unix://"))
         except OSError as error:
             raise EngineError(0, f"{self.host} cannot be reached: {error.strerror or error}") from error
+
+
+@contextmanager
+def _within(seconds: float | None) -> Iterator[None]:
+    try:
+        with anyio.fail_after(seconds):
+            yield
+    except TimeoutError as error:
+        raise EngineError(LATE, f"it did not answer within {seconds:.0f} seconds") from error
+
+
+async def _handed_over(connection: h11.Connection, stream: SocketStream) -> tuple[SocketStream, bytes]:
+    try:
+        event = await _event(connection, stream)
+        if isinstance(event, h11.InformationalResponse) and event.status_code == 101:
+            return stream, connection.trailing_data[0]
+        raise EngineError(getattr(event, "status_code", 0), "the engine does not hand over the connection")
+    except BaseException:
+        await anyio.aclose_forcefully(stream)
+        raise
 
 
 async def _event(connection: h11.Connection, stream: SocketStream) -> Any:

@@ -9,10 +9,15 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
+from trunkline import ToolError
 from trunkline_sandbox.docker.body import Inspected, Place, body
 from trunkline_sandbox.docker.engine import Engine, EngineError
+from trunkline_sandbox.docker.guarding import Guardian
 from trunkline_sandbox.docker.streams import Wire
 from trunkline_sandbox.marks import labels
+
+REMOVE_SECONDS = 10.0
+"""What the engine is given to remove a container; it is told again later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +31,15 @@ class Ready:
 class Pool:
     """Makes containers. While ``serve`` runs it keeps up to ``most`` ready, the lately used places first."""
 
-    def __init__(self, engine: Engine, home: Path, most: int) -> None:
+    def __init__(self, engine: Engine, guardian: Guardian, home: Path, most: int) -> None:
         self._engine = engine
+        self._guardian = guardian
         self._home = home
         self._most = most
         self._ready: OrderedDict[str, Ready] = OrderedDict()
         self._chores: TaskGroup | None = None
+        self._owed: set[str] = set()
+        """Those that the engine did not remove when it was told to."""
 
     async def take(self, place: Place, label: str) -> Ready:
         """A container for one program; the next of its kind is made meanwhile. Raises EngineError."""
@@ -43,9 +51,12 @@ class Pool:
             self._chores.start_soon(self._warm, place)
         return ready or await self._made(place, label)
 
-    async def away(self, container: str) -> None:
-        """Remove a container, whatever runs in it: beside everything else while ``serve`` runs, else now."""
-        if self._chores is not None:
+    async def away(self, container: str, later: bool = False) -> None:
+        """Remove a container, whatever runs in it: beside everything else while ``serve`` runs, else now. ``later``,
+        when the engine does not answer; a process that does not serve leaves that to its guardian."""
+        if later:
+            self._owed.add(container)
+        elif self._chores is not None:
             self._chores.start_soon(self._removed, container)
         else:
             await self._removed(container)
@@ -69,7 +80,7 @@ class Pool:
     async def _warm(self, place: Place) -> None:
         if place.key in self._ready:
             return
-        with suppress(EngineError):  # then the next program makes its own, and is told
+        with suppress(EngineError, ToolError):  # then the next program makes its own, and is told
             ready = await self._made(place, "ready")
             before = self._ready.pop(place.key, None)
             self._ready[place.key] = ready
@@ -80,11 +91,12 @@ class Pool:
             await self._dropped(oldest)
 
     async def _made(self, place: Place, label: str) -> Ready:
-        wanted = body(place, labels(self._home, label))
+        wanted = body(place, labels(self._home, self._guardian.name, label))
         with anyio.CancelScope(shield=True):  # one whose name is not known could not be removed
             made = await self._engine.call("POST", "/containers/create", body=wanted)
         container = str(made["Id"])
         try:
+            await self._guardian.watch()
             wire = Wire(*await self._engine.attached(container))
             try:
                 await self._engine.call("POST", f"/containers/{container}/start")
@@ -108,6 +120,18 @@ class Pool:
         await ready.wire.aclose()
         await self._removed(ready.container)
 
+    async def pay(self) -> None:
+        """Try again to remove what could not be removed."""
+        for container in tuple(self._owed):
+            await self._removed(container)
+
     async def _removed(self, container: str) -> None:
-        with suppress(EngineError):
-            await self._engine.call("DELETE", f"/containers/{container}", query={"force": "1", "v": "1"})
+        try:
+            await self._engine.call(
+                "DELETE", f"/containers/{container}", query={"force": "1", "v": "1"}, seconds=REMOVE_SECONDS
+            )
+        except EngineError as error:
+            if error.status not in (404, 409):  # gone, or somebody else removes it
+                self._owed.add(container)
+                return
+        self._owed.discard(container)

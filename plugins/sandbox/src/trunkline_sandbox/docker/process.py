@@ -1,7 +1,6 @@
 """A program in a container. When the container's first process ends, the kernel ends all others in it."""
 
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 
 import anyio
 import msgspec
@@ -12,15 +11,19 @@ from trunkline_sandbox.docker.body import Inspected
 from trunkline_sandbox.docker.engine import Engine, EngineError
 from trunkline_sandbox.docker.streams import Wire
 
+KILL_SECONDS = 5.0
+"""What the engine is given to end a program and to tell how it ended; then it is taken to hang."""
+
 KILLED = 137
 """128 and the number of SIGKILL, as a shell tells of it."""
 
 
 class Contained(SandboxProcess):
-    """What ``Docker.start`` gives. ``away`` removes the container, at once or a little later."""
+    """What ``Docker.start`` gives. ``away`` removes the container; with ``True`` only once the engine answers
+    again."""
 
     def __init__(
-        self, engine: Engine, container: str, wire: Wire, away: Callable[[str], Awaitable[None]]
+        self, engine: Engine, container: str, wire: Wire, away: Callable[[str, bool], Awaitable[None]]
     ) -> None:
         self.stdin, self.stdout, self.stderr = wire.stdin, wire.stdout, wire.stderr
         self._engine = engine
@@ -30,47 +33,74 @@ class Contained(SandboxProcess):
         self._code: int | None = None
         self._over = False
         self._ending = anyio.Lock()
+        self._waiting: set[anyio.CancelScope] = set()
 
     async def wait(self) -> int | None:
         """See ``SandboxProcess``."""
         if not self._over:
-            try:
-                await self._engine.call("POST", f"/containers/{self._container}/wait")
-            except EngineError as error:
-                if error.status != 404:  # somebody has removed it: panic
-                    raise ToolError(f"The Docker engine fails: {error}") from error
+            with anyio.CancelScope() as waiting:
+                self._waiting.add(waiting)
+                try:
+                    await self._engine.call("POST", f"/containers/{self._container}/wait", seconds=None)
+                except EngineError as error:
+                    if error.status != 404:  # somebody has removed it: panic
+                        raise ToolError(f"The Docker engine fails: {error}") from error
+                finally:
+                    self._waiting.discard(waiting)
             with anyio.CancelScope(shield=True):
                 await self._finish()
         return None if self.killed else self._code
 
     async def kill(self, why: str = "killed") -> None:
-        """See ``SandboxProcess``."""
+        """See ``SandboxProcess``. With an engine that hangs it is over all the same: what runs on is removed later."""
         with anyio.CancelScope(shield=True):
             if self._over:
                 return
-            if not self._wire.ended.is_set():
-                with suppress(EngineError):
-                    await self._engine.call("POST", f"/containers/{self._container}/kill")
-                    self.killed = self.killed or why
-            with suppress(EngineError):
-                await self._engine.call("POST", f"/containers/{self._container}/wait")
-            await self._finish()
+            silent = False
+            try:
+                if not self._wire.ended.is_set():
+                    await self._told_to_end(why)
+                await self._engine.call("POST", f"/containers/{self._container}/wait", seconds=KILL_SECONDS)
+            except EngineError as error:
+                silent = error.is_silent
+                self.killed = self.killed or (why if silent else "")
+            await self._finish(silent)
+            for waiting in self._waiting:
+                waiting.cancel()
 
-    async def _finish(self) -> None:
+    async def _told_to_end(self, why: str) -> None:
+        """Raises EngineError when the engine does not answer."""
+        try:
+            await self._engine.call("POST", f"/containers/{self._container}/kill", seconds=KILL_SECONDS)
+            self.killed = self.killed or why
+        except EngineError as error:
+            if error.is_silent:
+                raise
+
+    async def _finish(self, silent: bool = False) -> None:
+        """Find out how it ended, take in the rest of what it printed, and have it removed. Of a ``silent`` engine
+        nothing is asked."""
         async with self._ending:
             if self._over:
                 return
-            try:
-                found = await self._engine.call("GET", f"/containers/{self._container}/json")
-                state = msgspec.convert(found, Inspected).state
-                self._code = state.exit_code
-                if state.exit_code == KILLED and state.out_of_memory:
-                    self.killed = self.killed or "memory"
-            except EngineError:
-                self.killed = self.killed or "killed"
+            if not silent:
+                await self._learn()
             await self._wire.finish()
-            await self._away(self._container)
+            await self._away(self._container, silent)
             self._over = True
+
+    async def _learn(self) -> None:
+        try:
+            found = await self._engine.call(
+                "GET", f"/containers/{self._container}/json", seconds=KILL_SECONDS
+            )
+        except EngineError:
+            self.killed = self.killed or "killed"
+            return
+        state = msgspec.convert(found, Inspected).state
+        self._code = state.exit_code
+        if state.exit_code == KILLED and state.out_of_memory:
+            self.killed = self.killed or "memory"
 
     async def __aexit__(self, *raised: object) -> None:
         with anyio.CancelScope(shield=True):

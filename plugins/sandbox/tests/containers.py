@@ -1,0 +1,73 @@
+"""An image made here, and the containers of a home, as the engine's own library sees them."""
+
+import io
+import subprocess
+import tarfile
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+import psutil
+import pytest
+
+needs_busybox = pytest.mark.skipif(
+    not Path("/bin/busybox").exists(),
+    reason="an image is made of /bin/busybox, which is not here (busybox-static)",
+)
+
+IMAGE = "trunkline-sandbox-test:latest"
+
+
+def root() -> bytes:
+    """The image's files: nothing but busybox."""
+    names = subprocess.run(
+        ["/bin/busybox", "--list"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as tar:
+        for folder in ("bin", "usr", "usr/bin", "etc", "tmp", "workspace", "var", "run"):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+        tar.add("/bin/busybox", "bin/busybox")
+        for name in names:
+            link = tarfile.TarInfo(f"bin/{name}")
+            link.type, link.linkname = tarfile.SYMTYPE, "busybox"
+            if name != "busybox":
+                tar.addfile(link)
+    return held.getvalue()
+
+
+def engine() -> object:
+    """The engine as its own library sees it."""
+    from testcontainers.core.docker_client import DockerClient
+
+    return DockerClient().client
+
+
+def of_home(home: Path) -> list[str]:
+    """The containers of a home, in whatever state."""
+    from trunkline_sandbox.marks import HOME_LABEL, home_mark
+
+    wanted = {"label": f"{HOME_LABEL}={home_mark(home)}"}
+    return [one["Id"] for one in engine().api.containers(all=True, filters=wanted)]  # type: ignore[attr-defined]
+
+
+async def becomes(expected: int, home: Path, used: str = "") -> list[str]:
+    """Wait until there are so many containers of the home, and none of them is ``used``."""
+    with anyio.fail_after(30):
+        while True:
+            found = await anyio.to_thread.run_sync(of_home, home)
+            if len(found) == expected and not (used and any(one.startswith(used) for one in found)):
+                return found
+            await anyio.sleep(0.1)
+
+
+def guardian_of(container: str) -> psutil.Process:
+    """The process that will have a container removed."""
+    from trunkline_sandbox.marks import GUARDIAN_LABEL
+
+    labels = engine().containers.get(container).labels  # type: ignore[attr-defined]
+    name = f"{GUARDIAN_LABEL}={labels[GUARDIAN_LABEL]}"
+    (found,) = [one for one in psutil.process_iter(["cmdline"]) if name in (one.info["cmdline"] or [])]
+    return found
