@@ -13,6 +13,8 @@ from trunkline.errors import PluginError
 from trunkline.hookspecs import PROJECT
 
 PREFIX = f"{PROJECT}_"
+MARK = f"{PROJECT}_impl"
+"""The attribute that ``hookimpl`` leaves on a function (pluggy)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,16 @@ class Marked:
     hook: str
     function: Any
     options: dict[str, Any] | None
+
+
+class Hooks(pluggy.PluginManager):
+    """pluggy's manager, which looks long at each name of a plugin, asked about marked ones alone."""
+
+    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+        """The options of the mark, None without one."""
+        if getattr(getattr(plugin, name, None), MARK, None) is None:
+            return None
+        return super().parse_hookimpl_opts(plugin, name)
 
 
 def look_at(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
@@ -47,13 +59,13 @@ def look_at(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
 def _marked(plugin: object) -> Iterator[Marked]:
     for name in sorted(vars(plugin)) if isinstance(plugin, ModuleType) else dir(plugin):
         function = getattr(plugin, name, None)
-        if not inspect.isroutine(function):
+        options = getattr(function, MARK, None)
+        if not isinstance(options, dict):
+            options = None
+        if (options is None and not name.startswith(PREFIX)) or not inspect.isroutine(function):
             continue
-        options = getattr(function, f"{PROJECT}_impl", None)
-        if isinstance(options, dict):
-            yield Marked(options.get("specname") or name, function, options)
-        elif name.startswith(PREFIX):
-            yield Marked(name, function, None)
+        hook = name if options is None else options.get("specname") or name
+        yield Marked(hook, function, options)
 
 
 def _check(marked: Marked, relay: pluggy.HookRelay) -> None:

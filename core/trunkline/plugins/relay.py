@@ -9,8 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import pluggy
-
 from trunkline import hookspecs
 from trunkline.abc.platform import ConfigSection
 from trunkline.config import Config
@@ -43,7 +41,7 @@ class Relay:
         self.report = LoadReport()
         self._quarantine = Quarantine(config.home, config.settings.plugins.crashes)
         self.crumbs = Crumbs(folder_of(config.home), worker)
-        self._manager = pluggy.PluginManager(hookspecs.PROJECT)
+        self._manager = door.Hooks(hookspecs.PROJECT)
         self._manager.add_hookspecs(hookspecs)
         self._order: dict[str, int] = {}
         self._names: dict[str, str] = {}
