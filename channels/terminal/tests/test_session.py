@@ -49,7 +49,7 @@ async def talking(
         tasks.start_soon(talk.session.turns.run)
         tasks.start_soon(talk.session.keep_status)
         tasks.start_soon(talk.session.tell_of_approvals)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             yield talk
         tasks.cancel_scope.cancel()
 

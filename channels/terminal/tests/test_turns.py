@@ -46,7 +46,7 @@ async def shown(
     async with ScriptedGateway(lambda message: steps) as gateway:
         accepted = await gateway.send(SendMessage(content="x"))
         followed = Followed(accepted.conversation, accepted.turn)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             outcome = await TurnView(gateway, screen, Outage(screen, lambda: None), followed, render).show()
     return screen, outcome, gateway
 

@@ -46,7 +46,7 @@ async def called(running: Platform, tool: str, here: str | None = None, **argume
 
 async def until(happened: Callable[[], bool]) -> None:
     """Wait for something on the disk."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not happened():  # noqa: ASYNC110 - nobody tells of it
             await anyio.sleep(0.05)
 

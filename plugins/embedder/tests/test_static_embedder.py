@@ -73,7 +73,7 @@ async def test_memory_finds_what_is_meant_once_it_is_switched_on(tmp_path):
             await running.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
         chunk = Remember(content="Our dog is called Rex", actor="owner", conversation_id="c")
         kept = await running.bus.call(MEMORY_REMEMBER, chunk)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while (await running.bus.call(MEMORY_INDEX_STATS, AskIndex())).vectors.missing:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         found = await running.bus.call(MEMORY_SEARCH, SearchMemory(query="sleeping cats"))

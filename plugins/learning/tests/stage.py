@@ -52,7 +52,7 @@ async def learning(
         yield running
 
 
-async def until(done: Callable[[], Awaitable[Any] | Any], seconds: float = 30.0) -> Any:
+async def until(done: Callable[[], Awaitable[Any] | Any], seconds: float = 60.0) -> Any:
     with anyio.fail_after(seconds):
         while True:
             found = done()

@@ -82,7 +82,7 @@ async def line_to(
         tasks.cancel_scope.cancel()
 
 
-async def until(true: Callable[[], Any], seconds: float = 20.0) -> Any:
+async def until(true: Callable[[], Any], seconds: float = 60.0) -> Any:
     """Wait until something is the case."""
     with anyio.fail_after(seconds):
         while not (found := true()):  # noqa: ASYNC110 - what is waited for tells nobody

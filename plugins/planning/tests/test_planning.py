@@ -51,7 +51,7 @@ def results(events: tuple[object, ...]) -> list[str]:
 
 
 async def asked_by(running: Talker, accepted: MessageAccepted) -> Approval:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while True:
             for approval in await running.gateway.waiting():
                 if approval.turn == accepted.turn:

@@ -51,7 +51,7 @@ async def test_MB_F18_a_message_goes_out_by_a_named_channel_once_it_is_allowed(t
     config = {"permissions.approvals": "some", "channels.enabled": ("news", "mute")}
     async with platform(tmp_path, config=config, plugins=[Channels()]) as running:
         accepted = await running.send('/tool send_channel_message channel=news content="The beans are up.\u001b[2J"')
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not (waiting := await running.gateway.waiting()):  # noqa: ASYNC110  asked over the bus
                 await anyio.sleep(0.05)
         (asked,) = waiting

@@ -17,7 +17,7 @@ def begun_by(worker: int | None = None) -> list[psutil.Process]:
     return found
 
 
-async def none_left(processes: list[psutil.Process], seconds: float = 10.0) -> None:
+async def none_left(processes: list[psutil.Process], seconds: float = 60.0) -> None:
     """Wait until none of these runs any more."""
     with anyio.fail_after(seconds):
         while any(map(lives, processes)):  # noqa: ASYNC110  they are no children of ours

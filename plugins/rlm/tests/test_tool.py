@@ -106,7 +106,7 @@ async def test_panic_ends_code_and_lets_none_begin() -> None:
     """The program of a session is one of those that panic knows, by the home it belongs to."""
     async with asked(code("while True: pass"), code("FINAL(1)"), code("FINAL(2)")) as (running, _):
         accepted = await running.send("go")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not begun_by():  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         began = begun_by()
@@ -120,7 +120,7 @@ async def test_a_cancelled_turn_ends_code_and_model() -> None:
     """Whoever cancels leaves no process and no call behind."""
     async with asked(code("while True: pass")) as (running, _):
         accepted = await running.send("go")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not begun_by():  # noqa: ASYNC110
                 await anyio.sleep(0.05)
             await running.gateway.cancel(accepted.turn, mode="now")

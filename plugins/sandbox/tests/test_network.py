@@ -224,7 +224,7 @@ from trunkline_sandbox.settings import SandboxSettings
 async def main():
     sandbox = Bubblewrap(SandboxSettings(), pathlib.Path(sys.argv[1]))
     limits = SandboxLimits(network=True)
-    async with await sandbox.start(("sleep", "60"), workspace=None, env={}, limits=limits) as process:
+    async with await sandbox.start(("sleep", "600"), workspace=None, env={}, limits=limits) as process:
         print("begun", flush=True)
         await process.wait()
 
@@ -241,6 +241,6 @@ async def test_a_killed_worker_leaves_no_network(tmp_path: Path) -> None:
         children = psutil.Process(worker.pid).children(recursive=True)
         assert any(child.name() == "slirp4netns" for child in children)
         worker.kill()
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while any(child.is_running() and child.status() != "zombie" for child in children):  # noqa: ASYNC110
             await anyio.sleep(0.05)

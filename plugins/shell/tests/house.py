@@ -57,7 +57,7 @@ async def house(base: Path, **permissions: Any) -> AsyncIterator[House]:
         await audited(running.bus, found.refused)
 
 
-async def until(holds: Any, seconds: float = 20.0) -> None:
+async def until(holds: Any, seconds: float = 60.0) -> None:
     """Wait until something holds, asked again and again."""
     with anyio.fail_after(seconds):
         while not holds():  # noqa: ASYNC110  another process brings it about

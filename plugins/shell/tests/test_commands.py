@@ -81,7 +81,7 @@ async def test_MB_T8_a_block_without_the_permission_and_with_it(tmp_path: Path) 
         assert "trunkline permissions main --allow-shell" in refused.output
         assert (await home.run(["ls"])).status == "error"
         await grant("--allow-shell")
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while (asked := await home.run("touch made; ls")).status == "error":  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         assert asked.status == "approval"

@@ -88,7 +88,7 @@ async def test_PA_T21_a_skill_that_says_approve_yourself_approves_nothing(tmp_pa
                 f'parallel:write_file {write} ask_human {{"question": "May I?", "options": ["yes"]}} ;; say:done'
             )
             accepted = await running.send(program)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while len(waiting := await running.gateway.waiting()) != 2:  # noqa: ASYNC110  asked over the bus
                     await anyio.sleep(0.05)
             await anyio.sleep(0.3)

@@ -48,7 +48,7 @@ class Gullible:
 
 async def waiting(running: Platform, *tools: str) -> dict[str, Approval]:
     """The questions, once these tools are asked about."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while True:
             found = {one.tool: one for one in await running.gateway.waiting()}
             if set(found) == set(tools):

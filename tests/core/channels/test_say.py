@@ -28,7 +28,7 @@ def text(part: str, offset: int = 0, step: int = 0) -> TextDelta:
 
 async def said(steps: Iterable[Step], saying: Saying) -> int:
     async with ScriptedGateway(lambda message: steps) as gateway:
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             return await converse(gateway, MESSAGE, saying)
 
 

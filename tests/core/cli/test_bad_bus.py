@@ -157,7 +157,7 @@ def _address(ports: Path, process: "subprocess.Popen[bytes]") -> str:
     import json
     import time
 
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert process.poll() is None
         for file in ports.glob("*.ports"):

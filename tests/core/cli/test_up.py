@@ -56,7 +56,7 @@ class Started:
         assert found is not None
         return found.group(1)
 
-    def wait_for(self, condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    def wait_for(self, condition: Callable[[], bool], seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
             assert self.process.poll() is None, self.logged

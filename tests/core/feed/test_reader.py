@@ -70,7 +70,7 @@ def reader(bus: Bus, after: str = "") -> FeedReader:
 
 
 async def seen(watch: FeedReader) -> list[FeedEvent]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         return [event async for event in watch]
 
 
@@ -247,7 +247,7 @@ async def test_what_was_shown_and_never_stored_is_not_shown_again(accepted: Bus,
 
 async def until_stored(bus: Bus, count: int) -> None:
     """The feed is told without waiting for the store."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while len([one async for one in bus.history(FEED, conversation=CONV, turn=TURN)]) < count:  # noqa: ASYNC110
             await anyio.sleep(0.01)
 

@@ -23,7 +23,7 @@ async def every(bus: Bus) -> list[Stored[FeedItem]]:
 
 async def stored(bus: Bus, count: int) -> list[Stored[FeedItem]]:
     """What the stream holds, once it is that much: the feed is told without waiting for the store."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         while len(found := await every(bus)) != count:  # noqa: ASYNC110 - the server stores by itself
             await anyio.sleep(0.01)
     return found

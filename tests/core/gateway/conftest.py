@@ -33,7 +33,7 @@ class House:
         return self.platform.token
 
 
-async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
     """Wait until the condition holds."""
     with anyio.fail_after(seconds):
         while not await condition():  # noqa: ASYNC110  it is asked over the bus
@@ -53,7 +53,7 @@ async def house(plugins: list[object]) -> AsyncIterator[House]:
         monitor = FakeMonitor(running.bus)
         headers = {"authorization": f"Bearer {running.token}"}
         async with (
-            httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as http,
+            httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http,
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(monitor.run)

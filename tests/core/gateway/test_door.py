@@ -29,7 +29,7 @@ NEW = "/conversations/messages"
 
 
 def bare(house: House) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=house.url, timeout=20)
+    return httpx.AsyncClient(base_url=house.url, timeout=60)
 
 
 WRONG = (
@@ -292,7 +292,7 @@ async def test_a_proxy_s_name_is_let_in_when_it_is_configured(tmp_path: Path) ->
     settings = {"gateway.hosts": ["agents.example.org"]}
     async with (
         platform(tmp_path, workers=("gateway", "memory"), config=settings) as running,
-        httpx.AsyncClient(base_url=running.url, timeout=20) as client,
+        httpx.AsyncClient(base_url=running.url, timeout=60) as client,
     ):
         for host, status in (
             ("agents.example.org", 200),

@@ -183,7 +183,7 @@ async def test_a_gateway_that_drains_lets_its_readers_go(tmp_path: Path) -> None
     """At a drain streams end cleanly, so clients come back elsewhere with their last id; nothing hangs."""
     async with (
         platform(tmp_path, workers=("gateway", "memory")) as running,
-        httpx.AsyncClient(base_url=running.url, headers={"x-api-key": running.token}, timeout=20) as http,
+        httpx.AsyncClient(base_url=running.url, headers={"x-api-key": running.token}, timeout=60) as http,
         http.stream("POST", NEW, json={"content": "hi"}) as response,
         anyio.create_task_group() as tasks,
     ):

@@ -151,7 +151,7 @@ def test_every_measure_has_one_definition() -> None:
 
 async def scraped(running: Platform, token: bool = True) -> httpx.Response:
     headers = {"authorization": f"Bearer {running.token}"} if token else {}
-    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as client:
         return await client.get("/metrics")
 
 

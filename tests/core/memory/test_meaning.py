@@ -43,7 +43,7 @@ async def write(store: GitMemoryStore, **files: str) -> None:
 
 async def complete(store: GitMemoryStore) -> None:
     """Wait until every passage has its vector."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not await is_complete(store):  # noqa: ASYNC110  it is asked of a store, which has no event for it
             await anyio.sleep(0.05)
 
@@ -165,7 +165,7 @@ async def test_texts_that_are_gone_leave_no_vector(tmp_path: Path) -> None:
         await complete(store)
         before = vectors_in(tmp_path)
         await store.delete("garage.md", actor="owner", reason="")
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while vectors_in(tmp_path) != before - 1:  # noqa: ASYNC110  another thread tidies
                 await anyio.sleep(0.05)
 

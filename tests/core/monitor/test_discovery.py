@@ -116,7 +116,7 @@ async def write(running: Platform, path: str, text: str) -> None:
     await running.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
 
 
-async def until(holds: Callable[[], Any], seconds: float = 20.0) -> None:
+async def until(holds: Callable[[], Any], seconds: float = 60.0) -> None:
     with anyio.fail_after(seconds):
         while not await holds():  # noqa: ASYNC110 - asked of a platform
             await anyio.sleep(0.05)

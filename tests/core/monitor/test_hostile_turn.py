@@ -116,7 +116,7 @@ async def scripted(
         yield running, model
 
 
-async def until(check: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+async def until(check: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
     with anyio.fail_after(seconds):
         while not await check():  # noqa: ASYNC110 - what is waited for is in other workers
             await anyio.sleep(0.02)
@@ -131,7 +131,7 @@ async def status_is(running: Platform, turn: str, status: str) -> None:
 
 async def asked_of(running: Platform, accepted: MessageAccepted, count: int = 1) -> list[ApprovalRequested]:
     asked: list[ApprovalRequested] = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async for event in running.gateway.watch(accepted.conversation, accepted.turn):
             if isinstance(event, ApprovalRequested):
                 asked.append(event)

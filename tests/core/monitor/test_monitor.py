@@ -125,7 +125,7 @@ async def inbox_holds(running: Platform, conversation: str, count: int) -> bool:
 
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not await holds():  # noqa: ASYNC110 - the server tells nobody
             await anyio.sleep(0.05)
 
@@ -203,7 +203,7 @@ async def test_a_steered_message_is_taken_in_at_the_next_step() -> None:
             if isinstance(event, ToolStarted):
                 break
         await running.send("and hurry", conversation=first.conversation, steer=first.turn)
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             async for event in running.gateway.watch(first.conversation, first.turn):
                 if isinstance(event, MessageSteered):
                     break
@@ -219,7 +219,7 @@ async def test_steering_a_turn_that_has_ended_begins_one() -> None:
         late = await running.send(
             "say:two", conversation=first.accepted.conversation, steer=first.accepted.turn
         )
-        with anyio.fail_after(15):
+        with anyio.fail_after(60):
             while True:
                 view = await running.gateway.conversation(first.accepted.conversation)
                 if view.messages[-1].content == "two":
@@ -259,7 +259,7 @@ class Gate:
         return [AskFirst()]
 
 
-async def _until(check: Callable[[], Awaitable[bool]], seconds: float = 10.0) -> None:
+async def _until(check: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
     with anyio.fail_after(seconds):
         while not await check():  # noqa: ASYNC110 - what is waited for is in other workers
             await anyio.sleep(0.02)
@@ -274,7 +274,7 @@ async def _is_parked(running: Platform, turn: str) -> bool:
 
 
 async def _asked(running: Platform, conversation: str, turn: str) -> ApprovalRequested:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async for event in running.gateway.watch(conversation, turn):
             if isinstance(event, ApprovalRequested):
                 return event
@@ -359,7 +359,7 @@ async def test_a_preference_edited_by_hand_counts_soon() -> None:
     async with scripted() as (running, model):
         await running.say("say:a")
         (running.home.memory / "preferences.toml").write_text(f'model = "{model.name}/other"\n')
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while model.requests[-1].model != "other":
                 await running.say("say:b")
 

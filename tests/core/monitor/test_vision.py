@@ -54,7 +54,7 @@ async def describe(running: Platform, path: str = "a.png") -> ToolOutcome:
         call=new_id("call"), name="describe_image", arguments={"image_path": path, "question": "What is it?"},
         block="main", conversation="conv_1", turn="turn_1", actor="owner",
     )  # fmt: skip
-    async with running.bus.call_streaming(CALL_TOOL, call, idle_timeout=10.0) as replies:
+    async with running.bus.call_streaming(CALL_TOOL, call, idle_timeout=60) as replies:
         async for reply in replies:
             if isinstance(reply, ToolOutcome):
                 return reply

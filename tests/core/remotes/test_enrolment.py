@@ -53,14 +53,14 @@ async def waiting(folder: Path, *, name: str = "laptop", seconds: float = 30.0) 
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(wait)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await ready.wait()
         yield found
         tasks.cancel_scope.cancel()
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while not condition():  # noqa: ASYNC110 - something of another task
             await anyio.sleep(0.01)
 

@@ -67,7 +67,7 @@ async def test_a_command_waits_for_an_instance_that_is_still_starting(tmp_path: 
             for _ in range(10):
                 await anyio.lowlevel.checkpoint()
             assert not opened.is_set()
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             await opened.wait()
 
 

@@ -84,7 +84,7 @@ async def test_what_no_worker_reads_is_buried_and_listed(tmp_path: Path) -> None
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(items.__anext__)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while not there:
                     there = await _next_dead(bus)
             tasks.cancel_scope.cancel()
@@ -189,7 +189,7 @@ async def test_a_message_that_is_sent_again_is_answered_once() -> None:
         await retry(
             running.bus, await buried(running.bus, f"trunkline.turn.inbox.{request.conversation}", body)
         )
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while await running.bus.last(INBOX) is not None:  # noqa: ASYNC110  it is asked over the bus
                 await anyio.sleep(0.02)
         assert [stored.seq async for stored in running.bus.history(JOURNAL, **keys)] == before

@@ -79,7 +79,7 @@ async def test_a_worker_that_does_not_drain_is_closed_all_the_same(
             await super().close()
 
     stop = anyio.Event()
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         await host(Stuck, settings_for(tmp_path, nats_server), stop)
     assert seen == ["closed"]
 
@@ -144,7 +144,7 @@ async def test_a_worker_with_nothing_left_to_do_ends_its_host(
 
         async def serve(self) -> None: ...
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         await host(Brief, settings_for(tmp_path, nats_server), anyio.Event())
 
 

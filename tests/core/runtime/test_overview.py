@@ -19,7 +19,7 @@ async def test_shows_who_lives_and_who_holds_the_partition_of_a_turn() -> None:
     async with platform() as running:
         await running.say("hello")
         lookout = Lookout(running.bus)
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while True:
                 seen = await lookout.look()
                 pinned = [one for one in seen.partitions if one.pin]

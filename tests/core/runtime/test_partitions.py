@@ -53,7 +53,7 @@ async def test_what_waits_is_dealt_anew_in_order(tmp_path: Path) -> None:
             assert all(len(places) == 1 and int(min(places)) < partitions for places in where.values())
             assert len({min(places) for places in where.values()}) > 2
             async with running.bus.pinned(inbox_consumer(int(min(where["conv_0"]))), INBOX) as items:
-                with anyio.fail_after(10):
+                with anyio.fail_after(60):
                     while (item := await anext(items)).data.turn != "later":
                         pass
                 await item.ack(confirm=True)
@@ -67,7 +67,7 @@ async def test_an_interrupted_dealing_is_done_again(tmp_path: Path) -> None:
         before = await waiting(running.bus)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(deal, running.bus, topology(), 16)
-            with anyio.fail_after(20):
+            with anyio.fail_after(60):
                 while sum(map(len, (await waiting(running.bus)).values())) == 200 and not (
                     await moved(running.bus)
                 ):
@@ -91,7 +91,7 @@ async def moved(bus: Bus) -> bool:
 async def test_it_is_refused_while_a_monitor_lives() -> None:
     """A monitor that pulled by the old number would run a conversation beside the one that pulls by the new."""
     async with platform() as running:
-        with anyio.fail_after(10):
+        with anyio.fail_after(60):
             while not await lives(running.bus):  # noqa: ASYNC110 - another task tells it
                 await anyio.sleep(0.05)
         with pytest.raises(Unavailable, match="1 of the monitors live: process"):

@@ -75,7 +75,7 @@ async def test_a_full_inbox_refuses_and_drops_nothing() -> None:
     ) as running:
         headers = {"authorization": f"Bearer {running.token}"}
         accepted, refused = 0, None
-        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=20) as http:
+        async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
             for _ in range(30):
                 body = {"model": "main", "messages": [{"role": "user", "content": PIECE}], "stream": False}
                 with anyio.move_on_after(0.4):

@@ -73,7 +73,7 @@ def config_at(home: Path, **flags: Any) -> Config:
     )
 
 
-async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait until something is so. Raises TimeoutError."""
     with anyio.fail_after(seconds):
         while not condition():  # noqa: ASYNC110

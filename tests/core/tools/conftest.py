@@ -113,7 +113,7 @@ class Caller:
         """What the ledger holds of a call."""
         return [stored.data async for stored in self.bus.history(EFFECT, call=key)]
 
-    async def until(self, holds: Callable[[], bool | Awaitable[bool]], seconds: float = 30.0) -> None:
+    async def until(self, holds: Callable[[], bool | Awaitable[bool]], seconds: float = 60.0) -> None:
         """Wait until something holds, asked again and again."""
         with anyio.fail_after(seconds):
             while True:

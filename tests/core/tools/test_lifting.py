@@ -34,7 +34,7 @@ async def call(running: Platform, name: str, **arguments: Any) -> ToolOutcome:
         actor="owner",
     )  # fmt: skip
     with anyio.fail_after(40):
-        async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=10) as replies:
+        async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=60) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply

@@ -30,7 +30,7 @@ async def call(running: Platform, name: str, approved: str | None = None, **argu
     )  # fmt: skip
     with anyio.fail_after(40):
         async with running.bus.call_streaming(
-            CALL_DECIDED if request.decided else CALL_TOOL, request, idle_timeout=10
+            CALL_DECIDED if request.decided else CALL_TOOL, request, idle_timeout=60
         ) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
@@ -164,7 +164,7 @@ async def test_what_needs_approval_is_asked_about_as_any_call(tmp_path: Path) ->
 
 async def asked_of(running: Platform, tool: str) -> int:
     """How often the audit log has that a call of this tool was asked about, once it has that it ended well."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(60):
         while True:
             lines = [stored.data async for stored in running.bus.history(AUDIT) if stored.data.tool == tool]
             if sum(line.status == "ok" for line in lines) == 2:

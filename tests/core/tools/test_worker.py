@@ -406,7 +406,7 @@ async def test_writes_to_one_path_run_one_after_the_other(tools: Any) -> None:
         async with anyio.create_task_group() as tasks:
             for path in ("a", "b"):
                 tasks.start_soon(caller.call, "touch", {"path": path})
-            with anyio.fail_after(10):
+            with anyio.fail_after(60):
                 await shop.together.wait()
 
 
@@ -627,7 +627,7 @@ async def test_a_call_has_a_span_with_the_genai_names(tools: Any) -> None:
     async with tools(Workshop()) as caller:
         await caller.call("echo", {"text": "a secret"}, key="call_t")
         found: list[Any] = []
-        with anyio.fail_after(20):
+        with anyio.fail_after(60):
             while not found:
                 batches = [stored.data async for stored in caller.bus.history(SPANS)]
                 spans = [span for batch in batches for span in batch.spans]

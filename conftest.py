@@ -1,4 +1,5 @@
-"""What all tests share: asynchronous tests run on asyncio, the only loop that NATS's client knows; none is timed."""
+"""What all tests share, of the core and of plugins: asynchronous ones run on asyncio, the only loop that NATS's client
+knows; none is timed."""
 
 import pytest
 from hypothesis import HealthCheck, settings
