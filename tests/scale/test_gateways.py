@@ -15,7 +15,7 @@ from trunkline.testing.scripted_provider import provider_process
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
-WORDS = " ".join(f"word-{number}" for number in range(1, 41))
+WORDS = " ".join(f"word-{number}" for number in range(1, 81))
 
 
 async def test_a_client_goes_on_at_the_other_gateway(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ async def watched(
 ) -> tuple[HttpTranscript, HttpTranscript]:
     """A turn as a client sees it whose gateway dies, and as one at the other gateway sees it."""
     seen, beside = HttpTranscript("moving"), HttpTranscript("staying")
-    await moving.say(None, wish("first", "slow:40:50"), seen)
+    await moving.say(None, wish("first", "slow:80:50"), seen)
     beside.turn = seen.turn
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(staying.follow, beside, 0)
