@@ -6,12 +6,17 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from trunkline import subjects
 from trunkline.config import load_config
@@ -287,3 +292,25 @@ def test_the_image_s_lock_is_part_of_the_lock() -> None:
     part = (DEPLOY / "requirements.txt").read_text().splitlines()
     assert set(part) <= whole
     assert not [line for line in part if line.startswith(("pytest", "mypy", "ruff"))]
+
+
+def required(name: str, extra: str = "") -> Iterator[str]:
+    """What an installed distribution requires on this machine, with what the extras that it names require."""
+    with suppress(metadata.PackageNotFoundError):  # it is for another system
+        for text in metadata.requires(name) or ():
+            one = Requirement(text)
+            spellings = (extra, extra.replace("_", "-"))
+            if one.marker is None or any(one.marker.evaluate({"extra": each}) for each in spellings):
+                yield canonicalize_name(one.name)
+                for wanted in one.extras:
+                    yield from required(one.name, wanted)
+
+
+@pytest.mark.parametrize("lock", [ROOT / "requirements.txt", DEPLOY / "requirements.txt"])
+def test_a_lock_is_whole(lock: Path) -> None:
+    """Setup resolves nothing: what a pinned distribution requires is pinned beside it."""
+    pinned = {
+        canonicalize_name(line.split("==")[0]) for line in lock.read_text().splitlines() if "==" in line
+    }
+    assert len(pinned) > 50
+    assert {(name, wanted) for name in pinned for wanted in required(name) if wanted not in pinned} == set()
