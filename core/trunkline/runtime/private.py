@@ -37,10 +37,16 @@ def layer_folder(layer: Layer, block: str, actor: str) -> str:
 
 def is_owners(path: str) -> bool:
     """Whether a path is the owner's alone to change, by whatever way: what agents may do (C37, policies and each
-    block's settings) and what was done. Preferences are choices and no limits, so agents may change them."""
+    block's settings) and what was done. Preferences are choices and no limits, so agents may write them, by a call
+    that shows a person their text; they do not come unseen with an archive (``is_preferences``)."""
     parts = [part.casefold() for part in path.split("/") if part not in ("", ".")]
     settings = len(parts) == 3 and parts[0] in ("blocks", "archive") and parts[2] == "block.toml"
     return settings or parts[:1] in (["policies"], ["audit"])
+
+
+def is_preferences(path: str) -> bool:
+    """Whether a path is that of the owner's preferences: which models are asked, for how much."""
+    return [part.casefold() for part in path.split("/") if part not in ("", ".")] == ["preferences.toml"]
 
 
 def is_chunk_place(path: str) -> bool:

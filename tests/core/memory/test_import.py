@@ -257,8 +257,8 @@ async def test_rules_see_what_comes_in(laptop: Place, opened: Opened, tmp_path: 
 
 
 async def test_an_agent_cannot_lift_its_limits_by_an_archive(laptop: Place, server: Place) -> None:
-    """Without the owner's word no archive changes a block's settings, or what is permitted (C37). Preferences are
-    choices and no limits: as with a tool that writes, it may bring them."""
+    """Without the owner's word no archive changes a block's settings, what is permitted (C37), or the preferences:
+    whoever approves an import is not shown which model would be asked from then on, and for how much."""
     await laptop.write("blocks/main/block.toml", 'tools = ["shell"]\n', actor="owner")
     await laptop.write("preferences.toml", 'model = "openai/dear"\n', actor="owner")
     await laptop.write("policies/all.json", "{}", actor="owner")
@@ -267,10 +267,9 @@ async def test_an_agent_cannot_lift_its_limits_by_an_archive(laptop: Place, serv
     before = server.files()
     for mode in ("merge", "restore"):
         done = await server.bring(await laptop.export(), mode=mode, settings=False)
-        withheld = {"blocks/main/block.toml", "policies/all.json", "audit/purges.jsonl"}
+        withheld = {"blocks/main/block.toml", "policies/all.json", "audit/purges.jsonl", "preferences.toml"}
         assert {gap.what for gap in done.gaps} >= withheld
-        theirs = {path: laptop.files()[path] for path in ("laptop.md", "preferences.toml")}
-        assert server.files() == {**before, "a.md": b"a", **theirs}
+        assert server.files() == {**before, "a.md": b"a", "laptop.md": laptop.files()["laptop.md"]}
 
 
 async def test_who_imports_is_who_brought_the_lines(laptop: Place, server: Place) -> None:

@@ -19,7 +19,7 @@ from trunkline.memory.repository import Entry, Repository, differences, entry_at
 from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Content
 from trunkline.messages.memory import ImportConflict
-from trunkline.runtime.private import is_owners, private_to_another
+from trunkline.runtime.private import is_owners, is_preferences, private_to_another
 from trunkline.seed import SEED
 
 BEGINNERS = frozenset({"trunkline", "gateway"})
@@ -55,10 +55,11 @@ Withheld = Callable[[str], bool]
 
 
 def withheld_from(actor: str) -> Withheld:
-    """What is the owner's alone to bring, and others' private layers."""
+    """What is the owner's alone to bring, and others' private layers. Preferences too: who approves an import is not
+    shown what they would become."""
 
     def withheld(path: str) -> bool:
-        return is_owners(path) or private_to_another(path, actor)
+        return is_owners(path) or is_preferences(path) or private_to_another(path, actor)
 
     return withheld
 
