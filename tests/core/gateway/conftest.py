@@ -1,6 +1,7 @@
 """A gateway and a memory worker on a real server, over real HTTP, with a monitor that does what a test tells it."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import anyio
@@ -40,14 +41,8 @@ async def until(condition: Callable[[], Awaitable[bool]], seconds: float = 60.0)
             await anyio.sleep(0.01)
 
 
-@pytest.fixture
-def plugins() -> list[object]:
-    """Plugin objects to load; tests override it."""
-    return []
-
-
-@pytest.fixture
-async def house(plugins: list[object]) -> AsyncIterator[House]:
+@asynccontextmanager
+async def standing(*plugins: object) -> AsyncIterator[House]:
     """The platform with a monitor that echoes until a test gives it another script."""
     async with platform(workers=("gateway", "memory"), plugins=plugins) as running:
         monitor = FakeMonitor(running.bus)
@@ -59,3 +54,24 @@ async def house(plugins: list[object]) -> AsyncIterator[House]:
             tasks.start_soon(monitor.run)
             yield House(running, running.bus, http, monitor, GatewayClient(running.bus, "terminal"))
             tasks.cancel_scope.cancel()
+
+
+@pytest.fixture(scope="module")
+async def shared(anyio_backend: str) -> AsyncIterator[House]:
+    """One for the tests of a module that neither break it nor mind what others said in it."""
+    async with standing() as house:
+        yield house
+
+
+@pytest.fixture
+async def house(shared: House) -> AsyncIterator[House]:
+    """The shared one, whose monitor has nothing to do and has seen nothing."""
+    yield shared
+    await shared.monitor.forget()
+
+
+@pytest.fixture
+async def own_house() -> AsyncIterator[House]:
+    """One for this test alone."""
+    async with standing() as house:
+        yield house

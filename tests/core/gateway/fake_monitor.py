@@ -132,6 +132,15 @@ class FakeMonitor:
                         tasks.start_soon(self._serve, stored.seq, stored.data)
                 await anyio.sleep(0.01)
 
+    async def forget(self) -> None:
+        """Finish what came, and begin as new."""
+        self.paused = False
+        with anyio.fail_after(60):
+            while await self._waiting():  # noqa: ASYNC110  it is asked over the bus
+                await anyio.sleep(0.01)
+        self.script = echo
+        self.seen.clear()
+
     async def _waiting(self) -> list[Stored[InboxItem]]:
         try:
             return [stored async for stored in self._bus.history(INBOX)]

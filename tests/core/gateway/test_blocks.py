@@ -40,18 +40,18 @@ async def talk(house: House, text: str, **given: str) -> str:
     return accepted.conversation
 
 
-async def test_the_default_block_is_there(house: House) -> None:
+async def test_the_default_block_is_there(own_house: House) -> None:
     """A fresh home has one block, and messages that name none go there."""
-    assert [block.name for block in await house.terminal.blocks()] == ["main"]
-    await talk(house, "hi")
-    assert house.monitor.requests[0].block == "main"
-    assert (await house.terminal.block("main")).conversations == 1
+    assert [block.name for block in await own_house.terminal.blocks()] == ["main"]
+    await talk(own_house, "hi")
+    assert own_house.monitor.requests[0].block == "main"
+    assert (await own_house.terminal.block("main")).conversations == 1
 
 
-async def test_a_block_is_made_and_shown(house: House) -> None:
+async def test_a_block_is_made_and_shown(own_house: House) -> None:
     """Over HTTP: made with its choices, listed by name, shown, and made no second time."""
     config = {"description": "The garden", "goals": ["tomatoes"], "model": "offline", "monitor_name": "Rose"}
-    response = await house.http.post("/api/blocks", json={"name": "garden", "config": config})
+    response = await own_house.http.post("/api/blocks", json={"name": "garden", "config": config})
     assert response.status_code == 201
     made = msgspec.json.decode(response.content, type=BlockState)
     assert made.config == BlockConfig(
@@ -59,12 +59,14 @@ async def test_a_block_is_made_and_shown(house: House) -> None:
     )
     assert (made.status, made.conversations) == ("SLEEPING", 0)
     assert abs((datetime.now(UTC) - made.created_at).total_seconds()) < 60
-    listed = msgspec.json.decode((await house.http.get("/api/blocks")).content, type=Blocks)
+    listed = msgspec.json.decode((await own_house.http.get("/api/blocks")).content, type=Blocks)
     assert [block.name for block in listed.blocks] == ["garden", "main"]
-    assert msgspec.json.decode((await house.http.get("/api/blocks/garden")).content, type=BlockState) == made
-    again = await house.http.post("/api/blocks", json={"name": "garden"})
+    assert (
+        msgspec.json.decode((await own_house.http.get("/api/blocks/garden")).content, type=BlockState) == made
+    )
+    again = await own_house.http.post("/api/blocks", json={"name": "garden"})
     assert (again.status_code, again.json()["code"]) == (409, "conflict")
-    file = await house.bus.call(MEMORY_READ, ReadMemory(path="blocks/garden/monitor.md"))
+    file = await own_house.bus.call(MEMORY_READ, ReadMemory(path="blocks/garden/monitor.md"))
     assert "Rose" in file.content
 
 
@@ -91,99 +93,99 @@ async def test_unknown_choices_are_refused(house: House) -> None:
     assert response.status_code == 400
 
 
-async def test_archive_and_restore_bring_back_every_byte(house: House) -> None:
+async def test_archive_and_restore_bring_back_every_byte(own_house: House) -> None:
     """Conversations, memory and the workspace go away together and come back as they were."""
-    await house.terminal.create_block("garden")
-    conversation = await talk(house, "plant", block="garden")
+    await own_house.terminal.create_block("garden")
+    conversation = await talk(own_house, "plant", block="garden")
     write = WriteMemory(path="blocks/garden/notes/ü.md", content="söl\r\n\x07", actor="test")
-    await house.bus.call(MEMORY_WRITE, write)
-    home = house.platform.home
+    await own_house.bus.call(MEMORY_WRITE, write)
+    home = own_house.platform.home
     workspace = home.workspace("garden")
     (workspace / "deep").mkdir(parents=True)
     (workspace / "deep" / "bytes.bin").write_bytes(bytes(range(256)))
     before = fingerprint(home.memory / "blocks" / "garden"), fingerprint(workspace)
     assert before[0]
 
-    assert (await house.http.post("/api/blocks/garden/archive")).status_code == 204
+    assert (await own_house.http.post("/api/blocks/garden/archive")).status_code == 204
     assert not workspace.exists()
     assert not (home.memory / "blocks" / "garden").exists()
-    found = await house.terminal.block_list(archived=True)
+    found = await own_house.terminal.block_list(archived=True)
     assert [block.name for block in found.blocks] == ["main"]
     assert [(one.name, one.archive.startswith("garden_20")) for one in found.archived] == [("garden", True)]
     with pytest.raises(RemoteFault) as gone:
-        await house.terminal.send(SendMessage(content="hi", block="garden"))
+        await own_house.terminal.send(SendMessage(content="hi", block="garden"))
     assert gone.value.code == ErrorCode.NOT_FOUND
-    assert (await house.http.get(f"/conversations/{conversation}")).status_code == 404
+    assert (await own_house.http.get(f"/conversations/{conversation}")).status_code == 404
 
-    assert (await house.http.post("/api/blocks/garden/restore")).status_code == 200
+    assert (await own_house.http.post("/api/blocks/garden/restore")).status_code == 200
     assert (fingerprint(home.memory / "blocks" / "garden"), fingerprint(workspace)) == before
-    assert (await house.terminal.block_list(archived=True)).archived == ()
-    await talk(house, "again", conversation=conversation)
-    messages = (await house.terminal.conversation(conversation)).messages
+    assert (await own_house.terminal.block_list(archived=True)).archived == ()
+    await talk(own_house, "again", conversation=conversation)
+    messages = (await own_house.terminal.conversation(conversation)).messages
     assert [message.content for message in messages][0::2] == ["plant", "again"]
 
 
-async def test_restore_needs_a_free_name_and_an_archive(house: House) -> None:
+async def test_restore_needs_a_free_name_and_an_archive(own_house: House) -> None:
     """A block in the way is a conflict, and what was never put away is not found. The newest archive comes back."""
-    await house.terminal.create_block("garden", BlockConfig(description="old"))
-    await house.terminal.archive_block("garden")
-    await house.terminal.create_block("garden", BlockConfig(description="new"))
+    await own_house.terminal.create_block("garden", BlockConfig(description="old"))
+    await own_house.terminal.archive_block("garden")
+    await own_house.terminal.create_block("garden", BlockConfig(description="new"))
     with pytest.raises(RemoteFault) as taken:
-        await house.terminal.restore_block("garden")
+        await own_house.terminal.restore_block("garden")
     assert taken.value.code == ErrorCode.CONFLICT
-    await house.terminal.archive_block("garden")
-    assert (await house.terminal.restore_block("garden")).config.description == "new"
+    await own_house.terminal.archive_block("garden")
+    assert (await own_house.terminal.restore_block("garden")).config.description == "new"
     with pytest.raises(RemoteFault) as unknown:
-        await house.terminal.restore_block("desert")
+        await own_house.terminal.restore_block("desert")
     assert unknown.value.code == ErrorCode.NOT_FOUND
 
 
-async def test_delete(house: House) -> None:
+async def test_delete(own_house: House) -> None:
     """A block goes with its workspace, an archive without touching the block; memory's history keeps the text."""
-    await house.terminal.create_block("garden")
-    await house.terminal.archive_block("garden")
-    await house.terminal.create_block("garden")
-    workspace = house.platform.home.workspace("garden")
+    await own_house.terminal.create_block("garden")
+    await own_house.terminal.archive_block("garden")
+    await own_house.terminal.create_block("garden")
+    workspace = own_house.platform.home.workspace("garden")
     workspace.mkdir(parents=True)
-    assert (await house.http.delete("/api/blocks/garden", params={"archived": "true"})).status_code == 204
+    assert (await own_house.http.delete("/api/blocks/garden", params={"archived": "true"})).status_code == 204
     assert workspace.is_dir()
-    assert (await house.terminal.block_list(archived=True)).archived == ()
-    assert (await house.http.delete("/api/blocks/garden")).status_code == 204
+    assert (await own_house.terminal.block_list(archived=True)).archived == ()
+    assert (await own_house.http.delete("/api/blocks/garden")).status_code == 204
     assert not workspace.exists()
-    assert (await house.http.get("/api/blocks/garden")).status_code == 404
-    assert (await house.http.delete("/api/blocks/garden")).status_code == 404
-    assert (await house.http.delete("/api/blocks/garden?archived=perhaps")).status_code == 400
+    assert (await own_house.http.get("/api/blocks/garden")).status_code == 404
+    assert (await own_house.http.delete("/api/blocks/garden")).status_code == 404
+    assert (await own_house.http.delete("/api/blocks/garden?archived=perhaps")).status_code == 400
 
 
-async def test_a_block_at_work_stays(house: House) -> None:
+async def test_a_block_at_work_stays(own_house: House) -> None:
     """Archiving or deleting is refused while a turn is under way, and nothing is lost."""
-    house.monitor.paused = True
-    await house.terminal.send(SendMessage(content="hi"))
+    own_house.monitor.paused = True
+    await own_house.terminal.send(SendMessage(content="hi"))
     for refused in (
-        await house.http.post("/api/blocks/main/archive"),
-        await house.http.delete("/api/blocks/main"),
+        await own_house.http.post("/api/blocks/main/archive"),
+        await own_house.http.delete("/api/blocks/main"),
     ):
         assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
-    assert [block.name for block in await house.terminal.blocks()] == ["main"]
+    assert [block.name for block in await own_house.terminal.blocks()] == ["main"]
 
 
-async def test_a_block_that_is_switched_off_takes_nothing(house: House) -> None:
+async def test_a_block_that_is_switched_off_takes_nothing(own_house: House) -> None:
     """``enabled = false`` in its file refuses messages, and works at once."""
-    await house.terminal.create_block("garden", BlockConfig(enabled=False))
+    await own_house.terminal.create_block("garden", BlockConfig(enabled=False))
     with pytest.raises(RemoteFault, match="switched off") as refused:
-        await house.terminal.send(SendMessage(content="hi", block="garden"))
+        await own_house.terminal.send(SendMessage(content="hi", block="garden"))
     assert refused.value.code == ErrorCode.CONFLICT
     write = WriteMemory(path="blocks/garden/block.toml", content="enabled = true\n", actor="test")
-    await house.bus.call(MEMORY_WRITE, write)
-    await talk(house, "hi", block="garden")
+    await own_house.bus.call(MEMORY_WRITE, write)
+    await talk(own_house, "hi", block="garden")
 
 
-async def test_a_broken_file_is_shown_and_hurts_nobody(house: House) -> None:
+async def test_a_broken_file_is_shown_and_hurts_nobody(own_house: House) -> None:
     """A block whose file cannot be read shows ERROR; the list and the others live."""
-    await house.terminal.create_block("garden")
+    await own_house.terminal.create_block("garden")
     write = WriteMemory(path="blocks/garden/block.toml", content="model = [", actor="test")
-    await house.bus.call(MEMORY_WRITE, write)
-    states = {block.name: block.pulse.status for block in await house.terminal.blocks()}
+    await own_house.bus.call(MEMORY_WRITE, write)
+    states = {block.name: block.pulse.status for block in await own_house.terminal.blocks()}
     assert states == {"garden": "ERROR", "main": "SLEEPING"}
 
 

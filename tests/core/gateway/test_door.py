@@ -4,7 +4,7 @@ import logging
 import random
 import socket
 import string
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 
 import httpx
@@ -20,7 +20,7 @@ from trunkline.gateway.http.schemas import Error
 from trunkline.messages.gateway import SendMessage
 from trunkline.testing.platform import platform
 
-from .conftest import House
+from .conftest import House, standing
 from .sse_client import converse
 
 pytestmark = pytest.mark.anyio
@@ -240,9 +240,10 @@ async def broken(request: object) -> object:
 class TestPlugins:
     """What plugins add to the gateway."""
 
-    @pytest.fixture
-    def plugins(self) -> list[object]:
-        return [Guests()]
+    @pytest.fixture(scope="class")
+    async def shared(self, anyio_backend: str) -> AsyncIterator[House]:
+        async with standing(Guests()) as house:
+            yield house
 
     async def test_an_authenticator_lets_its_guests_in(self, house: House) -> None:
         """A plugin's identity is the turn's actor; one that fails refuses, though others might admit."""

@@ -101,19 +101,19 @@ async def test_without_memory_nothing_is_accepted(tmp_path: Path) -> None:
         )
 
 
-async def test_without_a_monitor_messages_are_accepted(house: House) -> None:
+async def test_without_a_monitor_messages_are_accepted(own_house: House) -> None:
     """No agent alive is fine: the message is on disk and will be answered."""
-    house.monitor.paused = True
-    accepted = await house.terminal.send(SendMessage(content="hi"))
-    stored = await house.bus.last(INBOX, conversation=accepted.conversation)
+    own_house.monitor.paused = True
+    accepted = await own_house.terminal.send(SendMessage(content="hi"))
+    stored = await own_house.bus.last(INBOX, conversation=accepted.conversation)
     assert stored is not None
-    ready = await house.http.get("/readyz")
+    ready = await own_house.http.get("/readyz")
     assert (ready.status_code, ready.json()["checks"]["monitor"]) == (200, "missing")
 
 
-async def test_a_server_that_dies_and_comes_back(house: House) -> None:
+async def test_a_server_that_dies_and_comes_back(own_house: House) -> None:
     """nats-server killed in mid-stream: the reader goes on when it is back, without gap or repeat."""
-    server = house.platform.instance.server
+    server = own_house.platform.instance.server
     assert server is not None
     shown = anyio.Event()
 
@@ -124,42 +124,42 @@ async def test_a_server_that_dies_and_comes_back(house: House) -> None:
         await desk.say("two ", offset=4)
         await desk.end("one two ")
 
-    house.monitor.script = script
+    own_house.monitor.script = script
     texts = []
-    accepted = await house.terminal.send(SendMessage(content="go"))
+    accepted = await own_house.terminal.send(SendMessage(content="go"))
     with anyio.fail_after(30):
-        async for event in house.terminal.watch(accepted.conversation, accepted.turn):
+        async for event in own_house.terminal.watch(accepted.conversation, accepted.turn):
             if isinstance(event, TextDelta):
                 texts.append(event.text)
                 shown.set()
     assert "".join(texts) == "one two "
 
 
-async def test_a_client_that_repeats_itself_has_one_turn(house: House) -> None:
+async def test_a_client_that_repeats_itself_has_one_turn(own_house: House) -> None:
     """The same client id over the bus: the same conversation, turn and message, and one item in the inbox."""
     message = SendMessage(content="hi", client_id="x")
-    first, second = await house.terminal.send(message), await house.terminal.send(message)
+    first, second = await own_house.terminal.send(message), await own_house.terminal.send(message)
     assert (first.turn, first.conversation, first.message_id) == (
         second.turn,
         second.conversation,
         second.message_id,
     )
-    other = GatewayClient(house.bus, "telegram")
+    other = GatewayClient(own_house.bus, "telegram")
     assert (await other.send(message)).conversation != first.conversation, "a channel speaks for itself only"
 
     async def both() -> bool:
-        return len(house.monitor.requests) == 2
+        return len(own_house.monitor.requests) == 2
 
     await until(both)
-    assert {request.channel for request in house.monitor.requests} == {"terminal", "telegram"}
-    later = await house.terminal.send(message)
+    assert {request.channel for request in own_house.monitor.requests} == {"terminal", "telegram"}
+    later = await own_house.terminal.send(message)
     assert (later.turn, later.duplicate) == (first.turn, True)
 
 
-async def test_too_large_over_the_bus(house: House) -> None:
+async def test_too_large_over_the_bus(own_house: House) -> None:
     """The limit holds for channels as well, with a sentence for people."""
     with pytest.raises(RemoteFault) as refused:
-        await house.terminal.send(SendMessage(content="x" * 1_000_001))
+        await own_house.terminal.send(SendMessage(content="x" * 1_000_001))
     assert refused.value.code == ErrorCode.TOO_LARGE
 
 
@@ -204,20 +204,20 @@ async def test_a_restarted_gateway_knows_its_turns(tmp_path: Path) -> None:
         assert view.running == accepted.turn
 
 
-async def test_the_contract_is_served(house: House) -> None:
+async def test_the_contract_is_served(own_house: House) -> None:
     """``/openapi.json`` describes every route that there is, and every reference in it leads somewhere."""
-    served = (await house.http.get("/openapi.json")).json()
+    served = (await own_house.http.get("/openapi.json")).json()
     assert served == msgspec.json.decode(msgspec.json.encode(document()))
     for method, path, *_ in OPERATIONS:
-        response = await house.http.request(method, path.format(id="x", name="x", call="x"), content=b"!")
+        response = await own_house.http.request(method, path.format(id="x", name="x", call="x"), content=b"!")
         assert response.status_code != 405, (method, path)
     text = msgspec.json.encode(served).decode()
     for name in {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}:
         assert name in served["components"]["schemas"]
 
 
-async def test_other_methods_are_refused(house: House) -> None:
+async def test_other_methods_are_refused(own_house: House) -> None:
     """A method that a path does not know is 405 in the usual shape."""
-    response = await house.http.put("/conversations", json={})
+    response = await own_house.http.put("/conversations", json={})
     assert response.status_code == 405
     assert msgspec.json.decode(response.content, type=Error).code == "invalid_request"
