@@ -191,6 +191,8 @@ async def test_an_export_is_brought_in(context: ToolContext, running: Platform, 
         (context.workspace / "noise.tar").write_bytes(b"noise")
         with pytest.raises(ToolError, match="no archive that is known"):
             await used(carrying.memory_import, there, path="noise.tar")
+        with pytest.raises(ToolError, match="'nowhere\\.tar' cannot be read: no such file"):
+            await used(carrying.memory_import, there, path="nowhere.tar")
 
 
 @pytest.mark.anyio

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from trunkline import BlockPath, ToolContext, tool
+import anyio.to_thread
+
+from trunkline import BlockPath, ToolContext, ToolError, tool
 
 TIMEOUT = 900.0
 MOST = 50
@@ -35,14 +37,8 @@ async def memory_import(
         dry_run: Only say what would be done.
     """
     with tempfile.TemporaryDirectory(prefix="memory-import-") as folder:
-        copy = Path(folder) / "archive"
-        with (
-            context.files() as workspace,
-            workspace.open_read(path) as source,
-            copy.open("wb") as target,
-        ):
-            shutil.copyfileobj(source, target)
-        copy = copy.rename(copy.with_name(Path(path).name))
+        copy = Path(folder) / Path(path).name
+        await anyio.to_thread.run_sync(_copy, context, path, copy)
         done = await context.memory.bring_in(copy, kind=system or None, dry_run=dry_run)
     return {
         "system": done.system,
@@ -55,3 +51,13 @@ async def memory_import(
         ],
         "gaps": [{"what": gap.what, "why": gap.why} for gap in done.gaps[:MOST]],
     }
+
+
+def _copy(context: ToolContext, path: str, copy: Path) -> None:
+    """Copy a file of the workspace, which may change while it is brought in. Raises ToolError."""
+    try:
+        with context.files() as workspace, workspace.open_read(path) as source, copy.open("wb") as target:
+            shutil.copyfileobj(source, target)
+    except OSError as error:
+        why = (error.strerror or "it failed").lower()
+        raise ToolError(f"{path!r} cannot be read: {why}. Nothing was changed.") from error
