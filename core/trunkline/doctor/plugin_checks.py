@@ -79,7 +79,10 @@ async def sandbox_available(patient: Patient) -> HealthResult | None:
         return None
     sandboxes = [owned.item for owned in patient.plugins.sandboxes()]
     if not sandboxes:
-        return fine("No sandbox is installed, so tools that run programs are refused")
+        return odd(
+            "No sandbox is installed, so tools that run programs are refused.",
+            "trunkline plugins install trunkline-sandbox, or take it out of [plugins] disabled.",
+        )
     if Latch(patient.home.path).holds:  # none begins anything then, whatever else is wrong with it
         return None
     reasons = [await sandbox.unavailable() for sandbox in sandboxes]

@@ -107,6 +107,22 @@ async def test_doctor_tells_of_what_is_wrong_and_of_nothing_else(tmp_path):
     assert result.status == "error" and "mcp.json: bad: it needs a command or a url" in result.summary
 
 
+@pytest.mark.anyio
+async def test_doctor_tells_of_a_key_that_is_missing_and_of_servers_that_nobody_asks(tmp_path, monkeypatch):
+    """Before anything runs: which variable of which server is not set, never a value; and how to try a server."""
+    monkeypatch.delenv("FAR_KEY", raising=False)
+    monkeypatch.setenv("NEAR_KEY", "tk-123")
+    headers = {"Authorization": "Bearer ${FAR_KEY}", "X": "$NEAR_KEY"}
+    write(tmp_path, {"far": {"url": "https://example.org/mcp", "headers": headers}, "good": GOOD})
+    result = await check_of(tmp_path)()
+    assert (result.status, "far: FAR_KEY is not set" in result.summary) == ("warning", True)
+    assert "NEAR_KEY" not in result.summary and "tk-123" not in str(result) and "trunkline mcp list" in result.hint
+    monkeypatch.setenv("FAR_KEY", "x")
+    result = await check_of(tmp_path)()
+    assert result.status == "ok" and result.summary.startswith("2 MCP servers; no tools worker runs here")
+    assert "trunkline mcp test" in result.summary
+
+
 def run(home: Path, *words: str) -> Any:
     return CliRunner().invoke(group_of(home), list(words))
 

@@ -194,7 +194,8 @@ async def test_the_doctor_says_how_search_stands(
     site.pages["/res/v1/web/search"] = make_page(json.dumps(BRAVE), "application/json")
     assert (await answers_of(brave)()).status == "ok"
     site.pages["/res/v1/web/search"] = make_page("", status="401 No")
-    assert (await answers_of(brave)()).status == "warning"
+    refused = await answers_of(brave)()
+    assert refused.status == "warning" and "BRAVE_API_KEY" in refused.hint
     monkeypatch.delenv("BRAVE_API_KEY")
     found = await search_of(brave)()
     assert (

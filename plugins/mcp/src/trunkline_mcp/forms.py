@@ -72,7 +72,9 @@ class Field:
         """The values by what is shown of them."""
         schema = self.schema.get("items") if self.schema.get("type") == "array" else self.schema
         schema = schema if isinstance(schema, Mapping) else {}
-        titled = [one for one in _list(schema.get("oneOf") or schema.get("anyOf")) if isinstance(one, Mapping)]
+        titled = [
+            one for one in _list(schema.get("oneOf") or schema.get("anyOf")) if isinstance(one, Mapping)
+        ]
         if titled:
             return {_line(one.get("title") or one.get("const")): str(one.get("const")) for one in titled}
         values, names = _list(schema.get("enum")), _list(schema.get("enumNames"))

@@ -18,6 +18,11 @@ class Reference:
 
     text: str
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The names of the variables in it."""
+        return tuple(match[1] or match[2] for match in _VARIABLE.finditer(self.text))
+
     def reveal(self, environ: Mapping[str, str] | None = None) -> str:
         """The text with the variables' values. Use it at once and keep it nowhere.
 

@@ -89,6 +89,12 @@ class Server:
         """The source of its tools."""
         return f"mcp:{self.identity}"
 
+    def missing_variables(self, environ: Mapping[str, str]) -> list[str]:
+        """Variables that its entry names and that are not set."""
+        secret = self.registration.client_secret
+        given = (*self.env.values(), *self.headers.values(), *((secret,) if secret else ()))
+        return sorted({name for one in given for name in one.variables if not environ.get(name)})
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:

@@ -1,6 +1,7 @@
 """The plugin: declares its section and its backends, and nothing else."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import trunkline
 from trunkline_sandbox.settings import SandboxSettings
@@ -23,11 +24,12 @@ def trunkline_sandboxes(settings: trunkline.PluginSettings) -> Iterable[trunklin
 
 
 @trunkline.hookimpl
-def trunkline_health_checks() -> Iterable[trunkline.HealthCheck]:
+def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
     """How well the limits of programs hold on this machine, and whether they can have a network."""
     from trunkline_sandbox.health import limits, network
 
+    backend = settings.section(SandboxSettings).backend
     return [
-        trunkline.HealthCheck("sandbox.limits", limits),
-        trunkline.HealthCheck("sandbox.network", network),
+        trunkline.HealthCheck("sandbox.limits", partial(limits, backend)),
+        trunkline.HealthCheck("sandbox.network", partial(network, backend)),
     ]

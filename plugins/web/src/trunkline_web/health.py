@@ -34,7 +34,13 @@ def answers_of(settings: WebSettings) -> Check:
         try:
             found = await provider.search("Trunkline", 1, "")
         except ToolError as error:
-            return HealthResult("warning", f"{provider.name} does not answer: {error}", CURE)
+            return HealthResult("warning", f"{provider.name} does not answer: {error}", _cure(settings))
         return HealthResult("ok", f"{provider.name} answers, with {len(found)} results for one word.")
 
     return check
+
+
+def _cure(settings: WebSettings) -> str:
+    if settings.searxng_url:
+        return f"See that {settings.searxng_url} is up and reached from here, or mend searxng_url in [plugins.web]."
+    return f"Look at the key that {settings.key.env} holds, and at the network."

@@ -20,7 +20,7 @@ PIECE = 64 * 1024
 ANSWER_SECONDS = 20.0
 """What an engine is given to answer: one that hangs must not hang who asks it."""
 
-PING_SECONDS = 5.0
+PING_SECONDS = 3.0
 LATE = 504
 
 

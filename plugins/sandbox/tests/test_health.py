@@ -1,0 +1,16 @@
+"""What ``trunkline doctor`` says of how programs are held."""
+
+import pytest
+
+from trunkline_sandbox import health
+
+
+@pytest.mark.anyio
+async def test_nothing_is_said_of_bubblewrap_where_docker_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever named Docker is not sent to install slirp4netns; whoever may get bubblewrap is."""
+    monkeypatch.setenv("PATH", "/nowhere")
+    for check in (health.limits, health.network):
+        result = await check("docker")
+        assert result.status == "ok" and "Docker" in result.summary
+    missing = await health.network("auto")
+    assert missing.status == "warning" and "apt install slirp4netns" in missing.hint
