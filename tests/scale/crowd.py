@@ -15,7 +15,7 @@ from trunkline_bus import BusError, Received, RemoteFault
 WAITING = 2
 """How many messages of a conversation are under way at once: one is answered, the others queue behind it."""
 
-PEOPLE = 24
+PEOPLE = 16
 """Conversations enough for 4 or 8 partitions to have some each. Their ids come of the marks, so it is no chance."""
 
 UNTOLD = 2.0

@@ -52,7 +52,7 @@ async def dealt_into(running: ProcessPlatform, number: int) -> None:
     assert done.returncode == 0 and f"into {number} partitions now" in done.stdout, done.stderr
     await running.restart("monitor")
     # Of twelve, some have no conversation.
-    await settled(running, lambda found: len(found) == 1 and number * 0.7 < sum(found.values()) <= number)
+    await settled(running, lambda found: len(found) == 1 and number * 0.6 < sum(found.values()) <= number)
 
 
 async def trunkline(running: ProcessPlatform, *arguments: str) -> subprocess.CompletedProcess[str]:
