@@ -94,9 +94,9 @@ class Approvals:
             raise refusal(ErrorCode.CONFLICT, f"{len(found)} approvals begin with {id}; write more of it.")
         return found[0]
 
-    async def decide(self, decision: ApprovalDecided, sender: Sender) -> bool:
+    async def decide(self, decision: ApprovalDecided, sender: Sender) -> Decided | None:
         """Decide about a parked call, or answer its question, once; the same again by the same is harmless. It is bound
-        to the call, or the question, that was shown. Returns whether it was decided by this, and not before."""
+        to the call, or the question, that was shown. Returns the decision that was there, when this only repeats it."""
         if sender.identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner decides about calls.")
         decision = msgspec.structs.replace(decision, by=sender.identity.id)
@@ -114,7 +114,7 @@ class Approvals:
             if not first:
                 await self._look_again(decision, asked)
         await self._grants.write(grant)
-        return first
+        return None if first else Decided(decision.allow, decision.by, question=asked.is_question)
 
     async def _look_again(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:
         """Another decision came in at the same moment. Refused unless it was the same."""

@@ -83,9 +83,10 @@ async def decide(request: Request) -> Response:
         answer=decision.answer,
     )
     try:
-        if not await parts.approvals.decide(decided, sender_of(request)):
-            raise Decided(decided.allow, sender_of(request).identity.id, question=bool(decided.answer))
-    except Decided as late:
+        late = await parts.approvals.decide(decided, sender_of(request))
+    except Decided as first:
+        late = first
+    if late is not None:
         told = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
         return error_reply(ErrorCode.CONFLICT, request.url.path, headers=told)
     return reply(_turn(await parts.messages.turn(turn)), 202)
