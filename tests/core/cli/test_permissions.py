@@ -294,3 +294,13 @@ async def test_every_decision_and_call_is_in_the_audit_log(running: Platform, cl
         assert any(name.endswith(f"audit/{day.name}") for name in tar.getnames())
     again = [json.loads(line) for line in (await cli("audit", "--block", "main", "--json")).splitlines()]
     assert again == log
+
+
+def test_a_home_that_nothing_was_started_on_has_no_blocks_yet(trunkline: Run) -> None:
+    """It says so and how to begin, as of any block that is not there; once there is one, it shows what counts."""
+    none = trunkline("permissions", "main")
+    assert none.returncode == 1 and "There is no block main" in none.stderr and "none yet" in none.stderr
+    assert trunkline("blocks", "list").returncode == 0
+    shown = trunkline("permissions", "main").stdout.splitlines()
+    choices = [line.split() for line in shown if line.endswith(" default")]
+    assert ["approvals", "some", "default"] in choices and ["scope", "block", "default"] in choices

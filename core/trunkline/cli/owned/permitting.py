@@ -39,6 +39,17 @@ GRANTS = {
 """By the first part of the names of their policies."""
 
 
+UNSAID = {
+    "scope": "block",
+    "allow_shell": "not permitted",
+    "allow_network": "tools only",
+    "max_timeout": "the tool's own",
+    "approvals": "some",
+    "plan": "false",
+}
+"""What counts where nobody has said anything, as the presets have it."""
+
+
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
     """What holds for a block. ``said`` is its own table, ``defaults`` the deployment's; ``policies`` are the owner's,
     but for those of other blocks."""
@@ -58,7 +69,7 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
             elif default is not None and default != getattr(STANDARD, name):
                 yield name, _shown(default), "trunkline.toml"
             else:
-                yield name, _shown(default), "default"
+                yield name, UNSAID[name] if default is None else _shown(default), "default"
 
 
 async def standing(bus: Bus, block: str) -> Standing:
@@ -161,12 +172,21 @@ async def _block_file(bus: Bus, block: str) -> MemoryFile:
     except RemoteFault as fault:
         if fault.code not in ("not_found", "invalid_path"):
             raise
-        there = await bus.call(MEMORY_LIST, ListMemory(path="blocks"), timeout=SECONDS)
-        names = ", ".join(entry.path.rpartition("/")[2] for entry in there.entries)
+        names = ", ".join(await _blocks(bus)) or "none yet"
         raise ConfigError(
             f"There is no block {block}.",
-            hint=f'There are: {names}. "trunkline blocks create" makes one.',
+            hint=f'There are: {names}. "trunkline blocks create" makes one, and the first start the block main.',
         ) from fault
+
+
+async def _blocks(bus: Bus) -> list[str]:
+    try:
+        there = await bus.call(MEMORY_LIST, ListMemory(path="blocks"), timeout=SECONDS)
+    except RemoteFault as fault:
+        if fault.code != "not_found":
+            raise
+        return []  # a home that nothing was started on
+    return [entry.path.rpartition("/")[2] for entry in there.entries]
 
 
 def _config(file: MemoryFile) -> BlockConfig:
