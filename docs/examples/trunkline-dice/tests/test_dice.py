@@ -13,5 +13,10 @@ def test_each_die_shows_one_of_its_sides():
 def test_the_model_is_told_what_it_needs():
     """Schema and description come from the signature and the docstring."""
     assert roll_dice.spec.description == "Roll dice and tell what they show."
-    assert roll_dice.spec.parameters["properties"]["sides"] == {"type": "integer", "default": 6}
+    assert roll_dice.spec.parameters["properties"]["sides"] == {
+        "type": "integer",
+        "minimum": 2,
+        "maximum": 1000,
+        "default": 6,
+    }
     assert roll_dice.spec.effect == "read"
