@@ -27,6 +27,7 @@ PUBLIC = (
     "trunkline.seccomp",  # writes filters of system calls; knows nothing of ours
     "trunkline.subjects",  # the table of what may be asked and heard on the bus
     "trunkline.testing",
+    "trunkline.toml",  # TOML that others wrote, within bounds
     "trunkline.words",  # what texts have in common, by their words
 )
 """What a plugin may import of the core besides the face: the modules of contracts that the face is made of."""

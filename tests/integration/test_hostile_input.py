@@ -40,10 +40,14 @@ async def talking_to(model: ScriptedModel, home: Path | None = None, **more: Any
 # Files that are broken ---------------------------------------------------------------------------------------
 
 
-async def test_preferences_that_are_no_text_are_a_reported_gap(tmp_path: Path) -> None:
-    """PA-F43: the turn goes on without them; it waited for ever."""
+@pytest.mark.parametrize(
+    "content", [b"\xff\xfe[[[", b"a" + b".a" * 60_000 + b" = 1", b"x = " + b"[" * 60_000, b"x = " + b"9" * 9_999],
+    ids=["no text", "a key of many parts", "arrays in arrays", "many digits"],
+)  # fmt: skip
+async def test_preferences_that_cannot_be_read_are_a_reported_gap(tmp_path: Path, content: bytes) -> None:
+    """PA-F43: the turn goes on without them. Agents may write them, so they hold no worker up either."""
     async with talking_to(ScriptedModel(["Hello."]), tmp_path) as running:
-        (running.home.memory / "preferences.toml").write_bytes(b"\xff\xfe[[[")
+        (running.home.memory / "preferences.toml").write_bytes(content)
         assert (await running.say("hi")).text == "Hello."
 
 

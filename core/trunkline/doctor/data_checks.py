@@ -4,7 +4,6 @@ import errno
 import os
 import socket
 import stat
-import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from trunkline.messages.policies import Policy
 from trunkline.monitor.standing import PREFERENCES, Preferences
 from trunkline.policy import day_of
 from trunkline.runtime.restoring import was_broken_off
+from trunkline.toml import read_toml
 
 
 async def home_restore(patient: Patient) -> HealthResult:
@@ -126,7 +126,7 @@ async def memory_chunks(patient: Patient) -> HealthResult:
 def _problem(file: Path, type: type[msgspec.Struct]) -> str:
     """What is wrong with a file of settings; nothing when it is well or absent."""
     try:
-        msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), type)
+        msgspec.convert(read_toml(file.read_text(encoding="utf-8")), type)
     except FileNotFoundError:
         return ""
     except (OSError, ValueError) as error:

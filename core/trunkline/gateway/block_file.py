@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from trunkline.messages.blocks import BlockConfig
+from trunkline.toml import read_toml
 
 _MADE = re.compile(r"# Made on (\S+)\.")
 
@@ -29,7 +30,7 @@ def encode(config: BlockConfig, made: datetime) -> str:
 def decode(text: str) -> BlockConfig:
     """The choices in a file. Raises BlockFileError."""
     try:
-        return msgspec.convert(tomllib.loads(text), BlockConfig)
+        return msgspec.convert(read_toml(text), BlockConfig)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise BlockFileError(str(error)) from error
 

@@ -16,6 +16,7 @@ from trunkline.messages.tools import ListTools, ToolSpec
 from trunkline.runtime.known import Known
 from trunkline.seed import is_untouched
 from trunkline.subjects import LIST_TOOLS, MEMORY_READ_MANY
+from trunkline.toml import read_toml
 from trunkline_bus import Bus
 
 log = logging.getLogger(__name__)
@@ -133,7 +134,7 @@ def _decoded(type: type[S], file: MemoryFile | None) -> S:
     if file is None:
         return type()
     try:
-        return msgspec.convert(tomllib.loads(file.content), type)
+        return msgspec.convert(read_toml(file.content), type)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         log.warning("%s is not usable and is left out of account: %s", file.path, error)
         return type()

@@ -1,8 +1,9 @@
 """The owner's preferences, as far as start-up looks at them (PA-F44). They are a plain file in memory."""
 
 import logging
-import tomllib
 from pathlib import Path
+
+from trunkline.toml import read_toml
 
 log = logging.getLogger(__name__)
 
@@ -11,7 +12,7 @@ def check_preferences(memory: Path) -> None:
     """Log what is wrong with ``preferences.toml``. A gap is reported and never stops the start (PA-F43)."""
     path = memory / "preferences.toml"
     try:
-        tomllib.loads(path.read_text(encoding="utf-8"))
+        read_toml(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         log.debug("there is no %s; the defaults are used", path)
     except (OSError, ValueError) as error:

@@ -15,6 +15,7 @@ from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.memory import ReadMemory
 from trunkline.messages.tools import PLATFORM_SOURCE, REMOTE_SOURCE, ToolSpec
 from trunkline.subjects import MEMORY_READ
+from trunkline.toml import read_toml
 from trunkline.tools.remembered import Remembered
 from trunkline_bus import Bus, RemoteFault
 
@@ -74,7 +75,7 @@ def _file(block: str) -> str:
 
 def _config(block: str, text: str) -> BlockConfig:
     try:
-        return msgspec.convert(tomllib.loads(text), BlockConfig)
+        return msgspec.convert(read_toml(text), BlockConfig)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise _broken(block, error) from error
 

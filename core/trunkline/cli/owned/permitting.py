@@ -17,6 +17,7 @@ from trunkline.policy.explain import Line, explained
 from trunkline.policy.presets import HOST_NETWORK
 from trunkline.runtime.audit import entry
 from trunkline.subjects import AUDIT, MEMORY_LIST, MEMORY_READ, MEMORY_WRITE_MANY
+from trunkline.toml import read_toml
 from trunkline.tools.rules import FOLDER, policy_files, policy_in
 from trunkline_bus import Bus, RemoteFault, new_id
 
@@ -193,7 +194,7 @@ def _config(file: MemoryFile) -> BlockConfig:
     import tomllib
 
     try:
-        return msgspec.convert(tomllib.loads(file.content), BlockConfig)
+        return msgspec.convert(read_toml(file.content), BlockConfig)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         raise ConfigError(
             f"{file.path} is not valid: {error}.",

@@ -8,6 +8,7 @@ import msgspec
 
 from trunkline.abc.memory import Installed
 from trunkline.archives.manifest import Gap
+from trunkline.toml import read_toml
 
 Read = Callable[[str], bytes | None]
 
@@ -70,6 +71,6 @@ def _tools(path: str, settings: dict[str, Any], here: Installed) -> Iterator[Gap
 
 def _toml(data: bytes | None) -> dict[str, Any]:
     try:
-        return tomllib.loads((data or b"").decode("utf-8"))
+        return read_toml((data or b"").decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError):
         return {}

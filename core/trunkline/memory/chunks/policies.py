@@ -6,6 +6,7 @@ import msgspec
 
 from trunkline.abc.memory import MemoryStore
 from trunkline.messages.blocks import BlockConfig, MemoryPolicy
+from trunkline.toml import read_toml
 from trunkline_bus import Refusal
 
 
@@ -31,7 +32,7 @@ class Policies:
                 return MemoryPolicy()
             raise
         try:
-            return msgspec.convert(tomllib.loads(text), BlockConfig).memory
+            return msgspec.convert(read_toml(text), BlockConfig).memory
         except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
             raise Refusal(
                 "invalid_policy", f"{path} is not valid, so nothing is remembered: {error}"

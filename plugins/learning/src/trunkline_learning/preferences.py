@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from trunkline.messages.blocks import BlockConfig
+from trunkline.toml import read_toml
 from trunkline_learning.verdicts import Markers
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ def is_remembered(block_file: str | None) -> bool:
     if block_file is None:
         return True
     try:
-        return msgspec.convert(tomllib.loads(block_file), BlockConfig).memory.enabled
+        return msgspec.convert(read_toml(block_file), BlockConfig).memory.enabled
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         log.warning("a block.toml is not usable, so nothing is learned there: %s", error)
         return False
@@ -58,7 +59,7 @@ def learning_in(text: str | None) -> Learning:
     if text is None:
         return Learning()
     try:
-        return msgspec.convert(tomllib.loads(text), _Preferences).learning
+        return msgspec.convert(read_toml(text), _Preferences).learning
     except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
         log.warning("%s is not usable, so nothing is learned: %s", FILE, error)
         return Learning()

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 import trunkline
 from trunkline.errors import ToolError
+from trunkline.toml import read_toml
 
 
 @trunkline.tool(effect="read", plan=True)
@@ -72,7 +73,7 @@ async def list_blocks(context: trunkline.ToolContext) -> str:
 async def _line(context: trunkline.ToolContext, name: str) -> str:
     mark = " (you)" if name == context.block else ""
     try:
-        table = tomllib.loads((await context.memory.read(f"/blocks/{name}/block.toml")).content)
+        table = read_toml((await context.memory.read(f"/blocks/{name}/block.toml")).content)
     except ToolError:  # it says nothing of itself, or a policy keeps it from this block
         return f"{name}{mark}"
     except tomllib.TOMLDecodeError:

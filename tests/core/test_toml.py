@@ -1,0 +1,47 @@
+"""TOML that others wrote is read, or refused before it can hold a worker up."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trunkline.toml import LARGEST, MOST_DOTS, read_toml
+
+HOSTILE = {
+    "a key of many parts": "a" + ".a" * 60_000 + " = 1",
+    "a quoted one": '"a"' + '."="' * 20_000 + " = 1",
+    "a heading of many parts": "[" + "a." * 60_000 + "a]",
+    "an inline table of such": "x = {" + "a." * 30_000 + "a = 1}",
+    "arrays in arrays": "x = " + "[" * 60_000,
+    "tables in tables": "x = " + "{a=" * 20_000,
+    "a number of many digits": "x = " + "9" * 100_000,
+    "a text that is too long": "# " + "x" * LARGEST,
+    "no TOML": "= 1",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_what_would_hold_a_worker_up_is_no_toml(text: str) -> None:
+    """It is told as any other error of such a file, which everybody who reads one expects."""
+    with pytest.raises(tomllib.TOMLDecodeError) as told:
+        read_toml(text)
+    assert len(str(told.value)) > 10
+
+
+def test_what_people_write_is_read() -> None:
+    """As tomllib reads it, long texts and many tables too."""
+    text = (
+        'a.b = "' + "x. " * (MOST_DOTS // 2) + '"\n' + "\n".join(f"[t.n{n}]\nx = {n}" for n in range(3_000))
+    )
+    assert read_toml(text) == tomllib.loads(text)
+
+
+@given(st.text("[]{}=.,'\"\n 0a#-T:", max_size=200))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """With one kind of error, and never otherwise than tomllib reads it."""
+    try:
+        found = read_toml(text)
+    except tomllib.TOMLDecodeError:
+        return
+    assert found == tomllib.loads(text)
