@@ -4,20 +4,25 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from trunkline.config.settings import Count
+from trunkline.config.settings import Count, Seconds
 
 
 class Hosting(msgspec.Struct, frozen=True, kw_only=True):
     """``isolation = "process"`` gives the plugin a process and NATS credentials of its own.
 
     ``isolation_memory`` is how much memory that process may take, in MiB, ``isolation_nice`` how far it stands back
-    for others (0 to 19). ``isolation_environ`` names variables that it is given besides those its own sections name
+    for others (0 to 19). What it says itself of its tools and of the programs that they run is bounded by the same
+    memory, by ``isolation_timeout`` in seconds, and for programs by ``isolation_cpus`` and ``isolation_processes``.
+    ``isolation_environ`` names variables that it is given besides those its own sections name
     as secrets. ``isolation_channels`` are the channels it speaks for: without it, one of the plugin's own name.
     """
 
     isolation: Literal["none", "process"] = "none"
     isolation_memory: Count = 1024
     isolation_nice: Annotated[int, msgspec.Meta(ge=0, le=19)] = 5
+    isolation_timeout: Seconds = 600.0
+    isolation_cpus: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    isolation_processes: Count = 64
     isolation_environ: tuple[str, ...] = ()
     isolation_channels: tuple[str, ...] | None = None
 

@@ -11,6 +11,8 @@ import msgspec
 from trunkline.abc.memory import Memory
 from trunkline.abc.sandbox import SandboxLimits
 from trunkline.abc.tools import Tool, ToolContext
+from trunkline.config import Config
+from trunkline.config.hosting import Hosting
 from trunkline.errors import CompletionError, ErrorCode, OutcomeUnknown, ToolError
 from trunkline.messages.isolated import (
     ListOwnTools,
@@ -56,10 +58,13 @@ MOST_OUT = 30_000
 class IsolatedTool(Tool):
     """A tool that runs in the process of its plugin."""
 
-    def __init__(self, spec: ToolSpec, plugin: str, bus: Bus) -> None:
-        self.spec = spec
+    def __init__(self, spec: ToolSpec, plugin: str, bus: Bus, hosting: Hosting) -> None:
+        self.spec = msgspec.structs.replace(
+            spec, source="native:unknown", timeout=min(spec.timeout, hosting.isolation_timeout)
+        )
         self._plugin = plugin
         self._bus = bus
+        self._hosting = hosting
 
     async def __call__(self, context: ToolContext, arguments: dict[str, Any]) -> str:
         """Have it run there.
@@ -106,7 +111,7 @@ class IsolatedTool(Tool):
                     case ModelWish():
                         await self._tell(await _completed(reply, context))
                     case ProgramWish():
-                        await self._tell(await _ran(reply, context))
+                        await self._tell(await _ran(reply, context, self._hosting))
                     case RunEnded(status="ok", loads=loads):
                         context.load(loads)
                         return "".join(parts)
@@ -146,8 +151,9 @@ async def _completed(wish: ModelWish, context: ToolContext) -> MemoryAnswer:
     return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
 
 
-async def _ran(wish: ProgramWish, context: ToolContext) -> MemoryAnswer:
-    """Run a program that the tool wants, in the sandbox and within the permissions of its call."""
+async def _ran(wish: ProgramWish, context: ToolContext, hosting: Hosting) -> MemoryAnswer:
+    """Run a program that the tool wants, in the sandbox, within the permissions of its call and what the owner lets the
+    plugin take."""
     try:
         limits = msgspec.convert(wish.limits, SandboxLimits)
         if not wish.argv:
@@ -160,11 +166,22 @@ async def _ran(wish: ProgramWish, context: ToolContext) -> MemoryAnswer:
             env=wish.env,
             folder=wish.folder,
             stdin=wish.stdin,
-            limits=replace(limits, output=min(limits.output, MOST_OUT)),
+            limits=_within(limits, hosting),
         )
     except (ToolError, msgspec.ValidationError) as error:
         return MemoryAnswer(call=context.call, number=wish.number, error=str(error))
     return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
+
+
+def _within(limits: SandboxLimits, hosting: Hosting) -> SandboxLimits:
+    return replace(
+        limits,
+        timeout=min(limits.timeout, hosting.isolation_timeout),
+        memory=min(limits.memory, hosting.isolation_memory),
+        cpus=min(limits.cpus, hosting.isolation_cpus),
+        processes=min(limits.processes, hosting.isolation_processes),
+        output=min(limits.output, MOST_OUT),
+    )
 
 
 async def _remembered(wish: MemoryWish, context: ToolContext) -> MemoryAnswer:
@@ -185,8 +202,9 @@ async def _remembered(wish: MemoryWish, context: ToolContext) -> MemoryAnswer:
 class IsolatedTools:
     """Which tools the plugins in processes of their own have now. ``version`` counts how often that changed."""
 
-    def __init__(self, bus: Bus, plugins: tuple[PluginState, ...]) -> None:
+    def __init__(self, bus: Bus, plugins: tuple[PluginState, ...], config: Config) -> None:
         self.version = 0
+        self._config = config
         self._bus = bus
         self._plugins = plugins
         self._told: dict[str, OwnTools] = {}
@@ -196,7 +214,7 @@ class IsolatedTools:
         return tuple(
             Owned(
                 state.owner,
-                IsolatedTool(msgspec.structs.replace(spec, source="native:unknown"), state.name, self._bus),
+                IsolatedTool(spec, state.name, self._bus, self._config.hosting(state.name, state.owner)),
             )
             for state in self._plugins
             if state.name in self._told

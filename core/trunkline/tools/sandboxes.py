@@ -84,7 +84,11 @@ class Bounds:
     look: bool = False
 
     def within(self, limits: SandboxLimits) -> SandboxLimits:
-        """The limits, no wider than this. Raises ToolError for a network that is not permitted."""
+        """The limits, no wider than this. Raises ToolError for a network that is not permitted, and for a limit that
+        is none: a backend takes 0 for no limit at all."""
+        bounded = (limits.timeout, limits.memory, limits.cpus, limits.processes, limits.output)
+        if not all(one > 0 for one in bounded):
+            raise ToolError("A program's limits are numbers above 0. Nothing was run.")
         if self.look:
             limits = replace(limits, writable=False, network=False, host_network=False)
         if limits.host_network and self.host == "no":

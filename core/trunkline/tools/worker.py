@@ -232,7 +232,7 @@ class ToolsWorker(Worker):
             plugins=plugins,
             config=self.context.config,
             built_in=built_in,
-            isolated=IsolatedTools(self.context.bus, apart),
+            isolated=IsolatedTools(self.context.bus, apart, self.context.config),
             sources=Sources(plugins.tool_sources(), self._sandboxes),
             own=own,
         )

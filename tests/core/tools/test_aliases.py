@@ -10,6 +10,7 @@ from msgspec.structs import replace
 import trunkline
 from trunkline import Meant, ToolError, ToolOutcome
 from trunkline.abc.tools import SourceContext, SourcedTool, ToolSource
+from trunkline.config.hosting import Hosting
 from trunkline.plugins import Owned
 from trunkline.tools.isolated import IsolatedTool
 from trunkline.tools.sources import unmistaken
@@ -232,6 +233,9 @@ def test_a_plugin_apart_takes_no_call_of_a_built_in_by_its_other_name() -> None:
     """Its tool is told apart by the plugin's name; another of its tools keeps its own."""
     settled = [Owned("files", tool) for tool in Shop().trunkline_tools()]
     mine = trunkline.ToolSpec(name="jot", description="Mine.", effect="read", parameters={})
-    apart = [Owned("acme", IsolatedTool(replace(mine, name=name), "acme", None)) for name in ("jot", "other")]
+    apart = [
+        Owned("acme", IsolatedTool(replace(mine, name=name), "acme", None, Hosting()))
+        for name in ("jot", "other")
+    ]
     names = [owned.item.spec.name for owned in unmistaken(settled, apart)]
     assert names == ["acme__jot", "other"]

@@ -1,0 +1,125 @@
+"""What a plugin in a process of its own says, and what the tools worker makes of it: a stand-in plays the process."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+import trunkline
+from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxResult
+from trunkline.config.hosting import Hosting
+from trunkline.errors import OutcomeUnknown, ToolError
+from trunkline.messages.isolated import Heard, MemoryAnswer, ProgramWish, RunEnded, RunReply, RunTool
+from trunkline.messages.tools import ToolProgress
+from trunkline.subjects import PLUGIN_MEMORY, PLUGIN_RUN
+from trunkline.testing.contexts import tool_context
+from trunkline.testing.platform import platform
+from trunkline.tools.isolated import IsolatedTool
+from trunkline.tools.sandboxes import Bounds
+from trunkline_bus import Bus, Refusal, Request, service
+
+pytestmark = pytest.mark.anyio
+
+SPEC = trunkline.ToolSpec(name="act", description="Act.", effect="write", parameters={})
+Replies = Callable[[RunTool], AsyncIterator[RunReply]]
+
+
+@asynccontextmanager
+async def acting(replies: Replies, home: Path) -> AsyncIterator[tuple[Bus, list[MemoryAnswer]]]:
+    """A bus on which ``replies`` is what the process does; what it is answered is in the list."""
+    answers: list[MemoryAnswer] = []
+
+    async def run(request: Request[RunTool]) -> AsyncIterator[RunReply]:
+        async for reply in replies(request.data):
+            yield reply
+
+    async def answered(request: Request[MemoryAnswer]) -> Heard:
+        answers.append(request.data)
+        return Heard()
+
+    async with (
+        platform(home, workers=()) as found,
+        service(found.bus, name="acme", version="0.0.1") as served,
+    ):
+        await served.add(PLUGIN_RUN, run, plugin="acme")
+        await served.add(PLUGIN_MEMORY, answered, plugin="acme")
+        yield found.bus, answers
+
+
+async def test_a_process_that_fails_over_a_call_leaves_its_outcome_unknown(tmp_path: Path) -> None:
+    """It had the call, so nobody may say that it was not run; one that nobody hears was not; a repeatable one may go
+    again."""
+    effects = []
+
+    async def failing(call: RunTool) -> AsyncIterator[RunReply]:
+        effects.append(call.name)
+        yield ToolProgress(call=call.call, note="it is done")
+        raise Refusal("internal", "Something went wrong.")
+
+    context = tool_context(tmp_path)
+    async with acting(failing, tmp_path / "home") as (bus, _):
+        with pytest.raises(OutcomeUnknown, match=r"outcome of act is unknown.*acme ended, or broke, while it ran act"):
+            await IsolatedTool(SPEC, "acme", bus, Hosting())(context, {})
+        assert effects == ["act"]
+        looking = replace(SPEC, effect="read")
+        with pytest.raises(ToolError, match="may be called again") as told:
+            await IsolatedTool(looking, "acme", bus, Hosting())(context, {})
+        assert not isinstance(told.value, OutcomeUnknown)
+        with pytest.raises(ToolError, match="was not run") as told:
+            await IsolatedTool(SPEC, "nobody", bus, Hosting())(context, {})
+        assert not isinstance(told.value, OutcomeUnknown)
+
+
+class Watched(Sandbox):
+    """Notes within which limits a program was to run."""
+
+    name = "watched"
+
+    def __init__(self) -> None:
+        self.asked: list[SandboxLimits] = []
+
+    async def unavailable(self) -> str | None:
+        return None
+
+    async def start(self, argv: Any, **given: Any) -> Any:
+        raise AssertionError("nothing is begun")
+
+    async def run(self, argv: Any, **given: Any) -> SandboxResult:
+        self.asked.append(given["limits"])
+        return SandboxResult(stdout=b"", stderr=b"", exit_code=0, seconds=0.0)
+
+
+async def test_what_a_plugin_apart_wishes_for_its_programs_stays_within_the_owners_settings(
+    tmp_path: Path,
+) -> None:
+    """Time, memory, processors, processes and output; less is as it wishes. So is the time of its tools."""
+    greedy = SandboxLimits(timeout=1e9, memory=10**6, cpus=512.0, processes=10**6, output=10**9)
+    modest = SandboxLimits(timeout=1.0, memory=16, cpus=0.5, processes=2, output=100)
+
+    async def wishing(call: RunTool) -> AsyncIterator[RunReply]:
+        for number, limits in enumerate((greedy, modest)):
+            yield ProgramWish(number=number, argv=("true",), limits=asdict(limits))
+        yield RunEnded(status="ok")
+
+    sandbox = Watched()
+    hosting = Hosting(isolation_memory=300, isolation_timeout=20.0, isolation_cpus=2.0, isolation_processes=9)
+    async with acting(wishing, tmp_path / "home") as (bus, answers):
+        tool = IsolatedTool(replace(SPEC, timeout=1e9), "acme", bus, hosting)
+        await tool(tool_context(tmp_path, sandbox=sandbox), {})
+        assert tool.spec.timeout == 20.0
+        assert [answer.error for answer in answers] == [None, None]
+    first, second = sandbox.asked
+    assert (first.timeout, first.memory, first.cpus, first.processes) == (20.0, 300, 2.0, 9)
+    assert first.output == 30_000 and second == modest
+
+
+@pytest.mark.parametrize("field", ["timeout", "memory", "cpus", "processes", "output"])
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+def test_a_limit_that_is_none_is_refused_to_everybody(field: str, value: float) -> None:
+    """A backend takes 0 for no limit at all, and less than nothing for anything."""
+    with pytest.raises(ToolError, match="above 0"):
+        Bounds().within(SandboxLimits(**{field: value}))
