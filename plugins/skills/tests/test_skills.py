@@ -57,12 +57,16 @@ async def test_MN_F26_skills_are_listed_in_short_and_read_when_needed(tmp_path: 
                 ("use_skill", {"name": "hedges", "file": "../../AGENT.md"}),
                 ("use_skill", {"name": "hedges", "file": "/AGENT.md"}),
             ]
-            said = await running.say(" ;; ".join([*(f"call:{n} {json.dumps(a)}" for n, a in calls), "say:done"]))
+            said = await running.say(
+                " ;; ".join([*(f"call:{n} {json.dumps(a)}" for n, a in calls), "say:done"])
+            )
             ours, theirs, broken, secret, listed, beside, up, out = results(said.events)
             assert "Never cut." in ours and "Cut in February." in theirs
             assert "for use_skill with file: list.txt" in theirs and "Beech" in beside
             assert "frontmatter" in broken and "There is no skill" in secret and "secret" not in listed
             assert "- trees: How this block prunes." in listed and "/skills/broken/SKILL.md" in listed
+            begin, *_, end = listed.splitlines()
+            assert begin.startswith('<context source="skills"') and end.startswith("</context mark=")
             assert "empty" not in listed and all("no file of the skill" in told for told in (up, out))
             prompt = json.dumps(provider.requests[0].body["messages"])
             assert "- hedges: How the trees are pruned." in prompt and "(1 more cannot be used" in prompt

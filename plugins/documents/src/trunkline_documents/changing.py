@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from trunkline import BlockPath, DocumentText, ToolContext, tool
+from trunkline.fence import fenced
 from trunkline_documents.amounts import TOKENS_AT_ONCE, tokens
 
 MOST_HEADINGS = 60
@@ -28,18 +29,18 @@ async def ingest_document(context: ToolContext, path: BlockPath, remember: bool 
     else:
         await context.documents.collect(name, document.text)
     kept = "in memory" if remember else "with this conversation"
-    return {"name": name, "kept": kept, "pages": document.pages, **_shown(document)}
+    return {"name": name, "kept": kept, "pages": document.pages, **_shown(name, document)}
 
 
-def _shown(document: DocumentText) -> dict[str, Any]:
+def _shown(name: str, document: DocumentText) -> dict[str, Any]:
     """The text where it is short, else what stands in it."""
     length = tokens(document.text)
     if length <= TOKENS_AT_ONCE:
-        return {"text": document.text}
+        return {"text": fenced(name, document.text)}
     headings = _HEADING.findall(document.text)
     return {
         "tokens": length,
-        "headings": headings[:MOST_HEADINGS],
+        "headings": fenced(name, "\n".join(headings[:MOST_HEADINGS])),
         "next": "It is too long to be read at once. Use search_in_documents.",
     }
 

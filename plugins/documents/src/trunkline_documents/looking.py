@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from trunkline import BlockPath, ToolContext, ToolError, tool
+from trunkline.fence import fenced
 from trunkline_documents.amounts import TOKENS_AT_ONCE, tokens
 
 _MARK = re.compile(r"^<!-- page (\d+) -->$", re.MULTILINE)
@@ -35,7 +36,7 @@ async def read_document(
             f"{path!r} has about {tokens(text)} tokens there, more than {TOKENS_AT_ONCE} at once. "
             f"Use ingest_document, then search_in_documents.{pages}"
         )
-    return text
+    return fenced(path, text)
 
 
 def _pages(text: str, first: int, last: int) -> str:
@@ -49,7 +50,7 @@ def _pages(text: str, first: int, last: int) -> str:
 
 
 @tool(effect="read")
-async def search_in_documents(context: ToolContext, query: str, top_k: Best = 8) -> list[dict[str, Any]]:
+async def search_in_documents(context: ToolContext, query: str, top_k: Best = 8) -> str:
     """Search the documents of this conversation, of this block and of all blocks, best first. Quote with the citation.
 
     Args:
@@ -57,7 +58,8 @@ async def search_in_documents(context: ToolContext, query: str, top_k: Best = 8)
         top_k: How many places at most.
     """
     found = await context.documents.search(query, limit=top_k)
-    return [{"citation": one.citation, "path": one.path or None, "text": one.text} for one in found]
+    places = [f"[{one.citation}]{f' in {one.path}' if one.path else ''}\n{one.text}" for one in found]
+    return fenced("documents", "\n\n".join(places)) if places else "Nothing was found."
 
 
 @tool(effect="read")

@@ -61,7 +61,9 @@ async def _read(memory: Memory, path: str) -> Skill | Issue:
     folder = path.removesuffix("/SKILL.md")
     name = folder.rpartition("/")[2]
     if NAME.fullmatch(name) is None:
-        return Issue(name, folder, "a skill's folder is called by letters, digits, spaces, points and dashes.")
+        return Issue(
+            name, folder, "a skill's folder is called by letters, digits, spaces, points and dashes."
+        )
     try:
         return skill_in(name, folder, (await memory.read(path)).content)
     except ToolError as error:

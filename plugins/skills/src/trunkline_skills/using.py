@@ -20,8 +20,9 @@ async def list_skills(context: trunkline.ToolContext) -> str:
     found = await _found(context)
     good = [one.line for one in found.values() if isinstance(one, Skill)]
     broken = [one.line for one in found.values() if isinstance(one, Issue)]
-    lines = good or ["There are no skills. One is a folder in memory, skills/NAME, with a SKILL.md in it."]
-    return "\n".join([*lines, *(["", "These cannot be used:", *broken] if broken else [])])
+    if not (good or broken):
+        return "There are no skills. One is a folder in memory, skills/NAME, with a SKILL.md in it."
+    return fenced("skills", "\n".join([*good, *(["These cannot be used:", *broken] if broken else [])]))
 
 
 @trunkline.tool(effect="read", plan=True)
@@ -36,7 +37,9 @@ async def use_skill(context: trunkline.ToolContext, name: str, file: str = "") -
     if file:
         text = (await context.memory.read(_beside(skill, file))).content
         if len(text) > LARGEST:
-            raise ToolError(f"{file} has {len(text)} characters; {LARGEST} is the most. Read it with memory_read.")
+            raise ToolError(
+                f"{file} has {len(text)} characters; {LARGEST} is the most. Read it with memory_read."
+            )
         return fenced(f"{skill.name}/{file}", text, note=NOTE)
     files = await _files(context, skill)
     beside = f"\nFiles beside it, for use_skill with file: {', '.join(files)}" if files else ""
