@@ -238,4 +238,11 @@ class EffectFinished(Payload, frozen=True, kw_only=True, tag="effect.finished.v1
     outcome: ToolOutcome
 
 
-EffectRecord = EffectStarted | EffectFinished
+class EffectAsked(Payload, frozen=True, kw_only=True, tag="effect.asked.v1"):
+    """Ledger: nobody has begun the call, and a person is asked about it; only with that approval may it begin."""
+
+    call: str
+    outcome: ToolOutcome
+
+
+EffectRecord = EffectStarted | EffectAsked | EffectFinished

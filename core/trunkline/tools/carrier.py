@@ -19,7 +19,7 @@ from trunkline.tools.calls import Run
 from trunkline.tools.catalogue import Catalogue, Listed
 from trunkline.tools.dispatch import AtWork, call_hash
 from trunkline.tools.execute import execute
-from trunkline.tools.ledger import Abandoned, Done, Fresh, Ledger, Taken, repeated
+from trunkline.tools.ledger import Abandoned, Asked, Done, Fresh, Ledger, Settled, Taken, repeated
 from trunkline.tools.resources import Resources
 from trunkline.tools.results import Results
 from trunkline.tools.sandboxes import held
@@ -107,7 +107,7 @@ class Carrier:
         Of a call that nobody has asked for before the ledger knows nothing. Should it know something all the same, the
         start cannot be written, and it is looked at then.
         """
-        look = run.call.again
+        look = run.call.again or run.call.decided
         while True:
             state, trouble = await self._looked(run) if look else (Fresh(), None)
             look = True
@@ -115,6 +115,8 @@ class Carrier:
                 return None
             if isinstance(state, Done):
                 return repeated(state.outcome)
+            if isinstance(state, Asked) and run.call.approved != state.outcome.call_hash:
+                return state.outcome
             catalogue = await self._parts.shelf.catalogue()
             listed = _meant(catalogue, run)
             attempt.seq, attempt.lost = state.seq, False
@@ -137,10 +139,13 @@ class Carrier:
 
     async def _stands(self, run: Run, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
         """Whether the outcome may be told. A refusal of a call that another worker may have, under other rules or by
-        other plugins, is recorded first, so that none begins it any more; if one has, its outcome is waited for."""
-        refusal = outcome is not None and outcome.status == "error" and not attempt.started
-        if outcome is None or not (refusal and run.call.again) or (attempt.spec and attempt.spec.repeatable):
+        other plugins, is recorded first, so that none begins it any more; if one has, its outcome is waited for. So is
+        a question to a person: none begins the call but with that approval."""
+        unmade = outcome is not None and outcome.status in ("error", "approval") and not attempt.started
+        if outcome is None or not (unmade and run.call.again) or (attempt.spec and attempt.spec.repeatable):
             return True
+        if attempt.spec is not None:
+            outcome = msgspec.structs.replace(outcome, effect=attempt.spec.effect)
         try:
             await self._parts.ledger.refuse(run.call, outcome, attempt.seq)
         except Taken:
@@ -152,13 +157,13 @@ class Carrier:
         state, _ = await self._settled(run)
         return repeated(state.outcome) if isinstance(state, Done) else None
 
-    async def _looked(self, run: Run) -> tuple[Fresh | Abandoned | Done | None, BusError | None]:
+    async def _looked(self, run: Run) -> tuple[Settled | None, BusError | None]:
         """The same as ``_settled``; None when we must leave before another worker has come to the end of the call."""
         with anyio.CancelScope() as run.waiting:
             return await self._settled(run)
         return None, None
 
-    async def _settled(self, run: Run) -> tuple[Fresh | Abandoned | Done, BusError | None]:
+    async def _settled(self, run: Run) -> tuple[Settled, BusError | None]:
         """How the call stands in the ledger, and why that cannot be read; what may run again waits shortly for it."""
         listed = _meant(await self._parts.shelf.catalogue(), run)
         patient = not (isinstance(listed, Listed) and listed.spec.repeatable)

@@ -3,10 +3,12 @@
 Each call has its own subject in the EFFECT stream, written by compare-and-set: of all workers one starts it::
 
     Fresh ── start ──> Held ── finish ──> Done
-                        └── its worker left it ──> Abandoned ── start (if repeatable) or finish (unknown)
+     │                  └── its worker left it ──> Abandoned ── start (if repeatable) or finish (unknown)
+     └── ask ──> Asked ── start (once approved) ──> Held
 
-A call with the effect ``read`` goes from Fresh to Done. A worker that cannot record an outcome, because the disk is
-full, still has it: it answers repeats with it, and records it once there is room. Running tools is not done here.
+A question is recorded only of a call that another worker may have, under other rules or by other plugins. A call with
+the effect ``read`` goes from Fresh to Done. A worker that cannot record an outcome, because the disk is full, still has
+it: it answers repeats with it, and records it once there is room. Running tools is not done here.
 """
 
 import logging
@@ -18,7 +20,14 @@ import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from trunkline.messages.tools import CallTool, EffectFinished, EffectStarted, ToolOutcome, ToolSpec
+from trunkline.messages.tools import (
+    CallTool,
+    EffectAsked,
+    EffectFinished,
+    EffectStarted,
+    ToolOutcome,
+    ToolSpec,
+)
 from trunkline.subjects import EFFECT
 from trunkline.tools.liveness import Liveness
 from trunkline_bus import (
@@ -53,6 +62,14 @@ class Fresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """Nobody has started the call, and nobody may without the approval that was asked for."""
+
+    seq: int
+    outcome: ToolOutcome
+
+
+@dataclass(frozen=True, slots=True)
 class Held:
     """A worker started the call and has not finished it."""
 
@@ -76,6 +93,10 @@ class Done:
     outcome: ToolOutcome
 
 
+Settled = Fresh | Asked | Abandoned | Done
+"""How a call stands that no live worker is at."""
+
+
 class Taken(Exception):
     """Another worker wrote first: look again."""
 
@@ -96,7 +117,7 @@ class Ledger:
         """Whether this worker has an outcome of the call that it could not record yet."""
         return call in self._late
 
-    async def settled(self, call: str, *, patient: bool) -> Fresh | Abandoned | Done:
+    async def settled(self, call: str, *, patient: bool) -> Settled:
         """How the call stands, once no live worker is at it. The caller must not be running it itself.
 
         ``patient`` is how long the ledger is waited for: what is told of a call without it may be wrong.
@@ -155,20 +176,29 @@ class Ledger:
             log.info("the outcome of call %s is not recorded: %s", call.call, error)
 
     async def refuse(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
-        """Record that the call was refused. A ledger that cannot be written lets nobody begin either.
+        """Record that the call was refused, or that a person is asked about it. A ledger that cannot be written lets
+        nobody begin either.
 
         Raises:
             Taken: the last record is not ``over`` any more, so another worker has begun the call.
         """
+        asked = EffectAsked(call=call.call, outcome=outcome) if outcome.status == "approval" else None
         try:
-            await self._record(call, outcome, over, IMPATIENT)
+            await self._record(call, outcome, over, IMPATIENT, asked)
         except SequenceConflict as conflict:
             raise Taken(call.call) from conflict
         except BusError as error:
             log.info("the refusal of call %s is not recorded: %s", call.call, error)
 
-    async def _record(self, call: CallTool, outcome: ToolOutcome, over: int, timeout: float) -> Ack:
-        record = EffectFinished(call=call.call, outcome=outcome)
+    async def _record(
+        self,
+        call: CallTool,
+        outcome: ToolOutcome,
+        over: int,
+        timeout: float,
+        asked: EffectAsked | None = None,
+    ) -> Ack:
+        record = asked or EffectFinished(call=call.call, outcome=outcome)
         return await self._bus.append(
             EFFECT, record, expect=over, timeout=timeout, scope=scope_of(call), call=call.call
         )
@@ -198,15 +228,17 @@ class Ledger:
             return ours
         return repeated(state.outcome) if isinstance(state, Done) else ours
 
-    async def _look(self, call: str, timeout: float) -> Fresh | Held | Done:
+    async def _look(self, call: str, timeout: float) -> Fresh | Asked | Held | Done:
         last = await self._bus.last(EFFECT, timeout=timeout, call=call)
         if last is None:
             return Fresh()
         if isinstance(last.data, EffectFinished):
             return Done(last.seq, last.data.outcome)
+        if isinstance(last.data, EffectAsked):
+            return Asked(last.seq, last.data.outcome)
         return Held(last.seq, last.data)
 
-    async def _waited(self, call: str, timeout: float) -> Fresh | Abandoned | Done:
+    async def _waited(self, call: str, timeout: float) -> Settled:
         """Wait until the worker that holds the call finishes it or has left it."""
         bell = _Bell()
         async with self._bus.listen(EFFECT, call=call) as records, anyio.create_task_group() as tasks:

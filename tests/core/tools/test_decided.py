@@ -7,10 +7,17 @@ import msgspec
 import pytest
 
 import trunkline
-from trunkline.messages.tools import Answer, CallTool, ToolOutcome
-from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL
+from trunkline.messages.tools import (
+    Answer,
+    CallTool,
+    EffectAsked,
+    EffectFinished,
+    EffectStarted,
+    ToolOutcome,
+)
+from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, EFFECT
 from trunkline.tools.asking import MOST_QUESTIONS
-from trunkline_bus import Endpoint, RemoteFault, new_id
+from trunkline_bus import Endpoint, RemoteFault, SequenceConflict, new_id
 
 pytestmark = pytest.mark.anyio
 
@@ -78,6 +85,36 @@ async def test_who_calls_a_tool_can_neither_approve_nor_answer_it(tools: Any, na
         await caller.until(lambda: _denied(caller, first.call))
         done = await last_of(caller.bus, CALL_DECIDED, msgspec.structs.replace(first, **claims, again=True))
         assert (done.status, shop.ran) == ("ok", ["x"])
+
+
+async def test_a_question_stands_for_every_worker_that_may_have_the_call(tools: Any) -> None:
+    """A worker that was given the call before, under rules that asked nobody, cannot begin it any more once another
+    has had a person asked; nor does it run without the approval when the rules change. With it, it runs once."""
+    shop = Shop()
+    async with tools(shop, config={"permissions.approvals": "some"}) as caller:
+        wish = msgspec.structs.replace(request("note", text="x"), again=True)
+        asked = await last_of(caller.bus, CALL_TOOL, wish)
+        assert asked.status == "approval"
+        begun = EffectStarted(call=wish.call, tool="note", worker="another", effect="write", turn="t")
+        with pytest.raises(SequenceConflict):
+            await caller.bus.append(EFFECT, begun, expect=0, call=wish.call)
+        await caller.remember("blocks/main/block.toml", '[permissions]\napprovals = "none"')
+        fresh = request("note", text="free")
+        await caller.until(lambda: _runs(caller, fresh))
+        again = await last_of(caller.bus, CALL_TOOL, wish)
+        assert (again.status, again.call_hash, shop.ran) == ("approval", asked.call_hash, ["free"])
+        other = msgspec.structs.replace(wish, approved=fresh.call)
+        assert (await last_of(caller.bus, CALL_DECIDED, other)).status == "approval"
+        approved = msgspec.structs.replace(wish, approved=asked.call_hash, again=False)
+        done = await last_of(caller.bus, CALL_DECIDED, approved)
+        assert (done.status, shop.ran) == ("ok", ["free", "x"])
+        assert (await last_of(caller.bus, CALL_DECIDED, approved)).repeated
+        kinds = [type(one) for one in await caller.records(wish.call)]
+        assert kinds == [EffectAsked, EffectStarted, EffectFinished] and shop.ran == ["free", "x"]
+
+
+async def _runs(caller: Any, wish: CallTool) -> bool:
+    return (await last_of(caller.bus, CALL_TOOL, wish)).status == "ok"
 
 
 async def _denied(caller: Any, call: str) -> bool:
