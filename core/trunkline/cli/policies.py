@@ -96,7 +96,7 @@ def add_rule(
     )  # fmt: skip
     ruling.insist_on_sense(policy)
     if resource.startswith("tool:"):
-        ruling.insist_on_own_name(policy, Plugins.load(load_config()).tools())
+        ruling.insist_on_own_name(policy, Plugins.load(load_config()).tools_called)
     if effect == "allow":
         _agreed(f"This is to hold from now on: {in_words(policy)}.")
     kept = with_memory(lambda bus: ruling.add(bus, policy))

@@ -4,6 +4,8 @@ import errno
 import os
 import socket
 import stat
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -90,6 +92,34 @@ async def memory_policies(patient: Patient) -> HealthResult:
     if wrong:
         return odd("; ".join(wrong), "Mend or delete the file: until then no agent may use any tool.")
     return fine(f"All policies can be read ({len(files)})")
+
+
+async def memory_names(patient: Patient) -> HealthResult | None:
+    """memory.names: rules and the `tools` of blocks name tools by their own names. By another name, by which
+    models call one, a rule forbids and asks but permits nothing."""
+    if patient.plugins is None:
+        return None
+    wrong = [
+        f"{file}: {name} is another name of {', '.join(meant)}"
+        for file, name in _names_said(patient.home.memory)
+        if (meant := patient.plugins.tools_called(name))
+    ]
+    if wrong:
+        return odd("; ".join(wrong), "Write the tools' own names.")
+    return fine("No rule and no block names a tool by another name than its own")
+
+
+def _names_said(root: Path) -> Iterator[tuple[Path, str]]:
+    """Each name of a tool in the files of policies and blocks; what cannot be read other checks tell."""
+    for file in sorted((root / "policies").rglob("*.json")):
+        with suppress(OSError, ValueError):
+            policy = msgspec.json.decode(file.read_bytes(), type=Policy)
+            if policy.resource.startswith("tool:"):
+                yield file, policy.resource.rpartition(":")[2]
+    for file in sorted(root.glob("blocks/*/block.toml")):
+        with suppress(OSError, ValueError):
+            config = msgspec.convert(read_toml(file.read_text(encoding="utf-8")), BlockConfig)
+            yield from ((file, name) for name in config.tools or ())
 
 
 def _policy_problem(file: Path) -> str:

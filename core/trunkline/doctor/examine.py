@@ -35,6 +35,7 @@ CHECKS: dict[str, Check] = {
     "memory.lock": data_checks.memory_lock,
     "memory.settings": data_checks.memory_settings,
     "memory.policies": data_checks.memory_policies,
+    "memory.names": data_checks.memory_names,
     "memory.chunks": data_checks.memory_chunks,
     "gateway.port": data_checks.gateway_port,
     "gateway.local": data_checks.gateway_local,

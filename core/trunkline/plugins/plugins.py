@@ -221,6 +221,13 @@ class Plugins:
         """Tools of all plugins."""
         return self.collect("trunkline_tools")
 
+    def tools_called(self, name: str) -> tuple[str, ...]:
+        """The tools that models call by this other name; none for a tool's own name, or one that is unknown."""
+        tools = [owned.item for owned in self.tools()]
+        if any(tool.spec.name == name for tool in tools):
+            return ()
+        return tuple(tool.spec.name for tool in tools if any(one.schema.name == name for one in tool.aliases))
+
     def tool_sources(self) -> "tuple[Owned[ToolSource], ...]":
         """Where tools come from that come and go."""
         return self.collect("trunkline_tool_sources")

@@ -165,7 +165,15 @@ def test_a_file_of_memory_that_was_edited_badly_is_found(trunkline: Run, home: P
     )
     (home / "memory/preferences.toml").unlink()
     (home / "memory/blocks/garden/block.toml").write_text('description = "Beans"')
-    assert examined(trunkline)[1]["memory.settings"]["status"] == "ok"
+    found = examined(trunkline)[1]
+    assert (found["memory.settings"]["status"], found["memory.names"]["status"]) == ("ok", "ok")
+    (home / "memory/blocks/garden/block.toml").write_text('tools = ["list_directory", "glob_search"]')
+    (home / "memory/policies").mkdir()
+    rule = {"subject": "*", "resource": "tool:native:trunkline-files:fs_read", "action": "*", "effect": "deny"}
+    (home / "memory/policies/no.json").write_text(json.dumps(rule))
+    said = examined(trunkline)[1]["memory.names"]
+    assert said["status"] == "warning" and "fs_read is another name of" in said["summary"]
+    assert "glob_search is another name of find_files" in said["summary"] and "read_file" in said["summary"]
 
 
 def test_the_readable_form_says_the_same(trunkline: Run) -> None:

@@ -1,16 +1,14 @@
 """The owner's own rules in memory: made, listed and taken out, as the owner. Asks nobody and prints nothing."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from trunkline.abc.tools import Tool
 from trunkline.cli.owned.permitting import GRANTS, OWNER, SECONDS, note_change
 from trunkline.errors import ConfigError, ToolError
 from trunkline.messages.memory import DeleteMemory, MemoryFile, WriteManyMemory
 from trunkline.messages.policies import Policy, PolicyId
-from trunkline.plugins import Owned
 from trunkline.policy.explain import in_words
 from trunkline.policy.matching import zone
 from trunkline.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
@@ -131,12 +129,10 @@ def insist_on_sense(policy: Policy) -> None:
         raise ConfigError(f"That is no rule: {error}.", hint="See: trunkline policies add --help") from error
 
 
-def insist_on_own_name(policy: Policy, tools: Iterable[Owned[Tool]]) -> None:
+def insist_on_own_name(policy: Policy, tools_called: Callable[[str], Sequence[str]]) -> None:
     """Raises ConfigError for a rule that names a tool by an alias: that permits nothing. It says the own names."""
     said = policy.resource.removeprefix("tool:").rpartition(":")[2]
-    known = [owned.item for owned in tools]
-    meant = [tool.spec.name for tool in known for alias in tool.aliases if alias.schema.name == said]
-    if policy.resource.startswith("tool:") and meant and said not in {tool.spec.name for tool in known}:
+    if meant := tools_called(said):
         raise ConfigError(
             f"{said} is only another name that models call {' or '.join(meant)} by.",
             hint=f"Name the tool that is meant: {', '.join(f'tool:{name}' for name in meant)}.",
