@@ -7,7 +7,6 @@ from msgspec import Meta
 
 import trunkline
 
-
 # A model may give any number: what these do not allow never reaches the function.
 Count = Annotated[int, Meta(ge=1, le=100)]
 Sides = Annotated[int, Meta(ge=2, le=1000)]
