@@ -171,7 +171,7 @@ async def test_a_remote_can_answer_and_nothing_else(tmp_path: Path, monkeypatch:
         assert "_INBOX.tools.a.1" in got_out, "the attempt itself must reach something"
         assert {one for one in got_in if not one.startswith(ALLOWED_IN)} == set()
         assert {one for one in got_out if not one.startswith(ALLOWED_OUT)} == set()
-        answer = await leaf.request("$JS.API.INFO", b"", timeout=2.0)
+        answer = await leaf.request("$JS.API.INFO", b"", timeout=30.0)
         assert json.loads(answer.data)["domain"] == "laptop"
         await hub.close()
         await leaf.close()

@@ -36,7 +36,7 @@ async def test_an_interrupted_turn_overtakes_those_that_nobody_has_begun(tmp_pat
                 for name in ("dies", "survives"):
                     starting.start_soon(running.start, "monitor", name)
             survivor = running.processes["survives"]
-            said = [await running.send("wait:1 ;; say:x") for _ in range(50)]
+            said = [await running.send("wait:1 ;; say:x") for _ in range(80)]
             await settled(running, lambda found: list(found.values()) == [4, 4])
             await anyio.sleep(SEATED)
             own = await waiting_at(running, survivor.pid)
