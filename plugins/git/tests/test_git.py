@@ -48,6 +48,10 @@ async def test_MN_T6_no_word_forces_or_deletes_a_protected_branch(tmp_path: Path
             for command in (["git", *line.split()], json.dumps(["git", *line.split()])):
                 said = await here.call("execute_command", command=command)
                 assert (said.status, "git was not run" in said.output) == ("error", True), line
+        core = git(here.repo, "--exec-path")
+        for around in ([f"{core}/git-push"], ["nice", "git", "push"], ["env", f"{core}/git-send-pack"]):
+            said = await here.call("execute_command", command=[*around, "-f", "../remote", "main"])
+            assert (said.status, "git was not run" in said.output) == ("error", True), around
         other = await here.call("execute_command", command="git push origin feature")
         assert (other.status, "by the tool git" in other.output) == ("error", True)
         assert here.heads() == before
@@ -121,14 +125,20 @@ async def test_MN_T6_what_throws_work_away_waits_for_a_person(tmp_path: Path) ->
             "reset --hard", "branch -D feature", "clean -fd", "commit --no-verify -m x", "commit --amend",
             "push --force origin feature", "push origin :feature", "checkout -f main",
             "restore file", "restore -SW file", "checkout -- file", "checkout .", "checkout HEAD file", "rm -f file",
-            "mv -f other file", "stash drop", "worktree remove --force ../tree",
+            "mv -f other file", "stash drop", "worktree remove --force ../tree", "diff --output=file HEAD~1",
+            "rebase --abort", "merge --abort", "symbolic-ref refs/heads/main refs/heads/feature",
+            "fetch --refmap=+refs/heads/*:refs/heads/* ../remote main",
         ):  # fmt: skip
-            assert (await here.run(line)).status == "approval", line
+            assert (await here.run(line.split())).status == "approval", line
         asked = await here.call("git_commit", message="x", amend=True)
         assert (asked.status, "replaces the last commit" in asked.question) == ("approval", True)
         for command in (["reset", "--hard"], ["checkout", "file"], ["checkout", "."], ["restore", "file"]):
-            said = await here.call("execute_command", command=["git", *command])
-            assert said.status == "approval", command
+            for git_itself in (["git"], ["env", "X=1", "git"], ["timeout", "-s", "KILL", "9", "/usr/bin/git"]):
+                said = await here.call("execute_command", command=[*git_itself, *command])
+                assert said.status == "approval", (git_itself, command)
+        core = git(here.repo, "--exec-path")
+        said = await here.call("execute_command", command=[f"{core}/git-reset", "--hard"])
+        assert said.status == "approval"
         assert "invalid reference: file" in (await here.run("checkout file")).output  # it means a branch
         assert (here.repo / "file").read_text() == "changed"
         before = here.heads()

@@ -47,7 +47,15 @@ CONFIRMED = [
     "checkout -p", "checkout -m x --", "checkout --pathspec-from-file=x", "checkout --no-overlay x --", "checkout -qf",
     "rm -f x", "rm -rf .", "rm --cached -f x", "mv -f x y", "worktree remove --force x", "worktree remove -f x",
     "worktree add -f x", "worktree add -B x y", "worktree move --force x y", "switch -m x", "submodule update --force",
-    "submodule deinit -f --all",
+    "submodule deinit -f --all", "rebase --abort", "rebase --skip", "merge --abort", "am --skip", "am --abort",
+    "cherry-pick --skip", "cherry-pick --abort", "revert --abort", "merge --no-verify x", "am -n x", "pull --no-verify",
+    "switch --conflict=diff3 x", "diff --output=x", "log -p --outp x", "show --output x", "archive -o x HEAD",
+    "archive -ox HEAD", "archive --output=x HEAD", "bundle create x HEAD", "symbolic-ref HEAD refs/heads/x",
+    "symbolic-ref refs/heads/main refs/heads/x", "symbolic-ref -d HEAD",
+    "fetch --refmap=+refs/heads/*:refs/heads/* o a", "fetch --prune o refs/heads/*:refs/heads/*", "fetch -p o a:b",
+    "fetch -P o", "fetch --prune-tags o",
+    "pull --refmap=+a:b o a", "remote add --mirror=fetch o x", "remote add --mirror o x", "reflog drop --all",
+    "sparse-checkout clean --force",
 ]  # fmt: skip
 
 FREE = [
@@ -57,8 +65,11 @@ FREE = [
     "checkout -q x --", "checkout -b x", "checkout -b x o/y", "checkout",
     "checkout -t o/x", "checkout --detach x", "checkout --orphan x", "restore --staged x", "restore -S -- x",
     "restore -S --source=HEAD x", "rm x", "rm -r x", "mv x y", "worktree add x", "worktree remove x", "worktree prune",
-    "switch -c x", "reset HEAD x", "reset --soft HEAD~1", "merge x", "rebase --abort", "clean -n", "clean -nd", "stash",
-    "tag v1", "fetch origin", "pull", "config user.name x", "config --get user.name", "config user.name", "remote -v",
+    "switch -c x", "reset HEAD x", "reset --soft HEAD~1", "merge x", "rebase --continue", "clean -n", "clean -nd",
+    "stash", "tag v1", "fetch origin", "pull", "config user.name x", "config --get user.name", "config user.name",
+    "remote -v",
+    "fetch --prune o", "fetch -p", "pull --prune", "fetch o a:b", "symbolic-ref HEAD", "symbolic-ref -q HEAD",
+    "merge --continue", "cherry-pick x", "cherry-pick --quit", "archive HEAD", "bundle verify x", "log --oneline",
     "remote add o x", "commit -m '--amend is a word'", "worktree list",
 ]  # fmt: skip
 

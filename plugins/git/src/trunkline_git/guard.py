@@ -107,9 +107,14 @@ def judged(words: Sequence[str], protected: Sequence[str]) -> Verdict:
     if any(_means(word, option) for word in rest for option in PROGRAMS):
         return Verdict("refused", _NO_PROGRAM)
     verdict = _RULES.get(command, _no_rule)(rest, frozenset(map(str.lower, protected)))
+    if verdict.ruling == "free" and _has(rest, "", "--output"):
+        verdict = OVER_A_FILE
     if verdict.ruling != "refused" and command != words[0]:
         return Verdict("refused", _WRITE_OUT)
     return verdict
+
+
+OVER_A_FILE = Verdict("confirm", "It writes over the file that it names.")
 
 
 def _read_by_rule(command: str, words: Sequence[str]) -> list[str]:
@@ -196,7 +201,7 @@ def branch_of(ref: str) -> str:
 def _commit(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     if _has(words, "", "--amend"):
         return Verdict("confirm", "It replaces the last commit.")
-    return _confirm(words, "n", ("--no-verify",), "It skips the checks before a commit.")
+    return _confirm(words, "n", ("--no-verify",), UNCHECKED)
 
 
 def _reset(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -214,6 +219,8 @@ def _branch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
         words, "DMCf", ("--force",), "It deletes or replaces a branch whose commits may be nowhere else."
     )
 
+
+UNCHECKED = "It skips the checks before a commit."
 
 LOST = "It throws away changes that are not committed."
 
@@ -258,18 +265,36 @@ def _removal(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 
 def _switch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-    options = ("--force", "--discard-changes", "--force-create", "--merge")
+    options = ("--force", "--discard-changes", "--force-create", "--merge", "--conflict")
     return _confirm(words, "fCm", options, LOST)
 
 
 def _rebase(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     if _has(words, "x"):
         return Verdict("refused", _NO_PROGRAM)
-    if words and words[0] in ("--abort", "--continue", "--quit", "--skip"):
+    if words and words[0] in ("--continue", "--quit"):
         return FREE
+    if _has(words, "", *GIVING_UP):
+        return Verdict("confirm", LOST)
     return Verdict(
         "confirm", "It replaces commits; those that others have already will come back as strangers."
     )
+
+
+GIVING_UP = ("--abort", "--skip")
+"""Options of what goes on over several commands: git resets the files to take back what it has done so far."""
+
+
+def _picking(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(words, "", GIVING_UP, LOST)
+
+
+def _merge(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(words, "", ("--no-verify",), UNCHECKED, _picking(words, protected))
+
+
+def _am(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(words, "n", ("--no-verify",), UNCHECKED, _picking(words, protected))
 
 
 def _stash(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -280,10 +305,37 @@ def _tag(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     return _confirm(words, "fd", ("--force", "--delete"), "It moves or deletes a tag.")
 
 
+MOVED = "It moves or deletes branches or tags here, as the remote has them."
+
+
 def _fetch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-    if any(word.startswith("+") for word in words):
-        return Verdict("confirm", "It moves branches here to where the remote's are.")
-    return _confirm(words, "f", ("--force",), "It moves branches here to where the remote's are.")
+    """Free is what moves branches forward, and forgets those of the remote that are gone there."""
+    named = any(":" in word for word in words if not word.startswith("-"))
+    pruning = (named and _has(words, "p", "--prune")) or any(
+        word.lower().startswith("--prune-") for word in words
+    )
+    if pruning or any(word.startswith("+") for word in words):
+        return Verdict("confirm", MOVED)
+    return _confirm(words, "fP", ("--force", "--refmap"), MOVED)
+
+
+def _pull(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return _confirm(words, "", ("--no-verify",), UNCHECKED, _fetch(words, protected))
+
+
+def _symbolic_ref(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    names = [word for word in words if not word.startswith("-")]
+    if len(names) < 2 and not _has(words, "d", "--delete"):
+        return FREE
+    return Verdict("confirm", "It replaces a branch by the name of another one.")
+
+
+def _archive(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return OVER_A_FILE if _has(words, "o") else FREE
+
+
+def _bundle(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    return OVER_A_FILE if any(word.lower() == "create" for word in words) else FREE
 
 
 def _config(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -297,11 +349,15 @@ def _config(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 def _remote(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     changing = ("remove", "rm", "set-url", "rename", "prune", "set-head", "set-branches")
+    if _has(words, "", "--mirror"):
+        return Verdict("confirm", "Fetching or pushing will replace all branches, whatever is lost.")
     return _confirm_word(words, changing, "It changes where this repository is pushed to.")
 
 
 def _reflog(words: Sequence[str], protected: frozenset[str]) -> Verdict:
-    return _confirm_word(words, ("expire", "delete"), "It throws away the record of where branches were.")
+    return _confirm_word(
+        words, ("expire", "delete", "drop"), "It throws away the record of where branches were."
+    )
 
 
 def _gc(words: Sequence[str], protected: frozenset[str]) -> Verdict:
@@ -329,15 +385,19 @@ def _clone(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 
 _RULES: dict[str, Callable[[Sequence[str], frozenset[str]], Verdict]] = {
-    "bisect": _bisect, "branch": _branch, "checkout": _checkout, "clean": _clean, "clone": _clone,
-    "commit": _commit, "config": _config, "fetch": _fetch, "gc": _gc, "grep": _grep, "mv": _removal, "pull": _fetch,
-    "push": _push, "rebase": _rebase, "reflog": _reflog, "remote": _remote, "reset": _reset, "restore": _restore,
-    "rm": _removal, "stash": _stash, "submodule": _submodule, "switch": _switch, "tag": _tag, "worktree": _removal,
+    "am": _am, "archive": _archive, "bisect": _bisect, "branch": _branch, "bundle": _bundle, "checkout": _checkout,
+    "cherry-pick": _picking, "clean": _clean, "clone": _clone, "commit": _commit, "config": _config, "fetch": _fetch,
+    "gc": _gc, "grep": _grep, "merge": _merge, "mv": _removal, "pull": _pull, "push": _push, "rebase": _rebase,
+    "reflog": _reflog, "remote": _remote, "reset": _reset, "restore": _restore, "revert": _picking, "rm": _removal,
+    "sparse-checkout": _removal, "stash": _stash, "submodule": _submodule, "switch": _switch,
+    "symbolic-ref": _symbolic_ref, "tag": _tag, "worktree": _removal,
 }  # fmt: skip
 
 
-def _confirm(words: Sequence[str], letters: str, options: Sequence[str], why: str) -> Verdict:
-    return Verdict("confirm", why) if _has(words, letters, *options) else FREE
+def _confirm(
+    words: Sequence[str], letters: str, options: Sequence[str], why: str, otherwise: Verdict = FREE
+) -> Verdict:
+    return Verdict("confirm", why) if _has(words, letters, *options) else otherwise
 
 
 def _confirm_word(words: Sequence[str], wanted: Sequence[str], why: str) -> Verdict:

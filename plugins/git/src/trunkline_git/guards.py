@@ -16,6 +16,14 @@ ELSEWHERE = Verdict(
     "refused",
     "a push goes by the tool git, which finds out first what the settings of the repository make of it.",
 )
+AROUND = frozenset(
+    (
+        *("busybox", "chrt", "command", "doas", "env", "exec", "flock", "ionice", "nice", "nohup", "prlimit"),
+        *("setsid", "stdbuf", "sudo", "taskset", "time", "timeout", "unshare", "xargs"),
+    )
+)
+"""Programs that run another one, which stands among their words. A script for ``sh -c`` is not read."""
+
 AMENDING = Verdict("confirm", "It replaces the last commit.")
 
 
@@ -66,12 +74,28 @@ def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
         return FREE
     if spec.name == "git" and words[0] != "git":
         words = ["git", *words]
-    if PurePath(words[0]).name.lower() != "git":
+    told = _told_git(words)
+    if told is None:
         return FREE
-    said = _of_git(words[1:])
+    said = _of_git(told)
     verdict = judged(plainly(said) if spec.name == "git" else said, protected)
     elsewhere = verdict.ruling != "refused" and said[0] == "push" and spec.name != "git"
     return ELSEWHERE if elsewhere else verdict
+
+
+def _told_git(words: Sequence[str]) -> list[str] | None:
+    """The words for git, None when it is another program that is run. git's commands are programs too: git-reset."""
+    program = PurePath(words[0]).name.lower()
+    if program in AROUND:
+        inner = [at for at, word in enumerate(words) if at and _is_git(PurePath(word).name.lower())]
+        return _told_git(words[inner[0] :]) if inner and words[inner[0] + 1 :] else None
+    if not _is_git(program):
+        return None
+    return [*words[1:]] if program == "git" else [program.removeprefix("git-"), *words[1:]]
+
+
+def _is_git(program: str) -> bool:
+    return program == "git" or program.startswith("git-")
 
 
 def _of_git(words: list[str]) -> list[str]:
