@@ -20,6 +20,8 @@ from benchmarks.ways import WAYS, Way
 from trunkline.testing.scripted_provider import provider_process
 
 WARM = 20
+BRIEF = 1.0
+"""Seconds. A shorter round only shows that it runs: with a turn for each client, hardly warmed up."""
 
 
 async def measure(
@@ -34,7 +36,7 @@ async def measure(
         }
         found: list[Round] = []
         for name, way in ways.items():
-            await talk(name, way, LOADS["closed"], 2, WARM, mine)
+            await talk(name, way, LOADS["closed"], 2, WARM if seconds >= BRIEF else 2, mine)
         cells = [(load, count) for load in LOADS for count in clients]
         for number in range(rounds):
             for done, (load, count) in enumerate(cells):
@@ -52,9 +54,10 @@ async def measure(
 
 
 def _turns(load: str, clients: int, seconds: float) -> int:
-    """How many turns take about so long: 70 a second when closed, but each client at least three."""
+    """How many turns take about so long: 70 a second when closed, but each client at least three, or one in brief."""
     rate = 70.0 if load == "closed" else min(70.0, clients / 0.4)
-    return max(3 * clients, round(rate * seconds))
+    least = 3 if seconds >= BRIEF else 1
+    return max(least * clients, round(rate * seconds))
 
 
 def _sizes(way: Way) -> Mapping[str, float]:
