@@ -41,7 +41,9 @@ def command(as_json: bool, online: bool) -> int:
 
 
 def _print(finding: "Finding") -> None:
+    from trunkline.cli.output import say
+
     by = f" [{finding.owner}]" if finding.owner else ""
-    click.echo(f"{MARKS[finding.status]}  {finding.id:<20} {finding.summary}{by}")
+    say(f"{MARKS[finding.status]}  {finding.id:<20} {finding.summary}{by}")
     if finding.hint:
-        click.echo(f"{'':30} -> {finding.hint}")
+        say(f"{'':30} -> {finding.hint}")

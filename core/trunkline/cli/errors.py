@@ -38,6 +38,7 @@ def _leaf(error: BaseException) -> BaseException:
 
 
 def _show(error: BaseException) -> int:
+    from trunkline.cli.output import say
     from trunkline.errors import TrunklineError
 
     if isinstance(error, KeyboardInterrupt):
@@ -46,9 +47,9 @@ def _show(error: BaseException) -> int:
         error.show()
         return error.exit_code
     sentence, hint = explained(error)
-    click.echo(f"Error: {sentence}", err=True)
+    say(f"Error: {sentence}", err=True)
     if hint:
-        click.echo(f"Hint: {hint}", err=True)
+        say(f"Hint: {hint}", err=True)
     return error.exit_status if isinstance(error, TrunklineError) else FAILED
 
 

@@ -37,6 +37,7 @@ def command(turn: str, as_json: bool) -> None:
 async def _trace(turn: str, as_json: bool) -> None:
     import msgspec
 
+    from trunkline.cli.output import say
     from trunkline.config import load_config
     from trunkline.runtime.attach import attached
     from trunkline.workers import load_worker
@@ -44,7 +45,7 @@ async def _trace(turn: str, as_json: bool) -> None:
     async with attached(load_config(), load_worker, kinds=()) as bus:
         found, trace_id = await _find(bus, turn)
         spans = await _spans(bus, trace_id)
-    click.echo(msgspec.json.encode(spans).decode() if as_json else _tree(found, trace_id, spans))
+    say(msgspec.json.encode(spans).decode() if as_json else _tree(found, trace_id, spans))
 
 
 async def draw(bus: "Bus", turn: str) -> str:

@@ -38,7 +38,7 @@ def _range(context: click.Context, parameter: click.Parameter, value: str | None
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, with conversation and turn.")
 def command(path: str, lines: tuple[int, int | None], version: str | None, as_json: bool) -> None:
     """Show who wrote each line of a file, when and in which conversation."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
     from trunkline.messages.memory import BlameMemory
     from trunkline.subjects import MEMORY_BLAME
 
@@ -54,7 +54,7 @@ def command(path: str, lines: tuple[int, int | None], version: str | None, as_js
     width = max((len(_by(span)) for span in found.spans), default=0)
     for span in found.spans:
         for number, line in enumerate(span.lines, span.first):
-            click.echo(
+            say(
                 f"{span.version[:10]}  {_by(span):<{width}}  {span.timestamp:%Y-%m-%d %H:%M}  {number:>4}  {line}"
             )
 

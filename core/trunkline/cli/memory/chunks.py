@@ -80,7 +80,7 @@ def list_chunks(
     """List chunks, newest first. Leaves with 1 when there are none."""
     from datetime import UTC
 
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
     from trunkline.messages.chunks import ListChunks
     from trunkline.subjects import MEMORY_CHUNKS
 
@@ -99,7 +99,7 @@ def list_chunks(
     if as_json:
         json_out(page)
     for chunk in () if as_json else page.chunks:
-        click.echo(line(chunk))
+        say(line(chunk))
     if not as_json and page.total > len(page.chunks):
         click.echo(f"{page.total - len(page.chunks)} more: see --limit.", err=True)
     return _found(bool(page.chunks), as_json)
@@ -110,7 +110,7 @@ def list_chunks(
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(chunk: str, as_json: bool) -> int:
     """Print a chunk, archived or not. Leaves with 1 when there is none."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
     from trunkline.messages.chunks import GetChunk
     from trunkline.subjects import MEMORY_CHUNK
 
@@ -121,7 +121,7 @@ def show(chunk: str, as_json: bool) -> int:
     elif found is None:
         click.echo(f"There is no chunk {chunk}.\nHint: {CHUNKS}", err=True)
     else:
-        click.echo(_described(found))
+        say(_described(found))
     return 0 if found else 1
 
 
@@ -151,7 +151,7 @@ def _described(chunk: "Chunk") -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
     """Show what a chunk is linked to, strongest first. Leaves with 1 when it is to nothing."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
     from trunkline.messages.chunks import FindLinked
     from trunkline.subjects import MEMORY_LINKED
 
@@ -162,7 +162,7 @@ def links(chunk: str, kind: str | None, limit: int, as_json: bool) -> int:
     for link in () if as_json else found:
         arrow = "<-" if link.incoming else "->"
         made = "by itself" if link.automatic else "by hand"
-        click.echo(f"{arrow} {link.type} {link.strength:.2f} ({made})  {line(link.chunk)}")
+        say(f"{arrow} {link.type} {link.strength:.2f} ({made})  {line(link.chunk)}")
     return _found(bool(found), as_json)
 
 

@@ -23,7 +23,7 @@ def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
     Without NEW it is what differs from now, without OLD what the last change of PATH did. Without PATH, or with "", it
     is all of memory.
     """
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
     from trunkline.messages.memory import DiffMemory
     from trunkline.subjects import MEMORY_DIFF
 
@@ -34,7 +34,7 @@ def command(path: str, old: str | None, new: str | None, as_json: bool) -> None:
     if as_json:
         json_out(found)
         return
-    click.echo(found.text, nl=False)
+    say(found.text, nl=False)
     if not found.files:
         click.echo("Nothing differs.", err=True)
     if not found.whole:

@@ -161,9 +161,11 @@ def _conflict(path: str, what: str, version: str) -> str:
 def _list(title: str, lines: list[str]) -> None:
     if not lines:
         return
+    from trunkline.cli.output import say
+
     click.echo(f"{title}:")
     for line in lines[:SHOWN]:
-        click.echo(f"  {line}")
+        say(f"  {line}")
     if len(lines) > SHOWN:
         click.echo(f"  and {len(lines) - SHOWN} more (--json prints all)")
 

@@ -37,7 +37,7 @@ def command(
 ) -> int:
     """Look for what was remembered, best first. No model is asked. Leaves with 1 when nothing is found."""
     from trunkline.cli.memory.chunks import line
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
     from trunkline.messages.chunks import Recall
     from trunkline.subjects import MEMORY_RECALL
 
@@ -55,7 +55,7 @@ def command(
     elif not found.chunks:
         click.echo("Nothing found.", err=True)
     for one in () if as_json else found.chunks:
-        click.echo(line(one.chunk))
+        say(line(one.chunk))
         if why:
             click.echo(f"    {one.score:.2f}: {_why(one)}")
     if why and not as_json:

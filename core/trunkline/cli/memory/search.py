@@ -84,12 +84,14 @@ def _local(when: datetime | None) -> datetime | None:
 
 
 def _show(found: "MemoryHits", *, names: bool, why: bool) -> None:
+    from trunkline.cli.output import say
+
     if not found.hits:
         click.echo("Nothing found.", err=True)
     for hit in found.hits:
-        click.echo(hit.path if names else f"{_place(hit)}: {_speaker(hit)}{hit.content.strip()}")
+        say(hit.path if names else f"{_place(hit)}: {_speaker(hit)}{hit.content.strip()}")
         for one in hit.why if why else ():
-            click.echo(
+            say(
                 f"    {one.signal:<11}{'+' if one.adds else '×'} {one.weight:<8g}{one.detail}".rstrip()
             )
     if why and not names:

@@ -14,7 +14,7 @@ from trunkline.cli.memory.attached import FILES, VERSIONS, with_memory
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(path: str, version: str | None, as_json: bool) -> None:
     """Print a file of memory."""
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
     from trunkline.messages.memory import ReadMemory
     from trunkline.subjects import MEMORY_READ
 
@@ -25,4 +25,4 @@ def command(path: str, version: str | None, as_json: bool) -> None:
     if as_json:
         json_out(file)
     else:
-        click.echo(file.content, nl=not file.content.endswith("\n"))
+        say(file.content, nl=not file.content.endswith("\n"))

@@ -65,7 +65,7 @@ def command(
 
     Two facts that cannot both hold are both shown, each with the other. Leaves with 1 when there is none.
     """
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
 
     tags = ("learned", f"said-by-{role}") if role else ("learned",)
     since, before = (time and time.replace(tzinfo=UTC) for time in (since, before))
@@ -76,10 +76,10 @@ def command(
     elif not found:
         click.echo("Nothing was learned that fits.", err=True)
     for one in () if as_json else found:
-        click.echo(f"{one['said_at']:%Y-%m-%d %H:%M}  {one['type']:<10}  {one['text']}")
-        click.echo(f"{'':18}{one['id']} · {one['block']} · {one['conversation']} · {one['role']}")
+        say(f"{one['said_at']:%Y-%m-%d %H:%M}  {one['type']:<10}  {one['text']}")
+        say(f"{'':18}{one['id']} · {one['block']} · {one['conversation']} · {one['role']}")
         for other in one["contradicts"]:
-            click.echo(f"{'':18}contradicts {other['id']}: {other['text']}")
+            say(f"{'':18}contradicts {other['id']}: {other['text']}")
     return 0 if found else 1
 
 

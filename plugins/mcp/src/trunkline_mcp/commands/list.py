@@ -15,7 +15,7 @@ from trunkline_mcp.servers import Server, find_servers
 @click.pass_obj
 def command(home: Path, as_json: bool) -> None:
     """Show the servers, and how they stand. Values of env and headers are never shown."""
-    from trunkline.cli.output import json_out, table
+    from trunkline.cli.output import json_out, say, table
 
     found, standings = find_servers(home), read_standings(home)
     rows = [_row(server, standings.get(server.identity)) for server in found.servers]
@@ -27,7 +27,7 @@ def command(home: Path, as_json: bool) -> None:
     else:
         click.echo('No MCP servers. "trunkline mcp add NAME COMMAND" names one.')
     for problem in found.problems:
-        click.echo(f"{problem.where}: {problem.what}{'; left out' if problem.fatal else ''}.", err=True)
+        say(f"{problem.where}: {problem.what}{'; left out' if problem.fatal else ''}.", err=True)
 
 
 def _row(server: Server, standing: Standing | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.output import done
+from trunkline.cli.output import done, say
 
 if TYPE_CHECKING:
     from trunkline_mcp.servers import Server
@@ -40,7 +40,7 @@ async def _signed_in(home: Path, server: "Server", again: bool) -> None:
     from trunkline_mcp.dialling import Dialler
     from trunkline_mcp.line import cause, worded
 
-    async with visit_here(lambda url: click.echo(f"Open this page, and agree there:\n  {url}")) as visit:
+    async with visit_here(lambda url: say(f"Open this page, and agree there:\n  {url}")) as visit:
         dialler = Dialler(home, home, NoSandbox(), visit=lambda _: visit)
         if again:
             dialler.tokens(server).forget()

@@ -68,14 +68,16 @@ async def _settled(home: Path, server: "Server", bus: "Bus") -> "Standing | None
 
 
 def _show(server: str, standing: "Standing | None") -> None:
+    from trunkline.cli.output import say
+
     if standing is None:
         return click.echo(f"No tools worker of this home says anything of {server}.")
     if standing.state != "ready":
-        return click.echo(f"{server} cannot be used: {standing.why or standing.state}.")
-    click.echo(
+        return say(f"{server} cannot be used: {standing.why or standing.state}.")
+    say(
         f"{server} is connected: {standing.title or 'it gives no name'}, protocol {standing.protocol}."
     )
     for tool in standing.tools:
-        click.echo(f"  {tool}")
+        say(f"  {tool}")
     for reason in standing.left_out:
-        click.echo(f"  ({reason})")
+        say(f"  ({reason})")
