@@ -1,13 +1,20 @@
-"""The page of the command line: what ``--help`` says of every command that comes with the platform."""
+"""The page of the command line: what ``--help`` says of every command, those of bundled plugins too."""
 
 import importlib
+import inspect
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
 
 import click
 
-from trunkline.cli.main import COMMANDS, cli
+from trunkline.cli.main import COMMANDS, LINE, cli
+
+S = TypeVar("S")
 
 WIDTH = 96
+PLUGINS = ("trunkline_learning.plugin", "trunkline_mcp.plugin", "trunkline_shell.plugin")
+"""The bundled plugins that bring commands."""
 
 INTRODUCTION = """
 # The `trunkline` program
@@ -18,14 +25,35 @@ with a hint, and an [exit status](errors.md). `TRUNKLINE_DEBUG=1` shows where an
 """
 
 
+class Unset:
+    """What a plugin is given where nothing is set (a ``PluginSettings``)."""
+
+    home = Path("~/.trunkline")
+
+    def section(self, kind: type[S]) -> S:
+        """The defaults."""
+        return kind()
+
+
 def page() -> str:
     """The whole page."""
-    rows = "\n".join(f"* [`trunkline {name}`](#trunkline-{name}): {line}" for name, line in COMMANDS.items())
+    added = _of_plugins()
+    lines = COMMANDS | {name: command.get_short_help_str(LINE) for name, command in added.items()}
+    rows = "\n".join(f"* [`trunkline {name}`](#trunkline-{name}): {line}" for name, line in lines.items())
     parts = [INTRODUCTION.strip(), rows]
-    for name in COMMANDS:
-        command = importlib.import_module(f"trunkline.cli.{name}").command
+    for name in lines:
+        command = added.get(name) or importlib.import_module(f"trunkline.cli.{name}").command
         parts += list(_sections(command, name, click.Context(cli, info_name="trunkline"), 2))
     return "\n\n".join(parts)
+
+
+def _of_plugins() -> dict[str, click.Command]:
+    found: dict[str, click.Command] = {}
+    for module in PLUGINS:
+        declare = importlib.import_module(module).trunkline_commands
+        given = {"settings": Unset()} if "settings" in inspect.signature(declare).parameters else {}
+        found |= {str(command.name): command for command in declare(**given)}
+    return dict(sorted(found.items()))
 
 
 def _sections(command: click.Command, name: str, parent: click.Context, level: int) -> Iterator[str]:

@@ -343,6 +343,8 @@ async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
         (grant,) = json.loads(said)["grants"]
         assert (await run("forget", grant["id"]))[0] == 0
         assert (await running.gateway.grants()).grants == ()
+        status, said = await run("forget", grant["id"])
+        assert status == 1 and grant["id"] in said and "trunkline approvals granted" in said
 
 
 def test_a_yes_where_no_platform_runs_says_how_the_turn_goes_on(tmp_path: Path) -> None:

@@ -45,6 +45,10 @@ The command NAME is ``trunkline.cli.NAME:command``.
 """
 
 
+LINE = 100
+"""Characters of a plugin's line in the help, which breaks it where the terminal ends."""
+
+
 class Commands(LazyGroup):
     """The built-in commands, and after them those of plugins."""
 
@@ -60,7 +64,7 @@ class Commands(LazyGroup):
         """The names, each with its line."""
         plugins = _plugin_commands()
         added = sorted(set(plugins) - set(COMMANDS))
-        return [*super().lines(), *((name, plugins[name].get_short_help_str()) for name in added)]
+        return [*super().lines(), *((name, plugins[name].get_short_help_str(LINE)) for name in added)]
 
 
 def _plugin_commands() -> dict[str, click.Command]:

@@ -25,6 +25,8 @@ END_SECONDS = 20.0
 """After how long a backend has failed to end its programs. Two seconds are its aim (CC-T12); a machine that is short of
 everything takes longer, and giving up on it early would stop nothing sooner."""
 
+OTHERS = "Workers and background tasks that run end theirs within a second."
+
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--release", is_flag=True, help="Let everything go on.")
@@ -62,7 +64,7 @@ def command(release: bool, as_json: bool) -> int:
     if as_json:
         json_out({"programs": ended, "failed": failed, "bus": told})
     else:
-        click.echo(f"Stopped. Programs ended: {ended}. Workers that run see it within a second.")
+        click.echo(f"Stopped. Programs ended: {ended}. {OTHERS}")
         click.echo(f"Nothing is begun until: {RELEASE}")
     for name in failed:
         click.echo(f"Error: the programs of the sandbox {name} could not be ended; see above.", err=True)

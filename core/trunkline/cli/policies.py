@@ -77,8 +77,9 @@ def add_rule(
     """Add a rule: whether SUBJECT may do ACTION to RESOURCE.
 
     SUBJECT is block:NAME (its agent), type:agent, '*', or the id of a person whom an agent works for. RESOURCE is
-    tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:block|workspace|system or system:network; * stands for any text.
-    What allows something asks you at the terminal first; a denial does not.
+    tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:block|workspace|system, system:network or external:HOST (a host
+    whose page an agent reads); * stands for any text. What allows something asks you at the terminal first; a denial
+    does not.
     """
     from datetime import UTC
 

@@ -81,7 +81,10 @@ class Grants:
         if identity.type != "owner":
             raise refusal(ErrorCode.FORBIDDEN, "Only the owner takes permissions back.")
         if not id.startswith(BEGINS) or not await self._find(id):
-            raise refusal(ErrorCode.NOT_FOUND, "There is no such permission.")
+            raise refusal(
+                ErrorCode.NOT_FOUND,
+                f"Nothing was allowed under {id!r}; trunkline approvals granted lists what was.",
+            )
         wish = DeleteMemory(path=_path(id), actor=identity.id, reason="no longer allowed")
         await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
 

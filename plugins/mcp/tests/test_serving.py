@@ -210,6 +210,18 @@ async def address(process: Any) -> str:
     return str(said.split(b"Serving at ")[1].split(b". The token")[0].decode())
 
 
+async def test_a_block_that_is_not_there_is_not_lent(tmp_path):
+    """The error names those that are; a port that is none is wrong usage."""
+    (tmp_path / "memory/blocks/garden").mkdir(parents=True)
+    (tmp_path / "memory/blocks/garden/block.toml").write_text("")
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
+    done = await anyio.run_process([TRUNKLINE, "mcp", "serve", "gardn"], env=environ, check=False)
+    assert done.returncode == 1 and done.stdout == b""
+    assert b"no block gardn" in done.stderr and b"There are: garden." in done.stderr
+    wrong = [TRUNKLINE, "mcp", "serve", "garden", "--http", "--port", "99999"]
+    assert (await anyio.run_process(wrong, env=environ, check=False)).returncode == 2
+
+
 async def test_over_http_it_does_not_serve_without_a_token(tmp_path):
     """It says how one comes about."""
     environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}

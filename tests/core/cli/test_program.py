@@ -36,6 +36,13 @@ def test_every_command_has_a_help_with_examples() -> None:
         assert f"trunkline {name}" in help_text.partition("Examples:")[2], name
 
 
+def test_the_help_lists_every_command_with_a_whole_line() -> None:
+    """Plugins' commands too: no line ends in dots because it did not fit."""
+    lines = dict(cli.lines())  # type: ignore[attr-defined]
+    assert {"mcp", "tasks", *COMMANDS} <= set(lines)
+    assert not [name for name, line in lines.items() if not line.endswith(".") or line.endswith("...")]
+
+
 def test_the_list_of_commands_imports_none_of_them() -> None:
     """The help's table and the commands' own first sentences say the same thing about the same commands."""
     loaded = _modules("from trunkline.cli.main import cli, COMMANDS")

@@ -113,7 +113,8 @@ def insist_on_sense(policy: Policy) -> None:
     if not _RESOURCE.fullmatch(policy.resource):
         raise ConfigError(
             f"{policy.resource!r} is no resource: no call would ever meet this rule.",
-            hint="Say tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:SCOPE or system:network; * stands for any text.",
+            hint="Say tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:SCOPE, system:network or external:HOST; "
+            "* stands for any text.",
         )
     given = (APPROVED, *(f"{name}-" for name in GRANTS))
     if policy.id.startswith(given):

@@ -11,6 +11,7 @@ from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline import Bus
+    from trunkline_mcp.serving.block import ServedBlock
 
 LOOK = 2.0
 """Seconds between two looks whether the block's tools have changed."""
@@ -30,7 +31,9 @@ trunkline mcp serve main --http --port 8421
     "--as", "name", default="external", help="What the other agent is called in policies and history."
 )
 @click.option("--http", is_flag=True, help="Over HTTP on this machine, with the home's token, until Ctrl-C.")
-@click.option("--port", default=0, help="The port, any free one by default.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="The port of --http, any free one by default."
+)
 @click.pass_obj
 def command(home: Path, block: str, name: str, http: bool, port: int) -> None:
     """Lend a block's permitted tools and its memory to another agent.
@@ -66,7 +69,9 @@ async def _served(bus: "Bus", block: str, actor: str, port: int, token: str) -> 
     from trunkline_mcp.serving.server import BlockServer
     from trunkline_mcp.serving.transports import serve_http, serve_pipes
 
-    served = BlockServer(ServedBlock(bus, block, actor))
+    lent = ServedBlock(bus, block, actor)
+    await _insist_on_block(lent)
+    served = BlockServer(lent)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(served.watch, LOOK)
         if token:
@@ -74,6 +79,22 @@ async def _served(bus: "Bus", block: str, actor: str, port: int, token: str) -> 
         else:
             await serve_pipes(served.server())
         tasks.cancel_scope.cancel()
+
+
+async def _insist_on_block(lent: "ServedBlock") -> None:
+    """Raises TrunklineError when there is no such block. One that may not look into memory is believed."""
+    import trunkline
+    from trunkline_mcp.serving.block import Refused
+
+    try:
+        names = await lent.names()
+    except Refused:
+        return
+    if lent.block not in names:
+        raise trunkline.TrunklineError(
+            f"There is no block {lent.block}.",
+            hint=f'There are: {", ".join(names)}. "trunkline blocks create" makes one.',
+        )
 
 
 def _tell(address: str) -> None:

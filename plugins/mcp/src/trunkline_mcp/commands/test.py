@@ -1,7 +1,7 @@
 """``trunkline mcp test``: whether a server can be connected to, as the tools worker does it, and what it offers."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 LONGER = 10.0
 """Seconds beyond the server's own time to start: for a tools worker that has to begin first."""
+
+ELSEWHERE = (
+    "The sandbox shows it the system's programs (/usr) alone. Write the program's whole path, and name the folders "
+    "that it needs: trunkline mcp add --replace --readable FOLDER ..."
+)
+"""For a server whose program, or what that needs, is not there."""
 
 
 @click.command("test", cls=Command, examples="trunkline mcp test time\ntrunkline mcp test time --json")
@@ -67,16 +73,21 @@ async def _settled(home: Path, server: "Server", bus: "Bus") -> "Standing | None
     return standing
 
 
+def _refuse(server: str, why: str) -> NoReturn:
+    import trunkline
+
+    hint = ELSEWHERE if "not found" in why else ""
+    raise trunkline.TrunklineError(f"{server} cannot be used: {why}.", hint=hint)
+
+
 def _show(server: str, standing: "Standing | None") -> None:
     from trunkline.cli.output import say
 
     if standing is None:
-        return click.echo(f"No tools worker of this home says anything of {server}.")
+        return click.echo(f"No tools worker of this home says anything of {server}.", err=True)
     if standing.state != "ready":
-        return say(f"{server} cannot be used: {standing.why or standing.state}.")
-    say(
-        f"{server} is connected: {standing.title or 'it gives no name'}, protocol {standing.protocol}."
-    )
+        _refuse(server, standing.why or standing.state)
+    say(f"{server} is connected: {standing.title or 'it gives no name'}, protocol {standing.protocol}.")
     for tool in standing.tools:
         say(f"  {tool}")
     for reason in standing.left_out:

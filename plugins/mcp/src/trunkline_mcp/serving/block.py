@@ -91,6 +91,13 @@ class ServedBlock:
             Entry(str(one["path"]), int(one.get("size", 0))) for one in found if one.get("kind") == "file"
         ]
 
+    async def names(self) -> list[str]:
+        """The names of all blocks. Raises Refused when this one may not look into memory."""
+        found = _decoded(await self.call(LIST, {"path": "/blocks"}))
+        return [
+            str(one["path"]).rstrip("/").rpartition("/")[2] for one in found if one.get("kind") == "folder"
+        ]
+
     async def file(self, path: str) -> str:
         """A file's text. Raises Refused, also when there is none."""
         return str(_decoded(await self.call(READ, {"path": path}))["content"])
