@@ -209,7 +209,7 @@ class Carrier:
             spec=listed.spec,
             arguments=run.arguments,
             context=await self._parts.context_of(run, listed.spec),
-            call_hash=call_hash(listed.spec.name, run.arguments),
+            call_hash=call_hash(listed.spec, run.arguments),
             approved=call.approved,
         )
 

@@ -13,7 +13,7 @@ import anyio
 import msgspec
 
 from trunkline.abc.tools import STAGES, Proceed, ToolInvocation, ToolMiddleware
-from trunkline.messages.tools import ToolOutcome
+from trunkline.messages.tools import ToolOutcome, ToolSpec
 from trunkline.plugins.crumbs import Doing
 from trunkline.tools.faults import being_cancelled, incident, refused, tool_error_in
 from trunkline_bus import key_of
@@ -113,9 +113,11 @@ class Dispatch:
         return index == len(self.guards) or self.guards[index].middleware.stage == "execute"
 
 
-def call_hash(name: str, arguments: Mapping[str, Any]) -> str:
-    """What an approval is bound to: the tool and exactly these arguments."""
-    return key_of("call", name, json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=repr))
+def call_hash(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
+    """What an approval is bound to: the tool, whose it is, and exactly these arguments. While a person thinks, another
+    server's tool may have come under the name."""
+    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=repr)
+    return key_of("call", spec.source, spec.name, text)
 
 
 def _merged(questions: Sequence[ToolOutcome], invocation: ToolInvocation) -> ToolOutcome:
@@ -136,7 +138,7 @@ def _merged(questions: Sequence[ToolOutcome], invocation: ToolInvocation) -> Too
 async def _performed(invocation: ToolInvocation, perform: Proceed, trip: _Trip) -> ToolOutcome:
     if trip.performed and not invocation.spec.repeatable:
         raise RuntimeError(f"a guard proceeded twice with {invocation.spec.name}, which must not run twice")
-    if call_hash(invocation.spec.name, invocation.arguments) != invocation.call_hash:
+    if call_hash(invocation.spec, invocation.arguments) != invocation.call_hash:
         raise RuntimeError(f"a guard changed the arguments of {invocation.spec.name} in place")
     trip.performed = True
     return await perform(invocation)
@@ -154,7 +156,7 @@ def _checked(guard: Guard, before: ToolInvocation, after: ToolInvocation) -> Too
         )
     if after.arguments is before.arguments:
         return before
-    return replace(after, call_hash=call_hash(after.spec.name, after.arguments))
+    return replace(after, call_hash=call_hash(after.spec, after.arguments))
 
 
 def _refusal(guard: Guard, invocation: ToolInvocation, error: BaseException, trip: _Trip) -> ToolOutcome:

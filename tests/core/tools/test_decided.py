@@ -87,6 +87,40 @@ async def test_who_calls_a_tool_can_neither_approve_nor_answer_it(tools: Any, na
         assert (done.status, shop.ran) == ("ok", ["x"])
 
 
+class Lent:
+    """A tool ``note`` that comes from a server; ``ran`` is what came of it."""
+
+    def __init__(self, server: str) -> None:
+        self.server = server
+        self.ran: list[str] = []
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="write")
+        async def note(text: str) -> str:
+            """Note a text."""
+            self.ran.append(text)
+            return "noted"
+
+        note.spec = msgspec.structs.replace(note.spec, source=f"mcp:{self.server}")
+        return [note]
+
+
+async def test_a_yes_is_for_the_tool_of_one_server_and_not_for_what_takes_its_name(tools: Any) -> None:
+    """While a person thinks, a server may go and another bring a tool that is called the same."""
+    lent, other = Lent("known"), Lent("unknown")
+    wish, some = request("note", text="x"), {"permissions.approvals": "some"}
+    async with tools(lent, config=some) as caller:
+        asked = await last_of(caller.bus, CALL_TOOL, wish)
+        same = msgspec.structs.replace(wish, call=new_id("call"), approved=asked.call_hash)
+        assert (await last_of(caller.bus, CALL_DECIDED, same)).status == "ok"
+    approved = msgspec.structs.replace(wish, approved=asked.call_hash)
+    async with tools(other, config=some) as caller:
+        refused = await last_of(caller.bus, CALL_DECIDED, approved)
+        caller.refused[wish.call] = refused.status
+    assert (refused.status, other.ran, lent.ran) == ("error", [], ["x"])
+
+
 async def test_a_question_stands_for_every_worker_that_may_have_the_call(tools: Any) -> None:
     """A worker that was given the call before, under rules that asked nobody, cannot begin it any more once another
     has had a person asked; nor does it run without the approval when the rules change. With it, it runs once."""

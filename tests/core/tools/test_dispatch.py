@@ -58,7 +58,7 @@ def invocation(approved: str | None = None, **arguments: Any) -> ToolInvocation:
         spec=SPEC,
         arguments=arguments,
         context=tool_context(Path()),
-        call_hash=call_hash("act", arguments),
+        call_hash=call_hash(SPEC, arguments),
         approved=approved,
     )
 
@@ -168,7 +168,7 @@ async def test_early_stages_may_change_the_arguments_and_later_ones_see_the_new_
 
     _, tool = await dispatched((stage, change), ("gate", look), given=invocation(a=1))
     assert tool.reached == [{"b": 2}]
-    assert seen == [call_hash("act", {"b": 2})]
+    assert seen == [call_hash(SPEC, {"b": 2})]
 
 
 @pytest.mark.parametrize("stage", ["path", "gate", "execute"])
@@ -227,7 +227,7 @@ async def test_several_gates_ask_one_question_and_one_yes_answers_all() -> None:
     outcome, tool = await dispatched(*gates, given=invocation(b=1))
     assert (outcome.status, outcome.question) == ("approval", "May it?\nReally?")
     assert outcome.detail == ApprovalDetail(text="b: 1")
-    assert outcome.call_hash == call_hash("act", {"b": 1}) and not tool.reached
+    assert outcome.call_hash == call_hash(SPEC, {"b": 1}) and not tool.reached
     outcome, tool = await dispatched(*gates, given=invocation(approved=outcome.call_hash, b=1))
     assert outcome.status == "ok" and len(tool.reached) == 1
 
@@ -257,7 +257,7 @@ async def test_a_gate_may_add_a_preview_to_what_the_gates_behind_it_ask_and_chan
 
     outcome, tool = await dispatched(("gate", add), ("gate", asking("May it?")), given=invocation(b=1))
     assert (outcome.question, outcome.detail) == ("May it?", shown)
-    assert outcome.call_hash == call_hash("act", {"b": 1}) and not tool.reached
+    assert outcome.call_hash == call_hash(SPEC, {"b": 1}) and not tool.reached
 
 
 async def test_a_cancel_is_no_failed_check() -> None:

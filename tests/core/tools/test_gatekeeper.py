@@ -98,7 +98,7 @@ async def outcome_of(
         spec=tool.spec,
         arguments=arguments,
         context=tool_context(Path()),
-        call_hash=call_hash(tool.spec.name, arguments),
+        call_hash=call_hash(tool.spec, arguments),
         approved=approved,
     )
     return await Dispatch([Guard("trunkline", keeper)])(invocation, perform)
@@ -129,7 +129,7 @@ async def test_all_and_none() -> None:
 
 async def test_a_yes_is_for_exactly_this_call() -> None:
     """The hash of another call is no approval of this one."""
-    hash = call_hash("note", {"path": "a"})
+    hash = call_hash(note.spec, {"path": "a"})
     assert (await outcome_of(note, {"path": "a"}, approved=hash)).output == "ran"
     assert (await outcome_of(note, {"path": "b"}, approved=hash)).status == "approval"
 
@@ -198,7 +198,7 @@ async def test_what_a_plugin_s_gate_asks_is_shown_too() -> None:
         spec=peek.spec,
         arguments={"path": "a"},
         context=tool_context(Path()),
-        call_hash=call_hash("peek", {"path": "a"}),
+        call_hash=call_hash(peek.spec, {"path": "a"}),
     )
     asked = await Dispatch(guards)(given_call, perform)
     assert (asked.question, detail(asked).text, detail(asked).shape) == ("On a Sunday?", "path: a", "")
