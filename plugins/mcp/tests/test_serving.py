@@ -1,6 +1,7 @@
 """A block lent to other agents: on pipes as a program begins it, and over HTTP with the home's token."""
 
 import json
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -220,6 +221,17 @@ async def test_a_block_that_is_not_there_is_not_lent(tmp_path):
     assert b"no block gardn" in done.stderr and b"There are: garden." in done.stderr
     wrong = [TRUNKLINE, "mcp", "serve", "garden", "--http", "--port", "99999"]
     assert (await anyio.run_process(wrong, env=environ, check=False)).returncode == 2
+
+
+async def test_a_port_that_somebody_has_is_an_error_that_says_which(tmp_path):
+    """It names the port and what to do, and is no fault of the program."""
+    (tmp_path / "token").write_text("t" * 32)
+    environ = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)}
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = [TRUNKLINE, "mcp", "serve", "main", "--http", "--port", port]
+        done = await anyio.run_process(words, env=environ, check=False)
+    assert done.returncode == 1 and port.encode() in done.stderr and b"another --port" in done.stderr
 
 
 async def test_over_http_it_does_not_serve_without_a_token(tmp_path):

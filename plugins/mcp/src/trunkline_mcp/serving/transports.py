@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mcp.server.lowlevel import NotificationOptions
 from mcp.server.stdio import stdio_server
 
+import trunkline
+
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -27,12 +29,19 @@ async def serve_pipes(server: "Server[Any]") -> None:
 
 
 async def serve_http(server: "Server[Any]", port: int, token: str, ready: Callable[[str], None]) -> None:
-    """Answer over HTTP on this machine until cancelled; ``ready`` is told the address."""
+    """Answer over HTTP on this machine until cancelled; ``ready`` is told the address. Raises TrunklineError for a
+    port that cannot be taken."""
     import uvicorn
 
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((HOST, port))
+        try:
+            listener.bind((HOST, port))
+        except OSError as error:
+            raise trunkline.TrunklineError(
+                f"Port {port} of {HOST} cannot be taken: {error.strerror}.",
+                hint="Choose another --port, or leave it out for any free one.",
+            ) from error
         config = uvicorn.Config(app_of(server, token), log_config=None, access_log=False, lifespan="on")
         ready(f"http://{HOST}:{listener.getsockname()[1]}{PATH}")
         await uvicorn.Server(config).serve(sockets=[listener])
