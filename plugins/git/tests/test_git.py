@@ -137,8 +137,8 @@ async def test_MN_T6_what_throws_work_away_waits_for_a_person(tmp_path: Path) ->
                 said = await here.call("execute_command", command=[*git_itself, *command])
                 assert said.status == "approval", (git_itself, command)
         core = git(here.repo, "--exec-path")
-        said = await here.call("execute_command", command=[f"{core}/git-reset", "--hard"])
-        assert said.status == "approval"
+        for written in ([f"{core}/git-reset", "--hard"], "git reset --hard\n", " git reset --hard\r\n"):
+            assert (await here.call("execute_command", command=written)).status == "approval", written
         assert "invalid reference: file" in (await here.run("checkout file")).output  # it means a branch
         assert (here.repo / "file").read_text() == "changed"
         before = here.heads()

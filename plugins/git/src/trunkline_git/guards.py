@@ -69,7 +69,8 @@ def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
     spec, arguments = invocation.spec, invocation.arguments
     if (spec.own_name or spec.name) == COMMIT and spec.source.startswith(OURS):
         return AMENDING if arguments.get("amend") else FREE
-    words = words_of(arguments.get(spec.argv)) if spec.argv else None
+    given = arguments.get(spec.argv) if spec.argv else None
+    words = words_of(given.strip() if isinstance(given, str) else given)  # a newline at the end makes no script of it
     if not words:
         return FREE
     if spec.name == "git" and words[0] != "git":
