@@ -12,7 +12,8 @@ import pytest
 import trunkline
 from trunkline.errors import ToolError
 from trunkline.latch import Latch
-from trunkline.testing.sandbox_suite import BEATING, SandboxSuite
+from trunkline.testing.sandbox_stage import BEATING
+from trunkline.testing.sandbox_suite import SandboxSuite
 from trunkline_sandbox.bubblewrap import leftovers
 from trunkline_sandbox.bubblewrap.backend import Bubblewrap
 from trunkline_sandbox.bubblewrap.probing import cure
