@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from trunkline_bus import EmbeddedServer
 
 pytest.register_assert_rewrite(
-    *(f"trunkline.testing.{kind}_suite" for kind in ("adapter", "channel", "store", "tool"))
+    *(f"trunkline.testing.{kind}_suite" for kind in ("adapter", "channel", "sandbox", "store", "tool")),
+    "trunkline.testing.sandbox_stage",
+    "trunkline.testing.sandbox_walls",
 )  # whoever inherits a contract suite sees what its assertions compared
 
 
