@@ -153,7 +153,7 @@ def _decide(
             _say(one, allow=allow, scope=scope, as_json=as_json)
         if follow:
             return await _followed(gateway, one, as_json=as_json)
-        if not as_json and _is_alone():
+        if not as_json and one.settled is None and _is_alone():
             word = "answer" if answer else "approve" if allow else "deny"
             reach = f" --scope {scope}" if scope != "once" else " TEXT" if answer else ""
             click.echo(

@@ -70,7 +70,7 @@ class Approvals:
         found = [
             approval
             for approval in known
-            if wish.block in (None, approval.block) and (wish.settled or approval.settled is None)
+            if wish.block in (None, approval.block) and (wish.settled or _waits(approval))
         ]
         return ApprovalList(approvals=tuple(sorted(found, key=lambda one: (one.asked_at, one.id))))
 
@@ -225,10 +225,17 @@ class Approvals:
             log.debug("approval %s was decided meanwhile", due.id)
 
 
+def _waits(approval: Approval) -> bool:
+    """Whether a person can still decide. What ran out while nothing ran is settled a little later."""
+    return approval.settled is None and approval.expires_at > now()
+
+
 def _check(decision: ApprovalDecided, asked: ApprovalAsked) -> None:
     """Refuse a yes to a question and an answer to a call: neither stands for the other."""
     if decision.answer and not (asked.is_question and decision.allow):
-        raise refusal(ErrorCode.INVALID_REQUEST, "This waits for a yes or a no, and is not answered in words.")
+        raise refusal(
+            ErrorCode.INVALID_REQUEST, "This waits for a yes or a no, and is not answered in words."
+        )
     if asked.is_question and decision.allow and not decision.answer.strip():
         raise refusal(ErrorCode.INVALID_REQUEST, "This is a question: it needs an answer in words.")
     if len(decision.answer) > LONGEST_ANSWER:

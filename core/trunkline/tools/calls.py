@@ -139,12 +139,13 @@ class Calls:
         """Start or join the call; a sign of life each second, then its outcome, or its question to a person.
 
         Raises:
-            Refusal: the same key is under way with another tool or other arguments.
+            Refusal: the same key is under way with another tool or other arguments, or in another conversation.
         """
         run = self._runs.get(call.call) or self._begin(call)
-        if (run.call.name, run.call.arguments) != (call.name, call.arguments):
+        if _what(run.call) != _what(call):
             raise Refusal(
-                "conflict", f"The call {call.call} is under way with another tool or other arguments."
+                "conflict",
+                f"The call {call.call} is under way with another tool or other arguments, or in another conversation.",
             )
         run.take(call.answers)
         while not run.news.is_set():
@@ -204,3 +205,8 @@ class Calls:
             del self._runs[run.call.call]
             run.ended.set()
             run.news.set()
+
+
+def _what(call: CallTool) -> tuple[Any, ...]:
+    """What two requests of one call have in common. An outcome is told to nobody else."""
+    return call.block, call.conversation, call.name, call.arguments

@@ -376,7 +376,7 @@ async def test_a_refused_call_leaves_no_record(tools: Any) -> None:
 
 
 async def test_who_asks_while_a_call_runs_joins_it(tools: Any) -> None:
-    """Two askers, one effect, the same outcome; another call under the same key is refused."""
+    """Two askers, one effect, the same outcome; under the same key another call is refused, and another conversation."""
     shop = Workshop()
     async with tools(shop) as caller:
         found: list[ToolOutcome] = []
@@ -390,6 +390,8 @@ async def test_who_asks_while_a_call_runs_joins_it(tools: Any) -> None:
             await caller.until(lambda: bool(shop.ran))
             with pytest.raises(RemoteFault, match="conflict"):
                 await caller.call("note", {"text": "x"}, key="call_j")
+            with pytest.raises(RemoteFault, match="conflict"):
+                await caller.call("wait", key="call_j", conversation="conv_2")
             shop.go.set()
         assert shop.ran == ["wait"]
         assert {outcome.output for outcome in found} == {"went on"}

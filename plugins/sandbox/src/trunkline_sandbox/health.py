@@ -16,7 +16,7 @@ TUN = Path("/dev/net/tun")
 async def limits(backend: str) -> HealthResult:
     """Whether the limits of a program hold for all of its processes together."""
     if sys.platform != "linux" or backend == "docker":
-        return HealthResult("ok", "Programs are held by Docker here")
+        return HealthResult("ok", "Bubblewrap is not used here: Docker bounds what a program takes")
     place = await anyio.to_thread.run_sync(groups.find)
     if place is not None:
         return HealthResult("ok", f"Control groups (version {place.version}) hold the programs of bubblewrap")
@@ -30,7 +30,7 @@ async def limits(backend: str) -> HealthResult:
 async def network(backend: str) -> HealthResult:
     """Whether a program can have a network without this machine's own services."""
     if sys.platform != "linux" or backend == "docker":
-        return HealthResult("ok", "Docker gives programs a network of their own here")
+        return HealthResult("ok", "Bubblewrap is not used here: Docker makes the networks of programs")
     if shutil.which("slirp4netns") is None:
         return HealthResult(
             "warning",

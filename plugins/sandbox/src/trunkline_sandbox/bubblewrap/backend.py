@@ -128,6 +128,7 @@ class Bubblewrap(Sandbox):
                     await _hidden(process.first)
                 if program.limits.network and not program.limits.host_network:
                     process.uplink = await lead_out(process.first)
+                self._latch.refuse()  # panic may have looked for programs while this one was being made
                 os.write(go, b"1")
             except BaseException:
                 await _away(raw)

@@ -101,6 +101,7 @@ class Docker(Sandbox):
             raise ToolError(f"The container could not be made for this program: {error}") from error
         process = Contained(self._engine, ready.container, ready.wire, self._pool.away)
         try:
+            self._latch.refuse()  # panic may have looked for programs while this one's container was being made
             await ready.wire.stdin.send(orders(program))
         except BaseException:
             await process.__aexit__()
