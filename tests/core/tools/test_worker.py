@@ -376,7 +376,7 @@ async def test_a_refused_call_leaves_no_record(tools: Any) -> None:
 
 
 async def test_who_asks_while_a_call_runs_joins_it(tools: Any) -> None:
-    """Two askers, one effect, the same outcome; under the same key another call is refused, and another conversation."""
+    """Two askers, one effect, one outcome; under the same key another call is refused, and another conversation."""
     shop = Workshop()
     async with tools(shop) as caller:
         found: list[ToolOutcome] = []
