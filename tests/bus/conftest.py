@@ -90,17 +90,12 @@ class World:
         return Topology(streams=(self.stream,))
 
 
-@pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    """nats-py needs asyncio."""
-    return "asyncio"
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def server(
     anyio_backend: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[EmbeddedServer]:
-    """A server shared by all tests that do not hurt it."""
+    """A server shared by all tests of a module that do not hurt it. Not by more: as long as an async fixture lives, no
+    test that is not async can call ``anyio.run``."""
     async with EmbeddedServer(ServerSettings(store_dir=tmp_path_factory.mktemp("nats"))) as running:
         yield running
 

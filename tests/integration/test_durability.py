@@ -74,14 +74,12 @@ def _monitoring(store: Path) -> str:
 
 
 @pytest.mark.parametrize(("sync", "always", "seconds"), [("always", True, None), (2.5, False, 2.5)])
-def test_the_sync_interval_reaches_the_server(tmp_path: Path, sync: Any, always: bool, seconds: Any) -> None:
+async def test_the_sync_interval_reaches_the_server(
+    tmp_path: Path, sync: Any, always: bool, seconds: Any
+) -> None:
     """``bus.sync`` is what the server believes to be its own setting; ``always`` unless somebody chose otherwise."""
-
-    async def once() -> None:
-        async with platform(tmp_path, config={} if always else {"bus.sync": sync}, workers=()):
-            return
-
-    anyio.run(once)
+    async with platform(tmp_path, config={} if always else {"bus.sync": sync}, workers=()):
+        pass
     said = server_says(tmp_path / "bus")
     assert bool(said.get("sync_always")) is always
     assert always or said["sync_interval"] == seconds * 1e9
