@@ -8,7 +8,7 @@ from .house import Reached, house
 from .rows import ROWS
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 async def reached(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Reached]:
     """The platform, with a block for each row and ``main``."""
     blocks = ["main", *(row.block for row in ROWS)]

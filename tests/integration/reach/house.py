@@ -149,6 +149,7 @@ async def house(folder: Path, site: pytest.MonkeyPatch, blocks: Sequence[str]) -
     _install(folder / "site", "acme-near", SOURCE.format(file=str(file), prefix="near_"))
     _install(folder / "site", "acme-apart", SOURCE.format(file=str(file), prefix="apart_"))
     site.syspath_prepend(str(folder / "site"))
+    site.delitem(sys.modules, "acme_near", raising=False)  # that of another house, with a file of its own
     native: dict[str, Any] = {}
     exec(SOURCE.format(file=str(file), prefix=""), native)
     plugin = type("Native", (), {"trunkline_tools": staticmethod(native["trunkline_tools"])})()
