@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 from trunkline.messages.gateway import MessageAccepted, SendMessage
-from trunkline.messages.tools import EffectFinished, ToolOutcome
+from trunkline.messages.tools import EffectAsked, EffectFinished, ToolOutcome
 from trunkline.messages.turn import (
     ApprovalRecorded,
     Finished,
@@ -198,6 +198,8 @@ async def _read(stage: Stage, since: dict[str, int]) -> _Told:
         mark = keys.get(record.data.call, "")
         if isinstance(record.data, EffectFinished):
             told.ledger[mark] = record.data.outcome
+        if isinstance(record.data, EffectAsked):
+            continue  # it has not begun
         by = "finished" if isinstance(record.data, EffectFinished) else "started"
         told.writers.setdefault(mark, {})[by] = record.envelope.source
     return told

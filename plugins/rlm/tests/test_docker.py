@@ -1,6 +1,7 @@
 """Sessions in containers of a real Docker engine, in an image that has a C library and no Python."""
 
 import io
+import os
 import subprocess
 import sys
 import sysconfig
@@ -25,7 +26,7 @@ pytestmark = [
     ),
 ]
 
-NAME = "trunkline-rlm-test"
+NAME = f"trunkline-rlm-test-{os.getpid()}"
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,7 @@ def image() -> Iterator[str]:
         client.ping()
     except DockerException as error:
         pytest.skip(f"no Docker engine: {error}")
-    client.api.import_image_from_data(root(), repository="trunkline-sandbox-test", tag="latest")
+    name, _, tag = IMAGE.partition(":")
+    client.api.import_image_from_data(root(), repository=name, tag=tag)
     yield IMAGE
     client.images.remove(IMAGE, force=True)

@@ -1,6 +1,7 @@
 """An image made here, and the containers of a home, as the engine's own library sees them."""
 
 import io
+import os
 import subprocess
 import tarfile
 from pathlib import Path
@@ -15,7 +16,8 @@ needs_busybox = pytest.mark.skipif(
     reason="an image is made of /bin/busybox, which is not here (busybox-static)",
 )
 
-IMAGE = "trunkline-sandbox-test:latest"
+IMAGE = f"trunkline-sandbox-test:{os.getpid()}"
+"""Of this process alone: another one that runs tests takes its own away when it ends."""
 
 
 def root() -> bytes:
