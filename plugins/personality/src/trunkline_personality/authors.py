@@ -20,21 +20,27 @@ OWNERS = frozenset({"owner", "trunkline", "gateway"})
 PATIENCE = 0.5
 """Seconds that history may take to say who wrote a file, before the file counts as not the owner's."""
 
+PAUSE = 10.0
+"""Seconds in which a history that took too long is not asked again: not every turn is to wait for it."""
+
 MOST = 1000
 """How many answers are kept."""
 
 
 class Authors:
-    """Answers for each content of a file once."""
+    """Answers for each content of a file once. ``patience`` and ``pause`` are as ``PATIENCE`` and ``PAUSE``."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = PATIENCE, pause: float = PAUSE) -> None:
+        self._patience = patience
+        self._pause = pause
         self._known: dict[tuple[str, str], bool] = {}
+        self._rests_until: dict[str, float] = {}
 
     async def are_owner(self, memory: Memory, path: str, file: MemoryFile) -> bool:
         """Whether every line of the file as it is given here is the owner's."""
         key = (file.path, file.hash)
         if key not in self._known:
-            answer = await _asked(memory, path, file)
+            answer = await self._asked(memory, path, file)
             if answer is None:
                 return False
             if len(self._known) >= MOST:
@@ -42,19 +48,24 @@ class Authors:
             self._known[key] = answer
         return self._known[key]
 
-
-async def _asked(memory: Memory, path: str, file: MemoryFile) -> bool | None:
-    """None when history does not know this content yet, or cannot be asked."""
-    blamed = None
-    with anyio.move_on_after(PATIENCE):
-        try:
-            blamed = await memory.blame(path, mainline=True)
-        except ToolError:
+    async def _asked(self, memory: Memory, path: str, file: MemoryFile) -> bool | None:
+        """None when history does not know this content yet, cannot be asked, or takes too long."""
+        if anyio.current_time() < self._rests_until.get(file.path, 0.0):
             return None
-    if blamed is None:
-        log.warning("who wrote %s is not known within %g s; it is told as data", file.path, PATIENCE)
-        return False
-    lines = [line for span in blamed.spans for line in span.lines]
-    if "\n".join(lines).rstrip("\n") != "\n".join(file.content.split("\n")).rstrip("\n"):
-        return None
-    return all(span.turn is None and span.author in OWNERS for span in blamed.spans)
+        blamed = None
+        with anyio.move_on_after(self._patience):
+            try:
+                blamed = await memory.blame(path, mainline=True)
+            except ToolError:
+                return None
+        if blamed is None:
+            self._rests_until[file.path] = anyio.current_time() + self._pause
+            log.warning(
+                "who wrote %s is not known within %g s; it is told as data", file.path, self._patience
+            )
+            return None
+        self._rests_until.pop(file.path, None)
+        lines = [line for span in blamed.spans for line in span.lines]
+        if "\n".join(lines).rstrip("\n") != "\n".join(file.content.split("\n")).rstrip("\n"):
+            return None
+        return all(span.turn is None and span.author in OWNERS for span in blamed.spans)
