@@ -36,6 +36,7 @@ async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached)
     words that the model can act on; the tool has begun once, nobody was asked, nothing is planned, and the audit log
     has the outcome."""
     await change(reached.running.bus, "main", {"approvals": "none"})
+    before = len(reached.marks())
     outcomes: dict[str, ToolOutcome] = {}
 
     async def want(prefix: str, what: str) -> None:
@@ -52,8 +53,7 @@ async def test_what_a_distant_tool_cannot_have_is_a_tool_error(reached: Reached)
         for prefix, wants in DISTANT.items()
         for what, said in wants.items()
     }
-    begun = [mark for mark in reached.marks() if "want" in mark]
-    assert sorted(begun) == sorted(
+    assert sorted(reached.marks()[before:]) == sorted(
         [
             *(f"apart_want {what}" for what in DISTANT["apart_"]),
             *(f"want {what}" for what in DISTANT["laptop__"]),
