@@ -31,7 +31,7 @@ class Hooks(pluggy.PluginManager):
 
     def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
         """The options of the mark, None without one."""
-        if getattr(getattr(plugin, name, None), MARK, None) is None:
+        if _mark_of(getattr(plugin, name, None)) is None:
             return None
         return super().parse_hookimpl_opts(plugin, name)
 
@@ -59,13 +59,21 @@ def look_at(plugin: object, relay: pluggy.HookRelay) -> tuple[str, ...]:
 def _marked(plugin: object) -> Iterator[Marked]:
     for name in sorted(vars(plugin)) if isinstance(plugin, ModuleType) else dir(plugin):
         function = getattr(plugin, name, None)
-        options = getattr(function, MARK, None)
-        if not isinstance(options, dict):
-            options = None
+        options = _mark_of(function)
         if (options is None and not name.startswith(PREFIX)) or not inspect.isroutine(function):
             continue
         hook = name if options is None else options.get("specname") or name
         yield Marked(hook, function, options)
+
+
+def _mark_of(value: Any) -> dict[str, Any] | None:
+    """The options that ``hookimpl`` left on a value. A module may hold anything, also what breaks when it is asked for an
+    attribute, as proxies do that stand for nothing yet; that is no hook."""
+    try:
+        options = getattr(value, MARK, None)
+    except Exception:
+        return None
+    return options if isinstance(options, dict) else None
 
 
 def _check(marked: Marked, relay: pluggy.HookRelay) -> None:

@@ -35,9 +35,16 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
             named = [one for one in found if one.name.endswith(".py") and one.name[0] not in "_."]
-            return sorted((one for one in named if one.is_file()), key=lambda one: one.name)
+            return sorted(filter(_is_file, named), key=lambda one: one.name)
     except OSError:  # no folder, or none to look into: said where plugins are loaded
         return []
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads round in a circle takes nothing from the files beside it
+        return False
 
 
 def loader(file: Path) -> Callable[[], types.ModuleType]:

@@ -131,6 +131,13 @@ def _marks(places: Sequence[Path]) -> Iterator[Mark]:
 def _folders_in(place: Path) -> list[str]:
     try:
         with os.scandir(place) as found:
-            return sorted(one.path for one in found if one.is_dir())
+            return sorted(one.path for one in found if _is_folder(one))
     except OSError:
         return []
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads round in a circle takes nothing from the folders beside it
+        return False

@@ -214,6 +214,23 @@ def test_an_object_that_breaks_when_it_is_looked_at(load, state):
     assert state(load(extra=(Cursed(),)), "Cursed").status == "refused"
 
 
+def test_a_module_may_hold_what_breaks_when_it_is_looked_at(install, load, state):
+    """A proxy that stands for nothing yet, as some libraries have them, is no hook and in nobody's way."""
+    install(
+        "acme-lazy",
+        f"""{GOOD}
+    class Proxy:
+        def __getattr__(self, name):
+            raise RuntimeError("working outside of a request")
+
+    request = Proxy()
+    """,
+    )
+    plugins = load()
+    assert tools(plugins)["greet"] == "acme-lazy"
+    assert state(plugins, "acme-lazy").status == "loaded"
+
+
 def test_the_example_package_works_as_a_third_party_would_install_it(load, tmp_path, monkeypatch):
     """docs/examples/trunkline-dice brings its tool by the entry point in its pyproject, and its own test passes."""
     import tomllib

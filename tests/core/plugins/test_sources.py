@@ -41,6 +41,15 @@ def test_a_file_is_dropped_in_and_taken_out(load, sources):
     assert gone.sources_version() == before.sources_version()
 
 
+def test_what_is_no_file_hides_none(load, sources):
+    """A link that leads round in a circle, one to nothing, and a folder are passed over; the file beside them counts."""
+    drop(sources, "moon")
+    (sources / "circle.py").symlink_to("circle.py")
+    (sources / "nothing.py").symlink_to("absent")
+    (sources / "folder.py").mkdir()
+    assert set(found(load())) == {"t_moon"}
+
+
 def test_a_changed_file_is_loaded_anew(load, sources):
     """An edit that keeps size and second is not hidden by a compiled file, and none is left behind."""
     drop(sources, "moon", "Waxing.")
