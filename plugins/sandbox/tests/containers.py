@@ -47,21 +47,26 @@ def engine() -> object:
     return DockerClient().client
 
 
-def of_home(home: Path) -> list[str]:
-    """The containers of a home, in whatever state."""
+def of_home(home: Path) -> dict[str, str]:
+    """The containers of a home, each with its state."""
     from trunkline_sandbox.marks import HOME_LABEL, home_mark
 
     wanted = {"label": f"{HOME_LABEL}={home_mark(home)}"}
-    return [one["Id"] for one in engine().api.containers(all=True, filters=wanted)]  # type: ignore[attr-defined]
+    found = engine().api.containers(all=True, filters=wanted)  # type: ignore[attr-defined]
+    return {one["Id"]: one["State"] for one in found}
 
 
 async def becomes(expected: int, home: Path, used: str = "") -> list[str]:
-    """Wait until there are so many containers of the home, and none of them is ``used``."""
-    with anyio.fail_after(30):
+    """Wait until there are so many containers of the home, in two looks the same ones: all of them run, and none of them
+    is ``used``."""
+    before: dict[str, str] | None = None
+    with anyio.fail_after(60):
         while True:
             found = await anyio.to_thread.run_sync(of_home, home)
-            if len(found) == expected and not (used and any(one.startswith(used) for one in found)):
-                return found
+            run = len(found) == expected and set(found.values()) <= {"running"}
+            if run and found == before and not (used and any(one.startswith(used) for one in found)):
+                return list(found)
+            before = found
             await anyio.sleep(0.1)
 
 

@@ -80,12 +80,12 @@ async def test_MN_F15_a_background_task_in_docker(tmp_path: Path) -> None:
     a keeper that is killed, though no worker lives: no container is left."""
     home = tmp_path / "home"
     async with house(tmp_path, 2.0) as running:
+        assert (await ended(await begin(running, BEAT))).killed == "timeout"
+    async with house(tmp_path, 600.0) as running:
         short = await begin(running, "echo out; echo err >&2; exit 3")
         ending = await ended(short)
         assert (ending.exit_code, ending.killed, ending.fault) == (3, "", "")
         assert sorted(short.tail(9, 99).splitlines()) == ["err", "out"]
-        assert (await ended(await begin(running, BEAT))).killed == "timeout"
-    async with house(tmp_path, 600.0) as running:
         stopped, orphan = await begin(running, BEAT), await begin(running, BEAT)
     await becomes(2, home)
     assert (stopped.standing(), orphan.standing()) == ("running", "running")
@@ -151,7 +151,6 @@ async def test_an_engine_that_hangs_holds_up_nobody(
     """A program can be ended, and whoever waits for it goes on; what runs all the same is removed once the engine
     answers. Meanwhile nothing is begun, and why is told."""
     monkeypatch.setattr(processes, "KILL_SECONDS", 0.5)
-    monkeypatch.setattr(engines, "PING_SECONDS", 0.5)
     monkeypatch.setattr(backends, "SWEEP_SECONDS", 0.2)
     home, workspace = tmp_path / "home", tmp_path / "workspace"
     workspace.mkdir()
@@ -168,9 +167,10 @@ async def test_an_engine_that_hangs_holds_up_nobody(
 
         async with anyio.create_task_group() as waiting:
             waiting.start_soon(wait)
-            await anyio.sleep(0.5)
+            await anyio.wait_all_tasks_blocked()
             between.hang()
-            with anyio.fail_after(20):
+            monkeypatch.setattr(engines, "PING_SECONDS", 0.5)
+            with anyio.fail_after(60):
                 await process.kill("cancelled")
         assert (told, process.killed) == ([None], "cancelled")
         other = Docker(settings, home, host=between.host)

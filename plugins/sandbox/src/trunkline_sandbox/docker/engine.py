@@ -21,11 +21,12 @@ ANSWER_SECONDS = 20.0
 """What an engine is given to answer: one that hangs must not hang who asks it."""
 
 PING_SECONDS = 3.0
-LATE = 504
+BROKEN, LATE = 502, 504
 
 
 class EngineError(Exception):
-    """The engine refused. ``status`` is of HTTP; 0 when it could not be reached, 504 when it did not answer in time."""
+    """The engine refused. ``status`` is of HTTP; 0 when it could not be reached, 502 when the connection broke, 504 when
+    it did not answer in time."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -33,8 +34,8 @@ class EngineError(Exception):
 
     @property
     def is_silent(self) -> bool:
-        """Whether the engine said nothing at all."""
-        return self.status in (0, LATE)
+        """Whether the engine gave no answer at all."""
+        return self.status in (0, BROKEN, LATE)
 
 
 class Engine:
@@ -119,10 +120,11 @@ class Engine:
         wire += connection.send(h11.EndOfMessage()) or b""
         stream = await self._connected()
         try:
-            await stream.send(wire)
-        except (anyio.BrokenResourceError, OSError) as error:
+            with _in_one_piece():
+                await stream.send(wire)
+        except BaseException:
             await anyio.aclose_forcefully(stream)
-            raise EngineError(0, f"the engine went away: {error}") from error
+            raise
         return connection, stream
 
     async def _connected(self) -> SocketStream:
@@ -143,6 +145,15 @@ def _within(seconds: float | None) -> Iterator[None]:
         raise EngineError(LATE, f"it did not answer within {seconds:.0f} seconds") from error
 
 
+@contextmanager
+def _in_one_piece() -> Iterator[None]:
+    """Tells of a connection that breaks, as it does when the engine is started anew, by an EngineError."""
+    try:
+        yield
+    except (anyio.BrokenResourceError, OSError, h11.RemoteProtocolError) as error:
+        raise EngineError(BROKEN, f"the engine went away: {error}") from error
+
+
 async def _handed_over(connection: h11.Connection, stream: SocketStream) -> tuple[SocketStream, bytes]:
     try:
         event = await _event(connection, stream)
@@ -155,15 +166,14 @@ async def _handed_over(connection: h11.Connection, stream: SocketStream) -> tupl
 
 
 async def _event(connection: h11.Connection, stream: SocketStream) -> Any:
-    while (event := connection.next_event()) is h11.NEED_DATA:
-        try:
-            connection.receive_data(await stream.receive(PIECE))
-        except anyio.EndOfStream:
-            connection.receive_data(b"")
-        except (anyio.BrokenResourceError, OSError) as error:
-            raise EngineError(0, f"the engine went away: {error}") from error
+    with _in_one_piece():
+        while (event := connection.next_event()) is h11.NEED_DATA:
+            try:
+                connection.receive_data(await stream.receive(PIECE))
+            except anyio.EndOfStream:
+                connection.receive_data(b"")
     if isinstance(event, h11.ConnectionClosed):
-        raise EngineError(0, "the engine closed the connection")
+        raise EngineError(BROKEN, "the engine closed the connection")
     return event
 
 

@@ -42,13 +42,16 @@ class Guardian:
         """It holds one end of a pipe, and this process the other: no child inherits that one, so it is closed when, and
         only when, this process lets go of it."""
         reads, writes = os.pipe()
-        weakref.finalize(self, _close, writes)
+        let_go = weakref.finalize(self, _close, writes)
         command = (sys.executable, "-I", "-S", str(Path(guardian.__file__)), self._socket)
         try:
             subprocess.run(
                 [*command, f"{GUARDIAN_LABEL}={self.name}"],
                 stdin=reads, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={}, check=True,
             )  # fmt: skip
+        except BaseException:
+            let_go()  # it is tried again for the next container, with another pipe
+            raise
         finally:
             os.close(reads)
 

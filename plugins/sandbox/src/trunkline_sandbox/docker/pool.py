@@ -91,12 +91,12 @@ class Pool:
             await self._dropped(oldest)
 
     async def _made(self, place: Place, label: str) -> Ready:
+        await self._guardian.watch()  # before: an engine may make one and not come to tell us its name
         wanted = body(place, labels(self._home, self._guardian.name, label))
         with anyio.CancelScope(shield=True):  # one whose name is not known could not be removed
             made = await self._engine.call("POST", "/containers/create", body=wanted)
         container = str(made["Id"])
         try:
-            await self._guardian.watch()
             wire = Wire(*await self._engine.attached(container))
             try:
                 await self._engine.call("POST", f"/containers/{container}/start")

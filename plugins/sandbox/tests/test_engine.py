@@ -1,0 +1,62 @@
+"""What is made of an engine that breaks off, as one does that is started anew. No Docker is needed for it."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import anyio
+import anyio.abc
+import pytest
+
+from trunkline_sandbox.docker.backend import Docker
+from trunkline_sandbox.docker.engine import Engine, EngineError
+from trunkline_sandbox.settings import SandboxSettings
+
+pytestmark = pytest.mark.anyio
+
+PONG = b"HTTP/1.1 200 OK\r\nApi-Version: 1.44\r\nContent-Length: 2\r\n\r\nOK"
+BROKEN = {
+    "says nothing": b"",
+    "ends in a header": b"HTTP/1.1 200 OK\r\nContent-Le",
+    "ends in the answer": b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n[{",
+    "speaks something else": b"what do you want\r\n\r\n",
+}
+
+Serve = Callable[[bytes], AbstractAsyncContextManager[str]]
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Serve:
+    """An engine that answers a ping, and anything else with these bytes, after which it hangs up."""
+
+    @asynccontextmanager
+    async def serve(answer: bytes) -> AsyncIterator[str]:
+        async def greet(client: anyio.abc.ByteStream) -> None:
+            async with client:
+                asked = await client.receive()
+                await client.send(PONG if b"/_ping" in asked else answer)
+
+        path = tmp_path / "engine.sock"
+        async with await anyio.create_unix_listener(path) as listener, anyio.create_task_group() as tasks:
+            tasks.start_soon(listener.serve, greet)
+            yield f"unix://{path}"
+            tasks.cancel_scope.cancel()
+
+    return serve
+
+
+@pytest.mark.parametrize("answer", BROKEN.values(), ids=BROKEN)
+async def test_an_engine_that_breaks_off_is_told_as_its_failure(
+    engine: Serve, answer: bytes, tmp_path: Path
+) -> None:
+    """Whatever it was asked, and however far it came: nobody sees an error of HTTP's, and panic does not take it for one
+    that is not there and has no programs."""
+    async with engine(answer) as host:
+        with pytest.raises(EngineError):
+            await Engine(host).call("GET", "/containers/json")
+        with pytest.raises(EngineError):
+            await Engine(host).attached("one")
+        sandbox = Docker(SandboxSettings(backend="docker"), tmp_path / "home", host=host)
+        assert "engine fails" in (await sandbox.unavailable() or "")
+        with pytest.raises(EngineError):
+            await sandbox.end_all()
