@@ -67,8 +67,8 @@ def _marked(plugin: object) -> Iterator[Marked]:
 
 
 def _mark_of(value: Any) -> dict[str, Any] | None:
-    """The options that ``hookimpl`` left on a value. A module may hold anything, also what breaks when it is asked for an
-    attribute, as proxies do that stand for nothing yet; that is no hook."""
+    """The options that ``hookimpl`` left on a value. A module may hold anything, also what breaks when an attribute is
+    asked for, as proxies do that stand for nothing yet; that is no hook."""
     try:
         options = getattr(value, MARK, None)
     except Exception:

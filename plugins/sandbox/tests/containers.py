@@ -57,8 +57,8 @@ def of_home(home: Path) -> dict[str, str]:
 
 
 async def becomes(expected: int, home: Path, used: str = "") -> list[str]:
-    """Wait until there are so many containers of the home, in two looks the same ones: all of them run, and none of them
-    is ``used``."""
+    """Wait until there are so many containers of the home, in two looks the same ones: all of them run, and none is
+    ``used``."""
     before: dict[str, str] | None = None
     with anyio.fail_after(60):
         while True:

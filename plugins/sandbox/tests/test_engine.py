@@ -49,8 +49,8 @@ def engine(tmp_path: Path) -> Serve:
 async def test_an_engine_that_breaks_off_is_told_as_its_failure(
     engine: Serve, answer: bytes, tmp_path: Path
 ) -> None:
-    """Whatever it was asked, and however far it came: nobody sees an error of HTTP's, and panic does not take it for one
-    that is not there and has no programs."""
+    """Whatever it was asked, and however far it came: nobody sees an error of HTTP's, and panic does not take it for
+    one that is not there and has no programs."""
     async with engine(answer) as host:
         with pytest.raises(EngineError):
             await Engine(host).call("GET", "/containers/json")

@@ -42,7 +42,7 @@ def test_a_file_is_dropped_in_and_taken_out(load, sources):
 
 
 def test_what_is_no_file_hides_none(load, sources):
-    """A link that leads round in a circle, one to nothing, and a folder are passed over; the file beside them counts."""
+    """A link that leads round in a circle, one to nothing, and a folder are passed over; a file beside them counts."""
     drop(sources, "moon")
     (sources / "circle.py").symlink_to("circle.py")
     (sources / "nothing.py").symlink_to("absent")

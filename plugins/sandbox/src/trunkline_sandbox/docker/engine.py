@@ -25,8 +25,8 @@ BROKEN, LATE = 502, 504
 
 
 class EngineError(Exception):
-    """The engine refused. ``status`` is of HTTP; 0 when it could not be reached, 502 when the connection broke, 504 when
-    it did not answer in time."""
+    """The engine refused. ``status`` is of HTTP; 0 when it could not be reached, 502 when the connection broke, 504
+    when it did not answer in time."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
