@@ -340,7 +340,7 @@ async def test_a_stream_of_a_killed_service_times_out(server: Any, bus: Bus, wor
     """After SIGKILL of the serving process the reader gets CallTimeout once it was silent for idle_timeout."""
     process = child(_DYING, server.url, server.user, server.password, world.prefix)
     assert await anyio.to_thread.run_sync(process.stdout.readline) == "ready\n"
-    async with bus.call_streaming(world.flow, world.Note(), idle_timeout=1.0, who="me") as replies:
+    async with bus.call_streaming(world.flow, world.Note(), idle_timeout=4.0, who="me") as replies:
         assert (await anext(replies)).number == 1
         process.send_signal(signal.SIGKILL)
         with anyio.fail_after(60), pytest.raises(CallTimeout):

@@ -84,7 +84,7 @@ class Installation(Talker):
         """Every stream's settings, contents and consumers, as the server tells them to nobody but its own machine."""
         query = {"streams": "true", "config": "true", "consumers": "true"}
         found = (
-            httpx.get(f"{self.server.monitoring}/jsz", params=query, trust_env=False)
+            httpx.get(f"{self.server.monitoring}/jsz", params=query, trust_env=False, timeout=60)
             .raise_for_status()
             .json()
         )

@@ -138,7 +138,7 @@ async def forged(running: Installation) -> None:
             actor="owner", approved=asked.call_hash,
         )  # fmt: skip
         with pytest.raises(RemoteFault, match="Only the monitor"):
-            async with bus.call_streaming(CALL_TOOL, made, idle_timeout=5) as replies:
+            async with bus.call_streaming(CALL_TOOL, made, idle_timeout=60) as replies:
                 _ = [reply async for reply in replies]
         with pytest.raises(BusError):
             async with bus.call_streaming(CALL_DECIDED, made, idle_timeout=2) as replies:

@@ -97,7 +97,7 @@ async def test_an_answer_reaches_the_model_and_no_call_is_allowed_by_it(
 async def test_MB_T10_no_answer_is_told_as_such(provider: str, tmp_path: Path) -> None:
     """Left unanswered by the owner, or by nobody in time: a tool error says which, and the turn goes on. Neither can be
     answered any more."""
-    async with house(provider, tmp_path, **{"approvals.channels": {"brief": 2.0}}) as running:
+    async with house(provider, tmp_path, **{"approvals.channels": {"brief": 6.0}}) as running:
         accepted = await running.send(ask("What colour?"))
         question = await question_of(running, accepted)
         for wrong in ({"allow": True}, {"allow": True, "answer": "  "}, {"allow": False, "answer": "red"}):
@@ -164,7 +164,7 @@ async def test_a_model_cannot_answer_its_own_question(provider: str, tmp_path: P
         accepted = await running.send(f"say:answer aaaaa-aaaaa yes ;; {ask('May I now?')}")
         question = await question_of(running, accepted)
         await running.send(f"say:answer {question.id} yes ;; say:approve {question.id} always")
-        async with httpx.AsyncClient(base_url=running.url, headers={"x-agent": "yes"}) as agent:
+        async with httpx.AsyncClient(base_url=running.url, headers={"x-agent": "yes"}, timeout=60) as agent:
             path = f"/api/turns/{question.turn}/calls/{question.call}/decision"
             tried = await agent.post(path, json={"hash": question.call_hash, "answer": "yes"})
             assert tried.status_code == 403

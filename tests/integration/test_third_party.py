@@ -135,7 +135,7 @@ async def test_the_dice_are_used_and_what_is_broken_hurts_nobody(
     honest = await running.say("/tool honest", conversation=rolled.accepted.conversation)
     assert "an honest answer" in honest.text
     assert all(process.alive for process in running.processes.values()), running.logs()
-    async with httpx.AsyncClient(base_url=running.url) as http:
+    async with httpx.AsyncClient(base_url=running.url, timeout=60) as http:
         ready = (await http.get("/readyz")).json()
     assert ready["status"] == "ready" and set(ready["checks"].values()) == {"ok"}
     log = running.processes["tools"].text()

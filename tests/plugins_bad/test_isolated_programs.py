@@ -22,7 +22,7 @@ async def script(context: ToolContext, text: str, stdin: str = "", placed: bool 
     """Run a script of the shell."""
     ran = await context.sandbox.run(
         ("sh", "-c", text), workspace=context.workspace if placed else None, env={"GIVEN": "yes"},
-        stdin=stdin.encode(), limits=trunkline.SandboxLimits(timeout=2.0, network=network),
+        stdin=stdin.encode(), limits=trunkline.SandboxLimits(timeout=5.0, network=network),
     )
     return f"{ran.exit_code} {ran.killed} {ran.dropped} {ran.stdout.decode()}"
 

@@ -195,7 +195,7 @@ async def speaks(url: str) -> None:
     params = {"protocolVersion": "2025-11-25", **about}
     body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     headers = {"authorization": "Bearer t0ken", "accept": "application/json, text/event-stream"}
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(timeout=60) as http:
         assert (await http.post(url, json=body)).status_code == 401
         answer = await http.post(url, json=body, headers=headers)
         assert answer.status_code == 200 and "Trunkline: main" in answer.text

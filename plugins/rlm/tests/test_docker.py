@@ -75,7 +75,7 @@ async def test_code_runs_in_a_container(docker: Docker) -> None:
     async def double(number: int) -> int:
         return number * 2
 
-    async with Session(docker, {"double": double}, Limits(timeout=2.0)) as session:
+    async with Session(docker, {"double": double}, Limits(timeout=5.0)) as session:
         assert (await session.run("x = double(21)\nx")).value == 42
         assert "Memory error" in ((await session.run("'x' * 10**9")).error or "")
         assert (await session.run("x + 1")).value == 43

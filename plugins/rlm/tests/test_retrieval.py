@@ -200,7 +200,7 @@ async def test_rlm_t12_a_spent_budget_refuses_before_the_call(sandbox: Sandbox) 
 async def test_a_cancelled_retrieval_leaves_nothing(sandbox: Sandbox) -> None:
     """The model's call is closed and the depth is 0, however deep it was."""
     desk = Desk(sandbox, [code("llm_query('a', context={})"), [anyio.sleep_forever]])
-    with anyio.move_on_after(5) as waiting:
+    with anyio.move_on_after(60) as waiting:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(desk.retrieval.answer, "x")
             while len(desk.asked) < 2:  # noqa: ASYNC110

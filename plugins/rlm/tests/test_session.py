@@ -136,10 +136,10 @@ async def test_waiting_for_the_host_does_not_count(sandbox: Sandbox) -> None:
     """The timeout is for what the code computes; a model that takes longer is not its fault."""
 
     async def slow() -> str:
-        await anyio.sleep(0.7)
+        await anyio.sleep(2.0)
         return "done"
 
-    async with Session(sandbox, {"slow": slow}, Limits(timeout=0.5)) as session:
+    async with Session(sandbox, {"slow": slow}, Limits(timeout=1.5)) as session:
         assert (await session.run("slow()")).value == "done"
 
 

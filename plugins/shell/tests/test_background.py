@@ -45,12 +45,23 @@ async def started(home: House, command: Any, **more: Any) -> str:
     return said.output.split()[2]
 
 
-async def beating(workspace: Path) -> bool:
-    """Whether the program writes, within a second."""
+def beats(workspace: Path) -> int:
+    """How often the program wrote."""
     file = workspace / "beat"
-    before = file.stat().st_size if file.exists() else 0
+    return file.stat().st_size if file.exists() else 0
+
+
+async def goes_on(workspace: Path) -> None:
+    """Wait until the program writes again."""
+    before = beats(workspace)
+    await until(lambda: beats(workspace) > before)
+
+
+async def rests(workspace: Path) -> bool:
+    """Whether the program does not write any more, for a second."""
+    before = beats(workspace)
     await anyio.sleep(1.0)
-    return (file.stat().st_size if file.exists() else 0) > before
+    return beats(workspace) == before
 
 
 async def test_MN_F15_begun_looked_at_waited_for_and_forgotten(tmp_path: Path) -> None:
@@ -94,11 +105,11 @@ async def test_MN_F15_a_task_outlives_a_worker_that_is_killed(tmp_path: Path) ->
         begun = await call("start_background_task", {"command": f"echo once >> begun; {BEAT}"})
         task = begun.output.split()[2]
         platform.kill("tools")
-        assert await beating(workspace)
+        await goes_on(workspace)
         await platform.restart("tools")
         listed: ToolOutcome = await call("list_background_tasks", {})
         assert f"{task}: running" in listed.output
-        assert await beating(workspace)
+        await goes_on(workspace)
         assert (workspace / "begun").read_text() == "once\n"
         short = await call("start_background_task", {"command": "sleep 2; echo done; exit 5"})
         platform.kill("tools", signal.SIGTERM)
@@ -112,14 +123,14 @@ async def test_MN_F15_a_task_outlives_a_worker_that_is_killed(tmp_path: Path) ->
         keeper.suspend()  # it would heed panic itself
         done = await anyio.to_thread.run_sync(partial(run_trunkline, home, "panic", "--json"))
         assert '"programs": 1' in done.stdout
-        assert not await beating(workspace)
+        assert await rests(workspace)
         keeper.resume()
         await until(lambda: Record(home / "tasks" / "main" / task).standing() == "ended")
-        assert not await beating(workspace)
+        assert await rests(workspace)
         Latch(home).release()
         await platform.restart("tools")
         assert "ended by panic" in (await call("background_task_status", {"task": task})).output
-        assert not await beating(workspace)
+        assert await rests(workspace)
 
 
 @pytest.mark.kill
@@ -127,32 +138,32 @@ async def test_MN_F15_a_task_whose_keeper_is_killed_is_told_as_lost(tmp_path: Pa
     """As after a restart of the machine: the program is gone with it, and nobody begins it again."""
     async with house(tmp_path) as home:
         task = await started(home, BEAT)
-        assert await beating(home.workspace)
+        await goes_on(home.workspace)
         keeper_of(home.running.home.path, task).kill()
         record = Record(home.running.home.path / "tasks" / "main" / task)
         await until(lambda: record.standing() == "lost")
         assert "lost: the machine was restarted or" in (await home.call("list_background_tasks")).output
         assert "begun" in (await home.call("background_task_output", task=task)).output
         await anyio.sleep(0.5)
-        assert not await beating(home.workspace)
+        assert await rests(home.workspace)
     async with house(tmp_path) as home:
         assert f"{task}: lost" in (await home.call("background_task_status", task=task)).output
-        assert not await beating(home.workspace)
+        assert await rests(home.workspace)
 
 
 async def test_the_end_of_a_task_is_the_end_of_all_that_it_began(tmp_path: Path) -> None:
     """Cancelled, at the end of its time, and at panic: no grandchild lives on, however it tried."""
     async with house(tmp_path) as home:
         task = await started(home, STUBBORN)
-        assert await beating(home.workspace)
+        await goes_on(home.workspace)
         assert "cancelled" in (await home.call("cancel_background_task", task=task)).output
-        assert not await beating(home.workspace)
+        assert await rests(home.workspace)
         again = await started(home, STUBBORN)
         latch = Latch(home.running.home.path)
         latch.pull("a test")
         record = Record(latch.home / "tasks" / "main" / again)
         await until(lambda: record.standing() == "ended")
-        assert not await beating(home.workspace)
+        assert await rests(home.workspace)
         refused = await home.call("start_background_task", command="true")
         assert (refused.status, "panic" in refused.output) == ("error", True)
         latch.release()
@@ -183,7 +194,7 @@ async def test_a_task_ends_when_its_time_is_over(tmp_path: Path) -> None:
     async with house(tmp_path) as home:
         task = await started(home, STUBBORN)
         assert "its time was over" in (await home.call("wait_background_task", task=task)).output
-        assert not await beating(home.workspace)
+        assert await rests(home.workspace)
 
 
 def _configure(base: Path, line: str) -> None:

@@ -20,7 +20,7 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def crawl(site: Any, context: ToolContext, path: str = "/", **arguments: Any) -> str:
-    tool = crawling.made(WebSettings(allow=(site.allow,), timeout=5.0))
+    tool = crawling.made(WebSettings(allow=(site.allow,), timeout=60.0))
     return await tool(context, {"url": site.origin + path, **arguments})
 
 

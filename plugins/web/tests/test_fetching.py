@@ -30,7 +30,7 @@ async def fetch(site: Any, context: ToolContext) -> Callable[..., Any]:
     """Calls the tool for a path of the site."""
 
     async def call(path: str, **arguments: Any) -> str:
-        tool = reading.made(WebSettings(allow=(site.allow,), timeout=5.0))
+        tool = reading.made(WebSettings(allow=(site.allow,), timeout=60.0))
         return await tool(context, {"url": site.origin + path, **arguments})
 
     return call

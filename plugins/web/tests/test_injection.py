@@ -60,10 +60,16 @@ async def decide(running: Platform, asked: Approval, allow: bool) -> None:
     await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow)
 
 
-async def audited(running: Platform) -> list[tuple[str, str, str]]:
-    """What the audit log has of calls and decisions: which tool, what came of it, and what it was given."""
-    entries = [stored.data async for stored in running.bus.history(AUDIT)]
-    return [(one.tool, one.decision or one.status, str(one.arguments or "")) for one in entries]
+async def audited(running: Platform, *wanted: tuple[str, str]) -> list[tuple[str, str, str]]:
+    """What the audit log has of calls and decisions, once it has what is ``wanted``: which tool, what came of it, and
+    what it was given."""
+    with anyio.fail_after(60):
+        while True:
+            entries = [stored.data async for stored in running.bus.history(AUDIT)]
+            lines = [(one.tool, one.decision or one.status, str(one.arguments or "")) for one in entries]
+            if {*wanted} <= {line[:2] for line in lines}:
+                return lines
+            await anyio.sleep(0.05)
 
 
 async def test_orders_in_a_page_have_no_effect_that_nobody_approved(opened: Any, make_page: Any) -> None:
@@ -97,7 +103,8 @@ async def test_orders_in_a_page_have_no_effect_that_nobody_approved(opened: Any,
         assert len(shown) == 4 and all("denied" in one for one in shown[1:])
         assert not (running.home.workspace("main") / "owned.md").exists() and thief.asked == []
         assert site.paths == ["/news"]
-        lines = await audited(running)
+        decided = [("fetch_webpage", "denied"), ("write_file", "denied"), ("web_crawler", "denied")]
+        lines = await audited(running, ("fetch_webpage", "ok"), *decided)
         assert ("fetch_webpage", "asked", "") in lines and ("write_file", "asked", "") in lines
         assert any(line[:2] == ("fetch_webpage", "ok") and "/news" in line[2] for line in lines)
         assert not any(tool == "write_file" and came == "ok" for tool, came, _ in lines)

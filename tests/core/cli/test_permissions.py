@@ -260,7 +260,7 @@ def at_terminal(environ: dict[str, str], typed: str, *arguments: str) -> tuple[i
             os.write(keys, f"{typed}\n".encode())
             sent = True
     os.close(keys)
-    return process.wait(timeout=10), shown
+    return process.wait(timeout=60), shown
 
 
 # The audit log ------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ async def test_the_token_is_kept_and_never_told(tmp_path: Path, caplog: pytest.L
             token = running.token
             file = running.home.token_file
             assert file.stat().st_mode & 0o777 == 0o600
-            async with httpx.AsyncClient(base_url=running.url) as client:
+            async with httpx.AsyncClient(base_url=running.url, timeout=60) as client:
                 await client.get("/conversations", headers={"authorization": f"Bearer {token}x"})
         file.chmod(0o644)
         async with platform(tmp_path, workers=("gateway", "memory")) as running:

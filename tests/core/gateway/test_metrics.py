@@ -158,7 +158,7 @@ async def scraped(running: Platform, token: bool = True) -> httpx.Response:
 async def scraped_until(running: Platform, *lines: str) -> str:
     """The text as soon as it has these lines; a beat or a record may come a moment later than the answer."""
     text = ""
-    with anyio.move_on_after(20):
+    with anyio.move_on_after(60):
         while not all(line in text for line in lines):
             text = (await scraped(running)).text
     assert all(line in text for line in lines), text
@@ -202,6 +202,6 @@ async def test_who_may_read_is_a_setting(setting: str, without: int, with_token:
     async with platform(config={"gateway.metrics": setting}, workers=("gateway", "memory")) as running:
         assert (await scraped(running, token=False)).status_code == without
         assert (await scraped(running)).status_code == with_token
-        async with httpx.AsyncClient(base_url=running.url) as client:
+        async with httpx.AsyncClient(base_url=running.url, timeout=60) as client:
             assert (await client.get("/conversations")).status_code == 401
             assert (await client.post("/metrics")).status_code in (401, 404, 405)

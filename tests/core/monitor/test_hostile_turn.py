@@ -241,7 +241,7 @@ async def until_said(running: Platform, conversation: str, text: str) -> None:
     async def is_so() -> bool:
         return text in await said_in(running, conversation)
 
-    await until(is_so, 15)
+    await until(is_so)
 
 
 async def test_a_message_behind_a_parked_turn_waits_through_a_restart(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ async def test_the_fixture_is_a_whole_platform(platform: Platform) -> None:
     answer = await platform.say("/help")
     assert answer.ended.code is None and answer.text
     assert set(platform.instance.workers) == {"gateway", "monitor", "tools", "memory", "channels"}
-    async with httpx.AsyncClient(base_url=platform.url) as client:
+    async with httpx.AsyncClient(base_url=platform.url, timeout=60) as client:
         assert (await client.get("/readyz")).status_code == 200
         assert (await client.get("/v1/models")).status_code == 401
         allowed = await client.get("/v1/models", headers={"Authorization": f"Bearer {platform.token}"})

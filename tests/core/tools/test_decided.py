@@ -56,8 +56,8 @@ class Shop:
 
 
 async def last_of(bus: Any, endpoint: Endpoint[CallTool, Any], request: CallTool) -> ToolOutcome:
-    with anyio.fail_after(20):
-        async with bus.call_streaming(endpoint, request, idle_timeout=5) as replies:
+    with anyio.fail_after(60):
+        async with bus.call_streaming(endpoint, request, idle_timeout=60) as replies:
             return [reply async for reply in replies][-1]
 
 

@@ -425,10 +425,10 @@ async def test_concurrent_edits_of_one_file_lose_nothing(tools: Any) -> None:
 
 async def test_without_a_ledger_only_reads_run(tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """What cannot be recorded must not have an effect; of what was asked for before it is not known whether it had."""
-    monkeypatch.setattr(ledger, "PATIENT", 1.0)
     shop = Workshop()
     async with tools(shop) as caller:
         assert (await caller.call("note", {"text": "before"})).status == "ok"
+        monkeypatch.setattr(ledger, "PATIENT", 1.0)
         await ask(caller.bus.link, "STREAM.DELETE.EFFECT", {})
         refused = await caller.call("note", {"text": "x"})
         assert refused.status == "error"
