@@ -8,7 +8,7 @@ bytes and events come out as text, which also spares each of them a detour throu
 
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import msgspec
@@ -136,7 +136,11 @@ class OpenAIAdapter(ModelAdapter):
             self._client = None
 
     async def _events(self, path: str, body: dict[str, Any], key: str) -> AsyncGenerator[str]:
-        """The events of one answer, as JSON text. Closes the connection when it is closed; raises ModelError only."""
+        """The events of one answer, as JSON text. Closes the connection when it is closed; raises ModelError only.
+
+        Iterates the SDK's generator itself: one that the stream holds would hold the stream, and what is broken off
+        would be left to the garbage collector, which may run in any thread.
+        """
         client = await self._open(key)
         stream: openai.AsyncStream[str] | None = None
         try:
@@ -144,8 +148,9 @@ class OpenAIAdapter(ModelAdapter):
             stream = await client.post(
                 path, cast_to=str, content=content, stream=True, stream_cls=self._texts
             )
-            async for event in stream:
-                yield event
+            async with aclosing(cast("AsyncGenerator[str]", stream.__stream__())) as texts:
+                async for text in texts:
+                    yield text
         except Exception as error:
             raise from_exception(error, began=stream is not None, key=key) from None
         finally:
