@@ -18,6 +18,7 @@ from trunkline.messages.gateway import ConversationView, MessageAccepted
 from trunkline.messages.turn import (
     CancelRecorded,
     FeedEvent,
+    FeedItem,
     Finished,
     JournalEntry,
     ModelCallFinished,
@@ -366,11 +367,20 @@ async def test_turns_that_were_killed_steered_or_ended_can_be_driven_again(
             assert any(isinstance(entry, kind) for entry in entries), kind
             keys = {"conversation": watcher.accepted.conversation, "turn": watcher.accepted.turn}
             raw = [stored.data async for stored in running.bus.history(RAW_JOURNAL, **keys)]
-            feed = [stored.data async for stored in running.bus.history(FEED, **keys)]
-            done = replay(watcher.accepted.turn, raw, feed)
+            done = replay(watcher.accepted.turn, raw, await feed_of(running, **keys))
             assert [record.problem for record in done.records if not record.same] == [], kind
             assert (done.end_same, done.told_same, done.feed_same) == (True, True, True), kind
             assert done.text == watcher.text
+
+
+async def feed_of(running: ProcessPlatform, **keys: str) -> list[FeedItem]:
+    """The feed of a turn that has ended, once its end is stored: readers are told before that."""
+    with anyio.fail_after(60):
+        while True:
+            feed = [stored.data async for stored in running.bus.history(FEED, **keys)]
+            if any(isinstance(item.event, TurnEnded) for item in feed):
+                return feed
+            await anyio.sleep(0.05)
 
 
 DIES_UNTOLD = '''

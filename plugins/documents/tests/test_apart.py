@@ -20,10 +20,11 @@ from trunkline.documents.apart import reading
 pytestmark = pytest.mark.anyio
 
 
-def running(command: str) -> bool:
-    """Whether any process has this command line."""
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return command in listed
+async def ends(command: str) -> None:
+    """Wait until no process has this command line."""
+    with anyio.fail_after(60):
+        while command in (await anyio.run_process(["ps", "-eo", "args"])).stdout.decode():  # noqa: ASYNC110
+            await anyio.sleep(0.05)
 
 
 def landlock_works() -> bool:
@@ -75,8 +76,8 @@ async def test_a_bad_reader_is_told_of_and_survived(deed: str, reason: str) -> N
 @pytest.mark.parametrize("deed", ["hang", "spin", "child"])
 async def test_a_reader_that_does_not_end_is_ended(deed: str) -> None:
     """Asleep, busy, or waiting for a program: killed with all it started when the time is over."""
-    assert await done(deed, seconds=2) == "reading it took longer than 2 s"
-    assert not running("sleep 3600.5")
+    assert await done(deed, seconds=3) == "reading it took longer than 3 s"
+    await ends("sleep 3600.5")
 
 
 async def test_a_reader_writes_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +120,7 @@ async def test_cancelling_ends_the_process() -> None:
             file.seek(0)
             await desk.read(Bad(), file, "a.bad")
     assert scope.cancelled_caught
-    assert not running("sleep 3600.5")
+    await ends("sleep 3600.5")
 
 
 async def test_a_reader_that_cannot_travel_is_named() -> None:

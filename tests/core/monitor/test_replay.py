@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+import anyio
 import msgspec
 import pytest
 from hypothesis import assume, given, settings
@@ -23,6 +24,7 @@ from trunkline.messages.turn import (
     Started,
     Steered,
     TextDelta,
+    TurnEnded,
 )
 from trunkline.monitor.journal import RAW_JOURNAL, RawRecord
 from trunkline.monitor.replay import Replay, replay
@@ -147,7 +149,10 @@ async def test_a_turn_of_a_platform(tmp_path: Path) -> None:
         answer = await running.say("/tool write_file path=a.md content=x")
         keys = {"conversation": answer.accepted.conversation, "turn": answer.accepted.turn}
         records = [stored.data async for stored in running.bus.history(RAW_JOURNAL, **keys)]
-        feed = [stored.data async for stored in running.bus.history(FEED, **keys)]
+        feed: list[FeedItem] = []
+        with anyio.fail_after(60):
+            while not (feed and isinstance(feed[-1].event, TurnEnded)):  # a reader is told before it is stored
+                feed = [stored.data async for stored in running.bus.history(FEED, **keys)]
         done: Replay = replay(keys["turn"], records, feed)
         assert done.same and done.feed_same is True and done.text == answer.text
         assert replay(keys["turn"], records, list(map(_spoilt, feed))).feed_same is False

@@ -169,6 +169,7 @@ def tools(tmp_path: Path) -> Tools:
                 platform(home, plugins=plugins, config=config, workers=("tools",))
             )
             caller = await _caller(stack, found.bus, home, memory)
+            caller.silence = 30.0  # the worker is in this process, so it is never gone
             yield caller
             await audited(caller.bus, caller.refused)
 
