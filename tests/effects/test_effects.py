@@ -23,7 +23,6 @@ SHORT = (
 )
 
 
-@pytest.mark.timeout(150)
 async def test_no_effect_happens_twice_and_every_doubt_is_told() -> None:
     """At every boundary of a write: the workers that hold the calls are killed, or the server, or the turn cancelled.
     No effect happens twice, what nobody can know is said to be unknown, and everybody is told the same. A tool that

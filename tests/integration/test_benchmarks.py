@@ -9,8 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 THROUGH = {"one process", "process per worker"}
 
@@ -29,7 +27,6 @@ def figures(*command: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.timeout(250)
 def test_a_turn_is_measured_in_every_way() -> None:
     """Both loads, every number of clients, all ways: latency, saturation, CPU and memory of each process, and the
     journal's cost."""
@@ -59,7 +56,6 @@ def test_the_tokens_of_many_tools_are_counted() -> None:
     assert sum(0 < place <= 20 for place in found["places"]) > 0.9 * len(found["places"])
 
 
-@pytest.mark.timeout(250)
 def test_memory_is_watched_over_many_turns() -> None:
     """The size of each process at each tenth, and a verdict for each over the second half."""
     lines = printed("benchmarks.turn", "--turns", "40").splitlines()
@@ -70,7 +66,6 @@ def test_memory_is_watched_over_many_turns() -> None:
     assert len(verdicts) == 5 and all(one == "flat" or one.startswith("+") for one in verdicts)
 
 
-@pytest.mark.timeout(250)
 def test_what_durability_costs_is_measured() -> None:
     """Writes synced and not, in file and memory, on one server and three; and turns with a knob beside its default."""
     run = figures("benchmarks.durability", "--quick", "--knob", "bus.feed")
@@ -82,7 +77,6 @@ def test_what_durability_costs_is_measured() -> None:
     assert run["turns"][0]["rate_ratio"] > 0 and run["turns"][0]["cpu_ratio"] > 0
 
 
-@pytest.mark.timeout(120)
 def test_a_click_is_measured() -> None:
     """From the decision to the resumed turn and to the call's result, with others waiting."""
     run = figures("benchmarks.approvals", "--pending", "3", "--clicks", "2")

@@ -92,6 +92,7 @@ async def traces_of(running: ProcessPlatform, wanted: set[str]) -> dict[str, set
     found: dict[str, set[str]] = {}
     with anyio.fail_after(60):
         while not wanted <= found.keys() or not found:
+            await anyio.sleep(0.2)
             async for batch in running.bus.history(SPANS):
                 for span in batch.data.spans:
                     if turn := span.attributes.get(names.TURN):

@@ -138,9 +138,10 @@ async def test_MN_F15_a_task_whose_keeper_is_killed_is_told_as_lost(tmp_path: Pa
     """As after a restart of the machine: the program is gone with it, and nobody begins it again."""
     async with house(tmp_path) as home:
         task = await started(home, BEAT)
+        record = Record(home.running.home.path / "tasks" / "main" / task)
+        await until(lambda: "begun" in record.tail(9, 99))
         await goes_on(home.workspace)
         keeper_of(home.running.home.path, task).kill()
-        record = Record(home.running.home.path / "tasks" / "main" / task)
         await until(lambda: record.standing() == "lost")
         assert "lost: the machine was restarted or" in (await home.call("list_background_tasks")).output
         assert "begun" in (await home.call("background_task_output", task=task)).output
