@@ -225,7 +225,7 @@ PUBLISH: dict[str, set[str]] = {
         *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export", "import"),
         *memory("blame", "diff", "revert", "index-stats", "reindex", "purge"), *CHUNKS, *BRINGS,
         *memory("chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats"),
-        "trunkline.cmd.remote.laptop.list", *CHANNEL_READER,
+        "trunkline.cmd.remote.laptop.list", "trunkline.cmd.tools.list", *CHANNEL_READER,
         "trunkline.ctl.panic", "trunkline.evt.audit.main.noted",
         *reads("FACTS", "SPANS", "DEAD", "AUDIT", "KV_workers", "KV_pulse", "OBJ_results"),
         "$JS.API.STREAM.MSG.DELETE.DEAD",

@@ -38,8 +38,14 @@ def command() -> None:
 def list_approvals(block: str | None, settled: bool, as_json: bool) -> None:
     """List what waits, the oldest first."""
     from trunkline.cli.output import json_out, table
+    from trunkline.cli.owned.blocks import insist_on_one
 
-    found = with_gateway(lambda gateway: gateway.approval_list(block=block, settled=settled)).approvals
+    async def listed(gateway: "GatewayClient") -> "tuple[Approval, ...]":
+        if block is not None:
+            insist_on_one(block, [one.name for one in (await gateway.block_list()).blocks])
+        return (await gateway.approval_list(block=block, settled=settled)).approvals
+
+    found = with_gateway(listed)
     if as_json:
         json_out({"approvals": found})
         return
@@ -101,7 +107,8 @@ def deny(id: str, follow: bool, as_json: bool) -> int:
 
 
 @command.command(
-    "answer", examples='trunkline approvals answer m4t2a "The one in the kitchen"\ntrunkline approvals answer m4t2a 2'
+    "answer",
+    examples='trunkline approvals answer m4t2a "The one in the kitchen"\ntrunkline approvals answer m4t2a 2',
 )
 @click.argument("id")
 @click.argument("text")

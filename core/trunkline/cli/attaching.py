@@ -1,6 +1,7 @@
 """Asking workers from a command: of the platform that runs, or of workers for as long as the command takes."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -10,18 +11,25 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def with_workers(job: "Callable[[Bus], Awaitable[T]]", *kinds: "WorkerKind") -> T:
-    """Run a job with the instance that runs, or with workers of these kinds for as long as this takes."""
+def with_workers(job: "Callable[[Bus], Awaitable[T]]", *kinds: "WorkerKind", log: str = "") -> T:
+    """Run a job with the instance that runs, or with workers of these kinds for as long as this takes.
+
+    With ``log`` what those log goes to ``logs/<log>.log`` in the home, where warnings go to standard error otherwise.
+    """
     from trunkline.cli.aio import run
 
-    found: T = run(_attached, job, kinds)
+    found: T = run(_attached, job, kinds, log)
     return found
 
 
-async def _attached(job: "Callable[[Bus], Awaitable[T]]", kinds: "tuple[WorkerKind, ...]") -> T:
+async def _attached(job: "Callable[[Bus], Awaitable[T]]", kinds: "tuple[WorkerKind, ...]", log: str) -> T:
+    from trunkline.cli.logfile import log_to_file
     from trunkline.config import load_config
     from trunkline.runtime.attach import attached
     from trunkline.workers import load_worker
 
-    async with attached(load_config(), load_worker, kinds=kinds) as bus:
-        return await job(bus)
+    config = load_config()
+    async with AsyncExitStack() as stack:
+        if log:
+            stack.enter_context(log_to_file(config, log))
+        return await job(await stack.enter_async_context(attached(config, load_worker, kinds=kinds)))

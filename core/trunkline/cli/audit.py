@@ -8,6 +8,7 @@ from trunkline.cli.command import Command
 from trunkline.cli.completing import BlockName
 
 if TYPE_CHECKING:
+    from trunkline.cli.owned.auditing import Wanted
     from trunkline.messages.audit import AuditEntry
     from trunkline_bus import Bus
 
@@ -50,14 +51,21 @@ def command(since: str, limit: int, follow: bool, as_json: bool, **wanted: Any) 
     with_memory(lambda bus: _print(bus, filters, limit, follow, as_json))
 
 
-async def _print(bus: "Bus", wanted: Any, limit: int, follow: bool, as_json: bool) -> None:
+async def _print(bus: "Bus", wanted: "Wanted", limit: int, follow: bool, as_json: bool) -> None:
     from trunkline.cli.owned.auditing import entries, following
+    from trunkline.cli.owned.blocks import insist_on_block
+    from trunkline.cli.owned.ruling import ALL
 
     found = await entries(bus, wanted)
+    if not found and wanted.block not in (None, ALL):  # the log knows blocks that are gone, too
+        await insist_on_block(bus, wanted.block)
     for entry in found[-limit:]:
         _line(entry, as_json)
     if not found and not follow:
-        click.echo("Nothing of that kind was noted.", err=True)
+        click.echo(
+            f"Nothing of that kind was noted since {wanted.since:%Y-%m-%d %H:%M} UTC. --since 7d looks further back.",
+            err=True,
+        )
     if follow:
         async for entry in following(bus, wanted, {entry.id for entry in found}):
             _line(entry, as_json)

@@ -56,11 +56,20 @@ def command(
     """
     from trunkline.cli.memory.attached import with_memory
     from trunkline.cli.owned import permitting
+    from trunkline.cli.owned.blocks import insist_on_block
 
     changes = {name: value for name, value in choices.items() if value is not None}
     minutes = {
         name: given for name, given in (("god", god), ("host-network", host_network)) if given is not None
     }
+    if conversation is not None and not any(minutes.values()):
+        raise click.UsageError(
+            "--conversation says where --god or --host-network holds: give one of them too."
+        )
+    if any(minutes.values()):
+        with_memory(
+            lambda bus: insist_on_block(bus, block)
+        )  # nobody is asked about a block that is not there
     for name in minutes:
         if minutes[name]:
             _confirm(name, block, minutes[name])
@@ -111,7 +120,7 @@ def _show(standing: "Standing", as_json: bool) -> None:
     )
     click.echo()
     table(
-        [(key, value, origin) for key, value, origin in standing.choices()],
+        [(choice.name, choice.value, choice.origin) for choice in standing.choices],
         header=("CHOICE", "VALUE", "FROM"),
     )
     if standing.policies:

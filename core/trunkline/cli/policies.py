@@ -79,13 +79,15 @@ def add_rule(
     SUBJECT is block:NAME (its agent), type:agent, '*', or the id of a person whom an agent works for. RESOURCE is
     tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:block|workspace|system, system:network or external:HOST (a host
     whose page an agent reads); * stands for any text. What allows something asks you at the terminal first; a denial
-    does not.
+    does not. A block or tool that is not there yet may be named; a note says so.
     """
     from datetime import UTC
 
+    import msgspec
+
     from trunkline.cli.memory.attached import OWNER, with_memory
-    from trunkline.cli.output import json_out
-    from trunkline.cli.owned import ruling
+    from trunkline.cli.output import json_out, say
+    from trunkline.cli.owned import naming, ruling
     from trunkline.config import load_config
     from trunkline.messages.policies import Policy
     from trunkline.plugins import Plugins
@@ -96,13 +98,17 @@ def add_rule(
         note=note, created=datetime.now(UTC), created_by=OWNER,
     )  # fmt: skip
     ruling.insist_on_sense(policy)
+    plugins = Plugins.load(load_config())
     if resource.startswith("tool:"):
-        ruling.insist_on_own_name(policy, Plugins.load(load_config()).tools_called)
+        ruling.insist_on_own_name(policy, plugins.tools_called)
+    unknown = with_memory(lambda bus: naming.unknown_in(bus, policy, plugins))
+    for one in unknown:
+        say(f"Note: {one.told}", err=True)
     if effect == "allow":
         _agreed(f"This is to hold from now on: {in_words(policy)}.")
     kept = with_memory(lambda bus: ruling.add(bus, policy))
     if as_json:
-        json_out(kept)
+        json_out({**msgspec.to_builtins(kept), "unknown": unknown})
     else:
         click.echo(f"{kept.id}: {kept.says}.")
 
@@ -116,7 +122,8 @@ def remove_rule(id: str, as_json: bool) -> None:
     from trunkline.cli.output import json_out
     from trunkline.cli.owned import ruling
 
-    _agreed(f"The rule {id} is not to hold any more.")
+    rule = with_memory(lambda bus: ruling.find(bus, id))  # nobody is asked about what is not there
+    _agreed(f"The rule {id} is not to hold any more{f': {rule.says}' if rule.says else ''}.")
     gone = with_memory(lambda bus: ruling.remove(bus, id))
     if as_json:
         json_out(gone)

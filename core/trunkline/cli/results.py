@@ -37,7 +37,7 @@ def list_results(block: str | None, as_json: bool) -> None:
     """List what is kept, the newest first."""
     from trunkline.cli.output import json_out, table
 
-    found = [one for one in reversed(with_workers(_all)) if block in (None, one["block"])]
+    found = [*reversed(with_workers(lambda bus: _all(bus, block), "memory"))]
     if as_json:
         json_out({"results": found})
     elif not found:
@@ -64,10 +64,15 @@ def show(id: str, save: Path | None) -> None:
     click.echo(f"Wrote the {found['characters']} characters that {found['tool']} told to {save}.")
 
 
-async def _all(bus: "Bus") -> list[dict[str, Any]]:
+async def _all(bus: "Bus", block: str | None) -> list[dict[str, Any]]:
+    """Those of a block, or all. Raises ConfigError when there is no such block."""
+    from trunkline.cli.owned.blocks import insist_on_block
     from trunkline.subjects import RESULTS
 
-    return [_facts(found) for found in await bus.objects(RESULTS).infos()]
+    if block is not None:
+        await insist_on_block(bus, block)
+    facts = [_facts(found) for found in await bus.objects(RESULTS).infos()]
+    return [one for one in facts if block in (None, one["block"])]
 
 
 async def _print(bus: "Bus", id: str) -> None:

@@ -34,10 +34,14 @@ class InvalidConfig(ConfigError):
             super().__init__(f"{len(self.problems)} settings cannot be used:\n{lines}")
 
 
+def near(word: str, known: Iterable[str], many: int = 1) -> list[str]:
+    """The known words that are most like it, the nearest first; none when none is like it."""
+    return get_close_matches(word, sorted(known), n=many, cutoff=0.6)
+
+
 def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
     """``Did you mean x?`` when something known is near, else what is known."""
     choices = sorted(known)
-    near = get_close_matches(word, choices, n=1, cutoff=0.6)
-    if near:
-        return f"Did you mean {prefix}{near[0]}?"
+    if meant := near(word, choices):
+        return f"Did you mean {prefix}{meant[0]}?"
     return f"Known here: {', '.join(choices)}." if choices else ""

@@ -173,6 +173,7 @@ OPERATOR = Role(
         s.MEMORY_BLAME, s.MEMORY_DIFF, s.MEMORY_REVERT, s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_DELETE,
         s.MEMORY_EXAMINE, s.MEMORY_EXPORT, s.MEMORY_IMPORT, s.MEMORY_INDEX_STATS, s.MEMORY_REINDEX,
         s.REMOTE_LIST, *CHUNK_CARE,
+        s.LIST_TOOLS,  # `trunkline policies add` says when there is no such tool
     ),
     says=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back
     hears=(s.FEED, s.APPROVAL),

@@ -19,9 +19,9 @@ def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
 
     A time zone that is not known here makes a denial count at all times, and a permission at none.
     """
-    if policy.subject not in asked.subjects or not _is_action(policy.action, asked.action):
+    if policy.subject not in asked.subjects or not is_action(policy.action, asked.action):
         return False
-    if not _names(policy, asked.resources + asked.aliases if _restricts(policy) else asked.resources):
+    if not names(policy, asked.resources + asked.aliases if _restricts(policy) else asked.resources):
         return False
     conditions = policy.conditions
     if conditions.conversation not in (None, asked.conversation):
@@ -38,7 +38,7 @@ def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
 
 def permits(policy: Policy, asked: "Asked") -> bool:
     """Whether a policy that applies permits it: only by a name that nothing else has."""
-    return policy.effect == "allow" and _names(policy, asked.resources)
+    return policy.effect == "allow" and names(policy, asked.resources)
 
 
 def _restricts(policy: Policy) -> bool:
@@ -46,8 +46,9 @@ def _restricts(policy: Policy) -> bool:
     return policy.effect == "deny" or conditions.requires_approval or conditions.max_per_day is not None
 
 
-def _names(policy: Policy, names: tuple[str, ...]) -> bool:
-    return any(_pattern(policy.resource).fullmatch(name) for name in names)
+def names(policy: Policy, resources: tuple[str, ...]) -> bool:
+    """Whether the policy speaks of what has these names, by any of them."""
+    return any(_pattern(policy.resource).fullmatch(name) for name in resources)
 
 
 def rank(policy: Policy) -> Rank:
@@ -97,7 +98,8 @@ def _within(conditions: Conditions, now: datetime) -> bool:
     return inside and (not conditions.days or DAYS[began.weekday()] in conditions.days)
 
 
-def _is_action(pattern: str, action: str) -> bool:
+def is_action(pattern: str, action: str) -> bool:
+    """Whether a policy about ``pattern`` is about this action too: ``exec`` is about ``exec:look``."""
     return pattern in ("*", action) or action.startswith(f"{pattern}:")
 
 

@@ -172,7 +172,7 @@ def _best(block: str, ways: Iterable[list[Asked]], policies: list[Policy], now: 
 
 def _wishes(spec: ToolSpec, context: ToolContext) -> Iterator[list[Asked]]:
     """What a call of the tool wants, by each action that some call of it may be."""
-    for action in _actions(spec):
+    for action in actions_of(spec):
         wish = Asked(
             subjects=_subjects(context.block, context.actor),
             resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
@@ -183,7 +183,8 @@ def _wishes(spec: ToolSpec, context: ToolContext) -> Iterator[list[Asked]]:
         yield [wish, replace(wish, action="network")] if spec.network else [wish]
 
 
-def _actions(spec: ToolSpec) -> tuple[str, ...]:
+def actions_of(spec: ToolSpec) -> tuple[str, ...]:
+    """What calls of the tool may do, apart from reaching other hosts."""
     match spec.effect:
         case "exec":
             return ("exec:run", LOOK) if spec.argv or spec.look else ("exec:run",)

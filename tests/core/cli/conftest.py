@@ -2,14 +2,17 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
+import anyio.to_thread
 import pytest
 
-from trunkline.testing.platform import clean_environ
+from trunkline.testing.platform import Platform, clean_environ, platform
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Cli = Callable[..., Any]
 
 
 @pytest.fixture
@@ -34,5 +37,24 @@ def trunkline(environ: dict[str, str]) -> Run:
             env={**environ, **(env or {})}, input=stdin, capture_output=True, text=True, timeout=60, check=False,
             cwd=Path(environ["TRUNKLINE_HOME"]).parent,
         )  # fmt: skip
+
+    return run
+
+
+@pytest.fixture
+async def running(home: Path, request: pytest.FixtureRequest) -> AsyncIterator[Platform]:
+    config = getattr(request, "param", {})
+    async with platform(home, workers=("memory", "tools", "gateway"), config=config) as found:
+        yield found
+
+
+@pytest.fixture
+def cli(trunkline: Run) -> Cli:
+    """Runs the program beside the platform; its standard output, or its standard error when it fails."""
+
+    async def run(*arguments: str, status: int = 0) -> str:
+        done = await anyio.to_thread.run_sync(lambda: trunkline(*arguments))
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout if status == 0 else done.stderr
 
     return run

@@ -1,71 +1,23 @@
 """``trunkline permissions`` and ``trunkline audit``: the owner's commands, against a platform that runs."""
 
 import json
-import os
-import pty
-import select
 import shutil
 import socket
-import subprocess
-import sys
 import tarfile
-import time
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from trunkline.cli.owned.ruling import insist_on_sense
-from trunkline.errors import ConfigError
-from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.policies import Conditions, Policy
-from trunkline.messages.tools import CallTool, ToolOutcome
-from trunkline.subjects import CALL_TOOL, MEMORY_WRITE_MANY
-from trunkline.testing.platform import Platform, platform
-from trunkline_bus import new_id
+from trunkline.testing.platform import Platform
+
+from .conftest import Cli, Run
+from .sitting import at_terminal, call
 
 pytestmark = pytest.mark.anyio
 
-Run = Callable[..., "subprocess.CompletedProcess[str]"]
-Cli = Callable[..., Any]
-
-
 PROGRAMS = {"permissions.allow_shell": True, "permissions.allow_network": True}
-
-
-@pytest.fixture
-async def running(home: Path, request: pytest.FixtureRequest) -> AsyncIterator[Platform]:
-    config = getattr(request, "param", {})
-    async with platform(home, workers=("memory", "tools", "gateway"), config=config) as found:
-        yield found
-
-
-@pytest.fixture
-def cli(trunkline: Run) -> Cli:
-    """Runs the program beside the platform; its standard output, or its standard error when it fails."""
-
-    async def run(*arguments: str, status: int = 0) -> str:
-        done = await anyio.to_thread.run_sync(lambda: trunkline(*arguments))
-        assert done.returncode == status, done.stdout + done.stderr
-        return done.stdout if status == 0 else done.stderr
-
-    return run
-
-
-async def call(running: Platform, name: str, block: str = "main", **arguments: Any) -> ToolOutcome:
-    request = CallTool(
-        call=new_id("call"), name=name, arguments=arguments, block=block, conversation="conv_1", turn="turn_1",
-        actor="owner",
-    )  # fmt: skip
-    with anyio.fail_after(30):
-        async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=60) as replies:
-            async for reply in replies:
-                if isinstance(reply, ToolOutcome):
-                    return reply
-    raise AssertionError("no outcome")
 
 
 def answers(shown: str) -> dict[str, str]:
@@ -107,6 +59,9 @@ async def test_a_block_that_is_not_there_has_no_permissions(running: Platform, c
     assert "There is no block nobody." in told and "There are: main." in told
     assert "There is no block nobody." in await cli("permissions", "nobody", "--allow-shell", status=1)
     assert "max-timeout" in await cli("permissions", "main", "--max-timeout", "0", status=2)
+    assert "There is no block nobody." in await cli("permissions", "nobody", "--god", "5", status=1)
+    for words in (("--conversation", "conv_1"), ("--conversation", "conv_1", "--god", "0")):
+        assert "--god or --host-network" in await cli("permissions", "main", *words, status=2)
     assert "is no time" in await cli("audit", "--since", "yesterday", status=1)
 
 
@@ -135,72 +90,6 @@ async def test_cc_t13_god_mode_is_given_at_a_terminal_only(
     assert "God Mode for 5 minutes." in await cli("audit", "--event", "permissions")
     await cli("permissions", "main", "--god", "0")
     assert (await call(running, "read_file", path=str(secret))).status == "error"
-
-
-async def test_a_denial_is_added_listed_and_removed_in_one_command_each(
-    running: Platform, cli: Cli, environ: dict[str, str]
-) -> None:
-    """It counts at once, is in memory and in the audit log; what lets agents do more is agreed to at a terminal."""
-    await call(running, "memory_write", path="/diary/a.md", content="hidden")
-    denied = json.loads(
-        await cli("policies", "add", "deny", "*", "read", "memory:/diary/*", "--note", "mine", "--json")
-    )
-    assert denied["id"] == "deny-memory-diary"
-    assert (await call(running, "memory_read", path="/diary/a.md")).status == "error"
-    again = await cli("policies", "add", "deny", "*", "read", "memory:/diary/*")
-    assert again.startswith("deny-memory-diary-2: deny * to read memory:/diary/*")
-    listed = await cli("policies", "list", "--block", "main")
-    assert "deny-memory-diary  " in listed and "(mine)" in listed
-    (file,) = (running.home.memory / "policies").glob("deny-memory-diary.json")
-    assert json.loads(file.read_text())["created_by"] == "owner"
-    for words in (("remove", denied["id"]), ("add", "allow", "*", "*", "*")):
-        assert "at a terminal only" in await cli("policies", *words, status=1)
-    for id in (denied["id"], "deny-memory-diary-2"):
-        status, screen = await anyio.to_thread.run_sync(at_terminal, environ, "y", "policies", "remove", id)
-        assert status == 0, screen
-    assert (await call(running, "memory_read", path="/diary/a.md")).output.count("hidden")
-    status, screen = await anyio.to_thread.run_sync(
-        at_terminal, environ, "", "policies", "add", "allow", "block:main", "*", "*"
-    )
-    assert status == 1 and "Nothing was changed" in screen
-    log = [json.loads(line) for line in (await cli("audit", "--event", "permissions", "--json")).splitlines()]
-    assert log[0]["why"].startswith("deny-memory-diary: deny * to read") and len(log) == 4
-
-
-async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: Cli, trunkline: Run) -> None:
-    """Each error says what would be right; a file that is no rule is named, so that it can be removed."""
-    assert "would ever meet" in await cli("policies", "add", "deny", "*", "read", "diary/*", status=1)
-    for name in ("fs_read", "native:trunkline-files:fs_read"):
-        refused = await cli("policies", "add", "deny", "*", "*", f"tool:{name}", status=1)
-        assert "another name" in refused and "tool:read_file, " in refused
-    wish = WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
-    await running.bus.call(MEMORY_WRITE_MANY, wish)
-    assert (await call(running, "read_file", path="x")).output.count("odd.json")
-    done = await anyio.to_thread.run_sync(lambda: trunkline("policies", "list", "--json"))
-    assert done.returncode == 1 and "odd.json" in json.loads(done.stdout)["policies"][0]["broken"]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "told"),
-    [
-        ({"subject": "block:No Such"}, "names no block"),
-        ({"subject": "agent"}, "nobody"),
-        ({"subject": "type:agents"}, "nobody"),
-        ({"resource": "memory:diary"}, "would ever meet"),
-        ({"resource": "files:home"}, "would ever meet"),
-        ({"id": "god-x"}, "given by Trunkline"),
-        ({"id": "../x"}, "no rule"),
-        ({"conditions": Conditions(time_window="8-20")}, "no rule"),
-        ({"conditions": Conditions(days=("someday",))}, "no rule"),  # type: ignore[arg-type]
-        ({"conditions": Conditions(zone="Nowhere/Town")}, "time zone"),
-    ],
-)
-def test_what_is_wrong_with_a_rule_is_said(wrong: dict[str, Any], told: str) -> None:
-    """Whoever denies something must not be left in error that it is denied."""
-    right: dict[str, Any] = {"subject": "*", "resource": "tool:*", "action": "read", "effect": "deny"}
-    insist_on_sense(Policy(**right))
-    with pytest.raises(ConfigError, match=told):
-        insist_on_sense(Policy(**{**right, **wrong}))
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
@@ -237,30 +126,6 @@ async def test_cc_t13_the_machine_s_network_is_lent_at_a_terminal_only(
         assert not await reached()
     log = await cli("audit", "--event", "permissions")
     assert "This machine's network for 5 minutes." in log and "was ended." in log
-
-
-def at_terminal(environ: dict[str, str], typed: str, *arguments: str) -> tuple[int, str]:
-    """Run the program at a terminal of its own and type a line when it asks."""
-    keys, screen = pty.openpty()
-    program = [sys.executable, "-m", "trunkline.cli.main", *arguments]
-    process = subprocess.Popen(
-        program, env=environ, stdin=screen, stdout=screen, stderr=screen, close_fds=True
-    )
-    os.close(screen)
-    shown, sent, deadline = "", False, time.monotonic() + 50
-    while time.monotonic() < deadline:
-        if select.select([keys], [], [], 0.2)[0]:
-            try:
-                shown += os.read(keys, 4096).decode(errors="replace")
-            except OSError:
-                break
-        elif process.poll() is not None:
-            break
-        if not sent and ("Type " in shown or "[y/N]" in shown):
-            os.write(keys, f"{typed}\n".encode())
-            sent = True
-    os.close(keys)
-    return process.wait(timeout=60), shown
 
 
 # The audit log ------------------------------------------------------------------------------------------------
@@ -304,3 +169,33 @@ def test_a_home_that_nothing_was_started_on_has_no_blocks_yet(trunkline: Run) ->
     shown = trunkline("permissions", "main").stdout.splitlines()
     choices = [line.split() for line in shown if line.endswith(" default")]
     assert ["approvals", "some", "default"] in choices and ["scope", "block", "default"] in choices
+
+
+def test_what_counts_is_shown_in_words_where_nothing_was_chosen(trunkline: Run) -> None:
+    """In the list and as JSON: every choice has a value, and what one brings with it is said of the other."""
+    assert trunkline("blocks", "list").returncode == 0
+    plain = json.loads(trunkline("permissions", "main", "--json").stdout)
+    chosen = {one["name"]: (one["value"], one["origin"]) for one in plain["choices"]}
+    assert chosen["allow_shell"] == ("not permitted", "default") and chosen["scope"] == ("block", "default")
+    assert plain["said"] == {} and all(one["value"] not in ("", "-") for one in plain["choices"])
+    wide = trunkline("permissions", "main", "--scope", "system", "--max-timeout", "120")
+    choices = [
+        line.split("  ") for line in wide.stdout.splitlines() if line.endswith((" default", " block.toml"))
+    ]
+    shown = {words[0]: [word.strip() for word in words[1:] if word.strip()] for words in choices}
+    assert shown["scope"] == ["system", "block.toml"] and shown["max_timeout"] == ["120", "block.toml"]
+    assert shown["allow_shell"] == ["true, as the scope is system", "default"]
+
+
+async def test_a_list_of_one_block_is_an_error_where_there_is_no_such_block(
+    running: Platform, cli: Cli
+) -> None:
+    """Of approvals, results and the audit log: the error says which blocks there are. What the log has of a block that
+    is gone is shown."""
+    for words in (("approvals", "list"), ("results", "list"), ("audit",), ("audit", "--follow")):
+        told = await cli(*words, "--block", "mian", status=1)
+        assert "There is no block mian." in told and "Did you mean main?" in told
+    for kind in ("approvals", "results"):
+        await cli(kind, "list", "--block", "main")
+    await call(running, "read_file", "gone", path="x")
+    assert "read_file" in await cli("audit", "--block", "gone")

@@ -55,6 +55,8 @@ async def test_a_long_result_is_named_where_it_came_and_read_whole(
             len(LONG),
         )
         assert kept["conversation"] in said.stderr
+        assert (await run("results", "list", "--block", "other")).returncode == 1
+        await run("blocks", "create", "other")
         assert "No result" in (await run("results", "list", "--block", "other")).stdout
         file = tmp_path / "saved.txt"
         assert str(len(LONG)) in (await run("results", "show", id[:6], "--save", file)).stdout

@@ -6,17 +6,18 @@ from typing import Any
 
 import msgspec
 
+from trunkline.cli.owned.blocks import block_names, no_block
 from trunkline.config import load_config
 from trunkline.config.edit import edited
 from trunkline.errors import ConfigError, ToolError
 from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.memory import ListMemory, MemoryFile, ReadMemory, WriteManyMemory
+from trunkline.messages.memory import MemoryFile, ReadMemory, WriteManyMemory
 from trunkline.messages.policies import Conditions, PermissionTable, Policy
 from trunkline.policy import STANDARD, preset
 from trunkline.policy.explain import Line, explained
 from trunkline.policy.presets import HOST_NETWORK
 from trunkline.runtime.audit import entry
-from trunkline.subjects import AUDIT, MEMORY_LIST, MEMORY_READ, MEMORY_WRITE_MANY
+from trunkline.subjects import AUDIT, MEMORY_READ, MEMORY_WRITE_MANY
 from trunkline.toml import read_toml
 from trunkline.tools.rules import FOLDER, policy_files, policy_in
 from trunkline_bus import Bus, RemoteFault, new_id
@@ -40,37 +41,51 @@ GRANTS = {
 """By the first part of the names of their policies."""
 
 
-UNSAID = {
-    "scope": "block",
-    "allow_shell": "not permitted",
-    "allow_network": "tools only",
-    "max_timeout": "the tool's own",
-    "approvals": "some",
-    "plan": "false",
-}
-"""What counts where nobody has said anything, as the presets have it."""
+class Choice(msgspec.Struct, frozen=True, kw_only=True):
+    """One choice as it counts now: its name, its value in words, and the file that says so, or ``default``."""
+
+    name: str
+    value: str
+    origin: str
+
+
+def _unsaid(said: PermissionTable) -> dict[str, str]:
+    """What counts where nobody has said anything, as the presets have it."""
+    system = (said.scope or STANDARD.scope) == "system"
+    return {
+        "scope": "block",
+        "allow_shell": "true, as the scope is system" if system else "not permitted",
+        "allow_network": "tools only",
+        "max_timeout": "the tool's own",
+        "approvals": "some",
+        "plan": "false",
+    }
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """What holds for a block. ``said`` is its own table, ``defaults`` the deployment's; ``policies`` are the owner's,
-    but for those of other blocks."""
+    """What holds for a block. ``said`` is its own table, ``defaults`` the deployment's, ``choices`` what comes of both;
+    ``policies`` are the owner's, but for those of other blocks."""
 
     block: str
     said: PermissionTable
     defaults: PermissionTable
     lines: tuple[Line, ...]
+    choices: tuple[Choice, ...]
     policies: tuple[Policy, ...]
 
-    def choices(self) -> Iterator[tuple[str, str, str]]:
-        """Every choice: its name, its value, and where that comes from."""
-        for name in PermissionTable.__struct_fields__:
-            own, default = getattr(self.said, name), getattr(self.defaults, name)
-            if own is not None:
-                yield name, _shown(own), "block.toml"
-            elif default is not None and default != getattr(STANDARD, name):
-                yield name, _shown(default), "trunkline.toml"
-            else:
-                yield name, UNSAID[name] if default is None else _shown(default), "default"
+
+def _choices(said: PermissionTable, defaults: PermissionTable) -> Iterator[Choice]:
+    unsaid = _unsaid(said.over(defaults))
+    for name in PermissionTable.__struct_fields__:
+        own, default = getattr(said, name), getattr(defaults, name)
+        if own is not None:
+            yield Choice(name=name, value=_shown(own), origin="block.toml")
+        elif default is not None and default != getattr(STANDARD, name):
+            yield Choice(name=name, value=_shown(default), origin="trunkline.toml")
+        else:
+            yield Choice(
+                name=name, value=unsaid[name] if default is None else _shown(default), origin="default"
+            )
 
 
 async def standing(bus: Bus, block: str) -> Standing:
@@ -90,6 +105,7 @@ async def standing(bus: Bus, block: str) -> Standing:
         said=said,
         defaults=defaults,
         lines=tuple(explained(block, policies, datetime.now(UTC))),
+        choices=tuple(_choices(said, defaults)),
         policies=speaking,
     )
 
@@ -173,21 +189,7 @@ async def _block_file(bus: Bus, block: str) -> MemoryFile:
     except RemoteFault as fault:
         if fault.code not in ("not_found", "invalid_path"):
             raise
-        names = ", ".join(await _blocks(bus)) or "none yet"
-        raise ConfigError(
-            f"There is no block {block}.",
-            hint=f'There are: {names}. "trunkline blocks create" makes one, and the first start the block main.',
-        ) from fault
-
-
-async def _blocks(bus: Bus) -> list[str]:
-    try:
-        there = await bus.call(MEMORY_LIST, ListMemory(path="blocks"), timeout=SECONDS)
-    except RemoteFault as fault:
-        if fault.code != "not_found":
-            raise
-        return []  # a home that nothing was started on
-    return [entry.path.rpartition("/")[2] for entry in there.entries]
+        raise no_block(block, await block_names(bus)) from fault
 
 
 def _config(file: MemoryFile) -> BlockConfig:
@@ -210,12 +212,6 @@ def _speaks(file: MemoryFile, block: str) -> bool:
 
 
 def _shown(value: Any) -> str:
-    if value is None:
-        return "-"
-    return (
-        str(value).lower()
-        if isinstance(value, bool)
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)

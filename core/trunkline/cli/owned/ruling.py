@@ -2,13 +2,16 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 
 import msgspec
 
+from trunkline.cli.owned.blocks import insist_on_block
 from trunkline.cli.owned.permitting import GRANTS, OWNER, SECONDS, note_change
+from trunkline.config.problems import near
 from trunkline.errors import ConfigError, ToolError
 from trunkline.messages.memory import DeleteMemory, MemoryFile, WriteManyMemory
-from trunkline.messages.policies import Policy, PolicyId
+from trunkline.messages.policies import Conditions, Policy, PolicyId
 from trunkline.policy.explain import in_words
 from trunkline.policy.matching import zone
 from trunkline.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
@@ -24,6 +27,12 @@ _RESOURCE = re.compile(
     r"\*|tool:.+|memory:(/.*|\*.*)|files:(block|workspace|system|\*)|system:(network|host-network|\*)|external:.+"
 )
 
+_FITTING = {"memory": ("read", "write", "*"), "system": ("network", "*")}
+"""What may be done to resources of which not everything can be."""
+
+_SAID = {"time_window": ("--between", "08:00-20:00"), "days": ("--on", "mon,tue,fri")}
+"""The options for conditions that are texts of a form, with an example."""
+
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file of the folder: what it says in words, or why it cannot be read."""
@@ -35,9 +44,28 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 async def rules(bus: Bus, block: str | None = None) -> list[Rule]:
-    """All rules by id; with a block those that speak of its agent, and those that nobody can read."""
-    found = (_rule(file) for file in await policy_files(bus))
-    return sorted((one for one in found if block is None or _speaks_of(one, block)), key=lambda one: one.id)
+    """All rules by id; with a block those that speak of its agent, and those that nobody can read.
+
+    Raises:
+        ConfigError: there is no such block, and no rule is about it: a rule may be there before its block.
+    """
+    found = sorted([_rule(file) for file in await policy_files(bus)], key=lambda one: one.id)
+    if block is None:
+        return found
+    if not any(one.policy and _about(one.policy) == block for one in found):
+        await insist_on_block(bus, block)
+    return [one for one in found if _speaks_of(one, block)]
+
+
+async def find(bus: Bus, id: str) -> Rule:
+    """The rule of that id. Raises ConfigError when there is none."""
+    found = {one.id: one for one in await rules(bus)}
+    if id not in found:
+        meant = near(id, found)
+        raise ConfigError(
+            f"There is no rule {id}.", hint=f"Did you mean {meant[0]}? {NO_RULE}" if meant else NO_RULE
+        )
+    return found[id]
 
 
 async def add(bus: Bus, policy: Policy) -> Rule:
@@ -67,9 +95,7 @@ async def add(bus: Bus, policy: Policy) -> Rule:
 
 async def remove(bus: Bus, id: str) -> Rule:
     """Take a rule out; one that cannot be read too. Raises ConfigError when there is none of that id."""
-    rule = next((one for one in await rules(bus) if one.id == id), None)
-    if rule is None:
-        raise ConfigError(f"There is no rule {id}.", hint=NO_RULE)
+    rule = await find(bus, id)
     wish = DeleteMemory(
         path=f"{FOLDER}/{id}.json", actor=OWNER, reason=f"no rule any more: {rule.says or id}"
     )
@@ -103,31 +129,78 @@ def _speaks_of(rule: Rule, block: str) -> bool:
 
 def insist_on_sense(policy: Policy) -> None:
     """Raises ConfigError for a rule that no call would ever meet: who denies something must not be left in error."""
-    if policy.subject.startswith("block:") and not _BLOCK.fullmatch(policy.subject):
-        raise ConfigError(f"{policy.subject!r} names no block.", hint="Say block:NAME, type:agent or '*'.")
-    unknown = policy.subject.startswith("type:") and policy.subject != "type:agent"
-    if unknown or policy.subject in ("", "agent", "agents", "owner"):
+    _insist_on_subject(policy.subject)
+    _insist_on_resource(policy.resource, policy.action)
+    _insist_on_id(policy.id)
+    _insist_on_conditions(policy.conditions)
+    if policy.effect == "deny" and (
+        policy.conditions.requires_approval or policy.conditions.max_per_day is not None
+    ):
         raise ConfigError(
-            f"{policy.subject!r} is nobody whom a rule can bind.", hint="Say block:NAME, type:agent or '*'."
+            "A denial asks nobody and counts nothing: it would deny every time.",
+            hint="Say allow with --ask or --max-per-day.",
         )
-    if not _RESOURCE.fullmatch(policy.resource):
+
+
+def _insist_on_subject(subject: str) -> None:
+    if subject.startswith("block:") and not _BLOCK.fullmatch(subject):
+        raise ConfigError(f"{subject!r} names no block.", hint="Say block:NAME, type:agent or '*'.")
+    unknown = subject.startswith("type:") and subject != "type:agent"
+    if unknown or subject in ("", "agent", "agents", "owner"):
         raise ConfigError(
-            f"{policy.resource!r} is no resource: no call would ever meet this rule.",
+            f"{subject!r} is nobody whom a rule can bind.", hint="Say block:NAME, type:agent or '*'."
+        )
+
+
+def _insist_on_resource(resource: str, action: str) -> None:
+    if not _RESOURCE.fullmatch(resource):
+        raise ConfigError(
+            f"{resource!r} is no resource: no call would ever meet this rule.",
             hint="Say tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:SCOPE, system:network or external:HOST; "
             "* stands for any text.",
         )
+    fitting = _FITTING.get(resource.partition(":")[0], (action,))
+    if action not in fitting:
+        raise ConfigError(
+            f"Nobody can {action} {resource}: no call would ever meet this rule.",
+            hint=f"Say {' or '.join(fitting)}.",
+        )
+
+
+def _insist_on_id(id: str) -> None:
     given = (APPROVED, *(f"{name}-" for name in GRANTS))
-    if policy.id.startswith(given):
+    if id.startswith(given):
         raise ConfigError(
             f"Ids that begin with {' or '.join(given)} are given by Trunkline.", hint="Choose another --id."
         )
     try:
-        msgspec.convert(msgspec.to_builtins(policy), Policy)
-        if policy.id:
-            msgspec.convert(policy.id, PolicyId)
-        zone(policy.conditions.zone)
-    except (msgspec.ValidationError, ValueError) as error:
-        raise ConfigError(f"That is no rule: {error}.", hint="See: trunkline policies add --help") from error
+        msgspec.convert(id or "none", PolicyId)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"{id!r} is no id of a rule.",
+            hint="An id has a-z, 0-9, . _ and -, at most 64, and begins with a letter or a digit.",
+        ) from error
+
+
+def _insist_on_conditions(conditions: Conditions) -> None:
+    for field, (option, example) in _SAID.items():
+        given = getattr(conditions, field)
+        try:
+            msgspec.convert({field: given}, Conditions)
+        except msgspec.ValidationError as error:
+            text = given if isinstance(given, str) else ",".join(given)
+            raise ConfigError(
+                f"{option} {text} says no time.", hint=f"Say it like {option} {example}."
+            ) from error
+    try:
+        zone(conditions.zone)
+    except ValueError as error:
+        raise ConfigError(str(error), hint="Say it like --zone Europe/Berlin.") from error
+    if conditions.until is not None and conditions.until <= datetime.now(UTC):
+        raise ConfigError(
+            f"{conditions.until:%Y-%m-%d %H:%M} UTC is over: no call would ever meet this rule.",
+            hint="--until is a time to come, in UTC.",
+        )
 
 
 def insist_on_own_name(policy: Policy, tools_called: Callable[[str], Sequence[str]]) -> None:

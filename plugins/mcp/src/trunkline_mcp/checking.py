@@ -14,7 +14,7 @@ def check_of(home: Path) -> Callable[[], Awaitable[HealthResult]]:
 
     async def check() -> HealthResult:
         found = find_servers(home)
-        standings = read_standings(home)
+        standings = read_standings(home) or {}
         down = [
             f"{name}: {standing.why}"
             for name, standing in standings.items()

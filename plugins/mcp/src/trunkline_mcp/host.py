@@ -107,13 +107,13 @@ class Host(trunkline.ToolSource):
             log.warning("how the MCP servers stand cannot be told: %s", error)
 
 
-def read_standings(home: Path) -> dict[str, Standing]:
-    """How the servers stand, as the tools worker told last; nothing when none runs."""
+def read_standings(home: Path) -> dict[str, Standing] | None:
+    """How the servers stand, as the tools worker told last; None when none runs."""
     try:
         told = msgspec.json.decode((home / STANDING).read_bytes(), type=Told)
         os.kill(told.pid, 0)
     except (OSError, msgspec.MsgspecError):
-        return {}
+        return None
     return told.servers
 
 

@@ -39,8 +39,16 @@ trunkline mcp add --block garden --folder /srv/garden files npx -y @modelcontext
 @click.pass_obj
 def command(home: Path, name: str, block: str, replace: bool, **given: Any) -> None:
     """Name a server, whose tools agents then have. It is connected at once where the platform runs."""
+    import trunkline
     from trunkline_mcp.writing import put
 
+    if not (given["command_line"] or given["url"]):
+        where = f" --block {block}" if block else ""
+        raise trunkline.TrunklineError(
+            f"{name} needs a command, which is run, or a --url, which is asked over HTTP.",
+            hint=f"Say it like: trunkline mcp add{where} --readable ~/servers {name} ~/servers/bin/mcp-server-{name}, "
+            f"or: trunkline mcp add{where} {name} --url https://example.org/mcp",
+        )
     put(home, block, name, _entry(**given), replace=replace)
     done(f'Added {name}. "trunkline mcp test {f"{block}/" if block else ""}{name}" connects to it.')
 

@@ -9,6 +9,9 @@ from trunkline.cli.command import Command
 from trunkline_mcp.host import Standing, read_standings
 from trunkline_mcp.servers import Server, find_servers
 
+NOBODY = "No platform runs on this home, so no server is connected."
+TO_DO = '"trunkline up" starts one, and "trunkline mcp test SERVER" tries one server without it.'
+
 
 @click.command(cls=Command, examples="trunkline mcp list\ntrunkline mcp list --json")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -18,7 +21,7 @@ def command(home: Path, as_json: bool) -> None:
     from trunkline.cli.output import json_out, say, table
 
     found, standings = find_servers(home), read_standings(home)
-    rows = [_row(server, standings.get(server.identity)) for server in found.servers]
+    rows = [_row(server, standings) for server in found.servers]
     problems = [{"where": one.where, "what": one.what, "left_out": one.fatal} for one in found.problems]
     if as_json:
         return json_out({"servers": rows, "problems": problems})
@@ -26,11 +29,14 @@ def command(home: Path, as_json: bool) -> None:
         table([_line(row) for row in rows], header=("SERVER", "RUNS", "TRUST", "STATE", "TOOLS"))
     else:
         click.echo('No MCP servers. "trunkline mcp add NAME COMMAND" names one.')
+    if rows and standings is None:
+        say(f"{NOBODY} {TO_DO}", err=True)
     for problem in found.problems:
         say(f"{problem.where}: {problem.what}{'; left out' if problem.fatal else ''}.", err=True)
 
 
-def _row(server: Server, standing: Standing | None) -> dict[str, Any]:
+def _row(server: Server, standings: dict[str, Standing] | None) -> dict[str, Any]:
+    standing = (standings or {}).get(server.identity)
     state = "disabled" if server.disabled else standing.state if standing else "not running"
     return {
         "server": server.identity,
@@ -38,7 +44,7 @@ def _row(server: Server, standing: Standing | None) -> dict[str, Any]:
         "trust": server.trust,
         "network": server.network or bool(server.url),
         "state": state,
-        "why": standing.why if standing and standing.state != "ready" else "",
+        "why": _why(server, standing, is_told=standings is not None),
         "title": standing.title if standing else "",
         "protocol": standing.protocol if standing else "",
         "tools": list(standing.tools) if standing else [],
@@ -46,6 +52,12 @@ def _row(server: Server, standing: Standing | None) -> dict[str, Any]:
     }
 
 
+def _why(server: Server, standing: Standing | None, *, is_told: bool) -> str:
+    if standing is not None:
+        return standing.why if standing.state != "ready" else ""
+    return "" if is_told or server.disabled else NOBODY
+
+
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
-    state = f"{row['state']}: {row['why']}" if row["why"] else row["state"]
+    state = f"{row['state']}: {row['why']}" if row["why"] not in ("", NOBODY) else row["state"]
     return row["server"], row["runs"], row["trust"], state, str(len(row["tools"]))

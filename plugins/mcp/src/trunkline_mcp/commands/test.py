@@ -28,11 +28,14 @@ ELSEWHERE = (
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_obj
 def command(home: Path, server: str, as_json: bool) -> None:
-    """Connect to a server and show its tools. Ends with an error when it cannot be used."""
+    """Connect to a server and show its tools. Ends with an error when it cannot be used.
+
+    What a tools worker that begins for this logs, of other servers too, is in logs/mcp.log in the home.
+    """
     from trunkline.cli.output import json_out
 
     wanted = _wanted(home, server)
-    standing = with_workers(lambda bus: _settled(home, wanted, bus), "memory", "tools")
+    standing = with_workers(lambda bus: _settled(home, wanted, bus), "memory", "tools", log="mcp")
     if as_json:
         json_out(standing)
     else:
@@ -69,7 +72,7 @@ async def _settled(home: Path, server: "Server", bus: "Bus") -> "Standing | None
     with anyio.move_on_after(server.start_timeout + LONGER):
         while standing is None or standing.state == "connecting":
             await anyio.sleep(0.1)
-            standing = read_standings(home).get(server.identity)
+            standing = (read_standings(home) or {}).get(server.identity)
     return standing
 
 
@@ -77,7 +80,7 @@ def _refuse(server: str, why: str) -> NoReturn:
     import trunkline
 
     hint = ELSEWHERE if "not found" in why else ""
-    raise trunkline.TrunklineError(f"{server} cannot be used: {why}.", hint=hint)
+    raise trunkline.TrunklineError(f"{server} cannot be used: {why.removesuffix('.')}.", hint=hint)
 
 
 def _show(server: str, standing: "Standing | None") -> None:

@@ -1,0 +1,49 @@
+"""``trunkline mcp``: what it says to somebody who has not used it before. The program, on a home of its own."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from trunkline.testing.platform import clean_environ
+
+NOWHERE = "http://127.0.0.1:9/mcp"
+
+
+def cli(home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "trunkline.cli.main", "mcp", *words],
+        env={**clean_environ(), "TRUNKLINE_HOME": str(home)},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_server_without_a_command_or_an_address_is_refused_with_an_example(tmp_path):
+    """Both ways, with the name that was given; each example is one that is taken."""
+    done = cli(tmp_path, "add", "time", "--block", "garden")
+    assert done.returncode == 1 and "time needs a command" in done.stderr
+    first, second = done.stderr.split("Say it like: ")[1].strip().split(", or: ")
+    assert "trunkline mcp add --block garden" in first and "--url" in second
+    for example, more in ((first, ()), (second, ("--replace",))):
+        assert cli(tmp_path, *example.split()[2:3], *more, *example.split()[3:]).returncode == 0
+
+
+def test_where_no_platform_runs_the_list_says_so(tmp_path):
+    """Why nobody knows how the servers stand, and what to do; of servers that there are."""
+    assert "No platform" not in cli(tmp_path, "list").stderr
+    cli(tmp_path, "add", "docs", "--url", NOWHERE)
+    done = cli(tmp_path, "list")
+    assert "not running" in done.stdout and "No platform runs" in done.stderr
+    assert '"trunkline up"' in done.stderr and '"trunkline mcp test SERVER"' in done.stderr
+    (server,) = json.loads(cli(tmp_path, "list", "--json").stdout)["servers"]
+    assert server["state"] == "not running" and "No platform runs" in server["why"]
+
+
+def test_a_test_of_one_server_tells_of_that_one_alone(tmp_path):
+    """What is logged of the others, which a tools worker begins too, goes into a file of the home."""
+    for name, port in (("mine", 9), ("other", 19)):
+        cli(tmp_path, "add", name, "--url", f"http://127.0.0.1:{port}/mcp")
+    done = cli(tmp_path, "test", "mine")
+    assert done.returncode == 1 and done.stdout == ""
+    assert "mine cannot be used" in done.stderr and "other" not in done.stderr
+    assert (tmp_path / "logs/mcp.log").stat().st_size

@@ -1,0 +1,53 @@
+"""What a person does at a terminal, and what an agent calls, for tests of the command line."""
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import time
+from typing import Any
+
+import anyio
+
+from trunkline.messages.tools import CallTool, ToolOutcome
+from trunkline.subjects import CALL_TOOL
+from trunkline.testing.platform import Platform
+from trunkline_bus import new_id
+
+
+async def call(running: Platform, name: str, block: str = "main", **arguments: Any) -> ToolOutcome:
+    request = CallTool(
+        call=new_id("call"), name=name, arguments=arguments, block=block, conversation="conv_1", turn="turn_1",
+        actor="owner",
+    )  # fmt: skip
+    with anyio.fail_after(30):
+        async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=60) as replies:
+            async for reply in replies:
+                if isinstance(reply, ToolOutcome):
+                    return reply
+    raise AssertionError("no outcome")
+
+
+def at_terminal(environ: dict[str, str], typed: str, *arguments: str) -> tuple[int, str]:
+    """Run the program at a terminal of its own and type a line when it asks."""
+    keys, screen = pty.openpty()
+    program = [sys.executable, "-m", "trunkline.cli.main", *arguments]
+    process = subprocess.Popen(
+        program, env=environ, stdin=screen, stdout=screen, stderr=screen, close_fds=True
+    )
+    os.close(screen)
+    shown, sent, deadline = "", False, time.monotonic() + 50
+    while time.monotonic() < deadline:
+        if select.select([keys], [], [], 0.2)[0]:
+            try:
+                shown += os.read(keys, 4096).decode(errors="replace")
+            except OSError:
+                break
+        elif process.poll() is not None:
+            break
+        if not sent and ("Type " in shown or "[y/N]" in shown):
+            os.write(keys, f"{typed}\n".encode())
+            sent = True
+    os.close(keys)
+    return process.wait(timeout=60), shown

@@ -1,0 +1,186 @@
+"""``trunkline policies``: the owner's rules, made and taken out by command, and what is said of slips."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import pytest
+
+import trunkline as face
+from trunkline.cli.owned.ruling import insist_on_sense
+from trunkline.errors import ConfigError
+from trunkline.messages.memory import WriteManyMemory
+from trunkline.messages.policies import Conditions, Policy
+from trunkline.subjects import MEMORY_WRITE_MANY
+from trunkline.testing.platform import Platform, platform
+
+from .conftest import Cli, Run
+from .sitting import at_terminal, call
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_denial_is_added_listed_and_removed_in_one_command_each(
+    running: Platform, cli: Cli, environ: dict[str, str]
+) -> None:
+    """It counts at once, is in memory and in the audit log; what lets agents do more is agreed to at a terminal."""
+    await call(running, "memory_write", path="/diary/a.md", content="hidden")
+    denied = json.loads(
+        await cli("policies", "add", "deny", "*", "read", "memory:/diary/*", "--note", "mine", "--json")
+    )
+    assert denied["id"] == "deny-memory-diary"
+    assert (await call(running, "memory_read", path="/diary/a.md")).status == "error"
+    again = await cli("policies", "add", "deny", "*", "read", "memory:/diary/*")
+    assert again.startswith("deny-memory-diary-2: deny * to read memory:/diary/*")
+    listed = await cli("policies", "list", "--block", "main")
+    assert "deny-memory-diary  " in listed and "(mine)" in listed
+    (file,) = (running.home.memory / "policies").glob("deny-memory-diary.json")
+    assert json.loads(file.read_text())["created_by"] == "owner"
+    for words in (("remove", denied["id"]), ("add", "allow", "*", "*", "*")):
+        assert "at a terminal only" in await cli("policies", *words, status=1)
+    for id in (denied["id"], "deny-memory-diary-2"):
+        status, screen = await anyio.to_thread.run_sync(at_terminal, environ, "y", "policies", "remove", id)
+        assert status == 0, screen
+    assert (await call(running, "memory_read", path="/diary/a.md")).output.count("hidden")
+    status, screen = await anyio.to_thread.run_sync(
+        at_terminal, environ, "", "policies", "add", "allow", "block:main", "*", "*"
+    )
+    assert status == 1 and "Nothing was changed" in screen
+    log = [json.loads(line) for line in (await cli("audit", "--event", "permissions", "--json")).splitlines()]
+    assert log[0]["why"].startswith("deny-memory-diary: deny * to read") and len(log) == 4
+
+
+async def test_a_rule_that_would_never_count_is_refused(running: Platform, cli: Cli, trunkline: Run) -> None:
+    """Each error says what would be right; a file that is no rule is named, so that it can be removed."""
+    assert "would ever meet" in await cli("policies", "add", "deny", "*", "read", "diary/*", status=1)
+    for name in ("fs_read", "native:trunkline-files:fs_read"):
+        refused = await cli("policies", "add", "deny", "*", "*", f"tool:{name}", status=1)
+        assert "another name" in refused and "tool:read_file, " in refused
+    wish = WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
+    await running.bus.call(MEMORY_WRITE_MANY, wish)
+    assert (await call(running, "read_file", path="x")).output.count("odd.json")
+    done = await anyio.to_thread.run_sync(lambda: trunkline("policies", "list", "--json"))
+    assert done.returncode == 1 and "odd.json" in json.loads(done.stdout)["policies"][0]["broken"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"subject": "block:No Such"}, "names no block"),
+        ({"subject": "agent"}, "nobody"),
+        ({"subject": "type:agents"}, "nobody"),
+        ({"resource": "memory:diary"}, "would ever meet"),
+        ({"resource": "files:home"}, "would ever meet"),
+        ({"id": "god-x"}, "given by Trunkline"),
+        ({"id": "../x"}, "no id of a rule"),
+        ({"resource": "memory:/diary/*", "action": "exec"}, "Nobody can exec memory:"),
+        ({"resource": "system:network"}, "Nobody can read system:network"),
+        ({"conditions": Conditions(time_window="8-20")}, "--between 8-20"),
+        ({"conditions": Conditions(days=("someday",))}, "--on someday"),  # type: ignore[arg-type]
+        ({"conditions": Conditions(until=datetime.now(UTC) - timedelta(days=1))}, "is over"),
+        ({"conditions": Conditions(requires_approval=True)}, "asks nobody"),
+        ({"conditions": Conditions(max_per_day=0)}, "asks nobody"),
+        ({"conditions": Conditions(zone="Nowhere/Town")}, "time zone"),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_said(wrong: dict[str, Any], told: str) -> None:
+    """Whoever denies something must not be left in error that it is denied."""
+    right: dict[str, Any] = {"subject": "*", "resource": "tool:*", "action": "read", "effect": "deny"}
+    insist_on_sense(Policy(**right))
+    with pytest.raises(ConfigError, match=told):
+        insist_on_sense(Policy(**{**right, **wrong}))
+
+
+UNKNOWN = [
+    ("block:nope", "*", "There is no block nope now.", []),
+    ("block:mian", "*", "There is no block mian now.", ["block:main"]),
+    ("main", "*", "main stands for a person", ["block:main"]),
+    ("*", "tool:write_fil", "No tool is called write_fil now.", ["tool:write_file"]),
+    ("*", "tool:native:trunkline-file:*", "No tool is called native:", ["tool:native:trunkline-files:*"]),
+    ("*", "tool:read_file", "No call of tool:read_file is a write, only: read.", []),
+]
+
+
+async def test_what_a_rule_names_and_nobody_knows_is_said(running: Platform, trunkline: Run) -> None:
+    """The rule is kept, since a block or plugin may come later. A person is told on standard error, with names that are
+    near; a script by ``unknown``."""
+    for subject, resource, told, near in UNKNOWN:
+        done = await anyio.to_thread.run_sync(
+            trunkline, "policies", "add", "deny", subject, "write", resource, "--json"
+        )
+        assert (
+            done.returncode == 0
+            and f"Note: {told}" in done.stderr
+            and all(one in done.stderr for one in near)
+        )
+        (unknown,) = json.loads(done.stdout)["unknown"]
+        assert unknown["what"].startswith(told) and unknown["near"][: len(near)] == near
+        assert (running.home.memory / "policies" / f"{json.loads(done.stdout)['id']}.json").exists()
+
+
+def test_what_a_rule_names_is_looked_up_where_no_platform_runs(trunkline: Run) -> None:
+    """Among the blocks, the platform's own tools and those of plugins; whose tools are not known then is said."""
+    assert trunkline("blocks", "list").returncode == 0
+    for rule in (("type:agent", "*", "tool:read_result"), ("block:main", "write", "tool:write_file")):
+        assert trunkline("policies", "add", "deny", *rule).stderr == ""
+    told = trunkline("policies", "add", "deny", "block:mian", "write", "tool:write_fil").stderr
+    assert (
+        "Did you mean block:main?" in told
+        and "Did you mean tool:write_file" in told
+        and "MCP servers" in told
+    )
+
+
+class Talkative:
+    """Brings a tool that no plugin brings which a command would load by itself."""
+
+    @face.hookimpl
+    def trunkline_tools(self) -> list[face.Tool]:
+        @face.tool(effect="read")
+        def much() -> str:
+            """Say much."""
+            return "much"
+
+        return [much]
+
+
+async def test_what_a_rule_names_and_the_platform_knows_needs_no_note(home: Path, trunkline: Run) -> None:
+    """By its short name and its source, and for a person's id; of tools that the tools worker alone knows, too."""
+    rules = [
+        ("block:main", "write", "tool:write_file"),
+        ("type:agent", "*", "tool:native:trunkline-files:*"),
+        ("channel:cli", "read", "tool:much"),
+    ]
+    async with platform(home, workers=("memory", "tools", "gateway"), plugins=[Talkative()]):
+        for rule in rules:
+            done = await anyio.to_thread.run_sync(trunkline, "policies", "add", "deny", *rule, "--json")
+            assert (done.returncode, done.stderr, json.loads(done.stdout)["unknown"]) == (0, "", []), rule
+
+
+async def test_rules_of_no_block_are_an_error_unless_there_are_some(running: Platform, cli: Cli) -> None:
+    """It says which blocks there are; a rule that was made before its block is listed."""
+    told = await cli("policies", "list", "--block", "later", status=1)
+    assert "There is no block later." in told and "There are: main." in told and "blocks create" in told
+    await cli("policies", "add", "deny", "block:later", "*", "tool:write_file")
+    assert "block:later" in await cli("policies", "list", "--block", "later")
+
+
+async def test_a_rule_that_is_not_there_is_said_before_a_terminal_is_asked_for(
+    running: Platform, cli: Cli
+) -> None:
+    """So a script hears of its slip, and of nothing that the list does not show it: whatever is listed wants the
+    terminal, a file that cannot be read too."""
+    await cli("policies", "add", "deny", "*", "read", "memory:/diary/*")
+    await running.bus.call(
+        MEMORY_WRITE_MANY, WriteManyMemory(files={"policies/odd.json": "{"}, actor="owner")
+    )
+    for slip, hint in (("nope", "policies list"), ("deny-memory-dairy", "Did you mean deny-memory-diary?")):
+        told = await cli("policies", "remove", slip, status=1)
+        assert f"There is no rule {slip}." in told and hint in told and "terminal" not in told
+    for slip in ("../blocks/main/block", "*", "", "deny"):
+        assert "There is no rule" in await cli("policies", "remove", slip, status=1)
+    for id in ("deny-memory-diary", "odd"):
+        assert "at a terminal only" in await cli("policies", "remove", id, status=1)
