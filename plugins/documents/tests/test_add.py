@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -121,6 +120,13 @@ def test_a_name_that_is_no_text_is_skipped_and_told(memory: Run, tmp_path: Path)
     assert alone.returncode == 1 and "b\\xff.txt: its name is no text" in alone.stderr
 
 
+def begun(home: Path, folder: Path, stdout: int) -> "subprocess.Popen[bytes]":
+    """``trunkline memory add FOLDER``, under way."""
+    argv = [sys.executable, "-m", "trunkline.cli.main", "memory", "add", str(folder)]
+    env = {**clean_environ(), "TRUNKLINE_HOME": str(home)}
+    return subprocess.Popen(argv, env=env, stdout=stdout, stderr=subprocess.DEVNULL)
+
+
 def test_a_thousand_files_come_in_one_command(memory: Run, tmp_path: Path) -> None:
     """Text, web pages and PDFs together, a broken one among them; all are found then."""
     folder = tmp_path / "many"
@@ -133,11 +139,14 @@ def test_a_thousand_files_come_in_one_command(memory: Run, tmp_path: Path) -> No
         else:
             (folder / f"{number}.md").write_text(f"note {number}")
     (folder / "510.pdf").write_bytes(b"broken")
-    added = memory("add", str(folder))
-    assert added.stdout == "Added 999 files under documents/, skipped 1.\n"
+    with begun(tmp_path / "home", folder, stdout=subprocess.PIPE) as adding:
+        assert adding.stdout is not None
+        assert adding.stdout.read() == b"Added 999 files under documents/, skipped 1.\n"
+        _, status, used = os.wait4(adding.pid, 0)  # of this process alone, whatever others took before
+        adding.returncode = os.waitstatus_to_exitcode(status)
     found = memory("search", "Paper number 780", "--limit", "1")
     assert found.stdout.startswith("documents/many/780.pdf.md:")
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 700 * 1024
+    assert used.ru_maxrss < 700 * 1024
 
 
 def test_a_killed_command_goes_on_where_it_was(memory: Run, tmp_path: Path) -> None:
@@ -146,9 +155,7 @@ def test_a_killed_command_goes_on_where_it_was(memory: Run, tmp_path: Path) -> N
     folder.mkdir()
     for number in range(600):
         (folder / f"{number}.html").write_text(f"<p>Page {number}</p>")
-    argv = [sys.executable, "-m", "trunkline.cli.main", "memory", "add", str(folder)]
-    env = {**clean_environ(), "TRUNKLINE_HOME": str(tmp_path / "home")}
-    with subprocess.Popen(argv, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
+    with begun(tmp_path / "home", folder, stdout=subprocess.DEVNULL) as first:
         deadline = time.monotonic() + 60
         while not (held.is_dir() and any(held.iterdir())) and first.poll() is None:
             assert time.monotonic() < deadline
