@@ -23,12 +23,12 @@ from trunkline_bus.calls import ERROR, ERROR_CODE, IDLE, INDEX, PHASE, STOP
 from trunkline_bus.endpoint import Endpoint
 from trunkline_bus.envelope import Envelope, Scope
 from trunkline_bus.errors import BusError, DecodeError, Refusal, SubjectError
+from trunkline_bus.heartbeat import Heartbeat
 from trunkline_bus.ids import new_id
 from trunkline_bus.inbound import Inbound
 from trunkline_bus.link import STATUS, Link
 from trunkline_bus.messages import Fault
 from trunkline_bus.outbound import NO_SCOPE, Outbound
-from trunkline_bus.pulse import Pulse
 from trunkline_bus.subscription import Gate, Subscription
 from trunkline_bus.trace import remote_parent, span_of, tell_failure
 
@@ -281,7 +281,7 @@ class _Streaming:
         stop = link.open_inbox(self._stopped)
         try:
             await self._mark("open", {STOP: stop})
-            with Pulse(self._bus.group, partial(self._show_life, stop), self._idle / 3):
+            with Heartbeat(self._bus.group, partial(self._show_life, stop), self._idle / 3):
                 await self._send_all(items)
             if not self._work.cancelled_caught:
                 await self._mark("end", {INDEX: str(self._count)})

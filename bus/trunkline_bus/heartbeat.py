@@ -12,9 +12,9 @@ from trunkline_bus.errors import BusError
 _log = logging.getLogger(__name__)
 
 
-class Pulse:
-    """Does ``beat`` in ``group`` every ``seconds`` until the block ends. A beat that fails is the last one: what it
-    was to tell cannot be told. Most blocks end before the first, so until then there is a timer and no task."""
+class Heartbeat:
+    """Does ``beat`` in ``group`` every ``seconds`` until the block ends. A beat that fails is the last one: what it was
+    to tell cannot be told. Most blocks end before the first, so until then there is a timer and no task."""
 
     def __init__(self, group: TaskGroup, beat: Callable[[], Awaitable[None]], seconds: float) -> None:
         self._group = group
@@ -43,7 +43,10 @@ class Pulse:
         try:
             await self._beat()
         except BusError as error:
-            _log.debug("no further sign of life: %s", error)
+            _log.debug("no further heartbeat: %s", error)
+            return
+        except Exception:  # the group is the whole connection's, and worth more than any beat
+            _log.exception("a heartbeat failed")
             return
         if not self._over:
             self._wait()
