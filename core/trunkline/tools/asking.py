@@ -45,7 +45,7 @@ class CallPerson(Person):
         """See ``Person.ask``."""
         run, outcome = self._run, _question(self._run, self._spec, question, tuple(options))
         answer = run.answer_to(outcome.call_hash)
-        if answer is None and len(run.call.answers) >= MOST_QUESTIONS:
+        if answer is None and len(run.call.answers) + run.unanswered >= MOST_QUESTIONS:
             raise NoAnswer(
                 f"This call has asked {MOST_QUESTIONS} times, which is as often as one may. Nobody was asked again."
             )

@@ -56,6 +56,8 @@ class Run:
     away: bool = False
     loads: tuple[str, ...] = ()
     handed_back: bool = False
+    unanswered: int = 0
+    """How many questions it waited for in vain, which it may ask again and again."""
     _answered: anyio.Event = field(default_factory=anyio.Event)
 
     def report(self, note: str) -> None:
@@ -87,12 +89,14 @@ class Run:
     async def hold(self, question: ToolOutcome) -> Answer:
         """Let the caller know the question, and wait until somebody asks for the call again with the answer."""
         self.question = question
+        self.unanswered += 1
         self.news.set()
         try:
             while (answer := self.answer_to(question.call_hash)) is None:
                 await self._answered.wait()
         finally:
             self.question, self.news = None, anyio.Event()
+        self.unanswered -= 1
         return answer
 
     def take(self, answers: tuple[Answer, ...]) -> None:

@@ -52,7 +52,18 @@ class Shop:
                 return str(error)
             return "never enough"
 
-        return [note, wonder, pester]
+        @trunkline.tool(effect="write")
+        async def nag(context: trunkline.ToolContext) -> str:
+            """Ask without end, though nobody answers."""
+            while True:
+                try:
+                    await context.person.ask("Well?")
+                except trunkline.NoAnswer as error:
+                    self.ran.append(str(error))
+                    if "as often as one may" in str(error):
+                        return str(error)
+
+        return [note, wonder, pester, nag]
 
 
 async def last_of(bus: Any, endpoint: Endpoint[CallTool, Any], request: CallTool) -> ToolOutcome:
@@ -168,3 +179,14 @@ async def test_a_call_asks_a_person_so_often_and_not_again(tools: Any) -> None:
             outcome = await last_of(caller.bus, CALL_DECIDED, wish)
         assert outcome.status == "ok" and f"asked {MOST_QUESTIONS} times" in outcome.output
         assert len(wish.answers) == MOST_QUESTIONS
+
+
+async def test_a_call_that_is_held_asks_so_often_too_when_nobody_answers(tools: Any) -> None:
+    """What waits in its worker does not ask for ever either; each time it is told that nobody answered."""
+    shop = Shop()
+    config = {"tools.hold": 0.01, "permissions.approvals": "none"}
+    async with tools(shop, config=config) as caller, anyio.create_task_group() as tasks:
+        tasks.start_soon(caller.call, "nag")
+        await caller.until(lambda: len(shop.ran) > MOST_QUESTIONS)
+        tasks.cancel_scope.cancel()
+    assert f"asked {MOST_QUESTIONS} times" in shop.ran[-1] and "in time" in shop.ran[0]
