@@ -4,6 +4,8 @@ import typing
 
 from generator.markdown import code, fields_table, prose, table
 from trunkline.gateway.http.contract import EVENTS
+from trunkline.messages.approvals import ApprovalDetail
+from trunkline.messages.tools import StoredResult
 from trunkline.messages.turn import FeedEvent, FeedItem
 
 INTRODUCTION = """
@@ -27,6 +29,9 @@ the header `X-Turn-ID`, the conversation's in `X-Conversation-ID`. The last even
 
 NOT_SHOWN = "Reasoning, steered messages and settled approvals are shown to channels only."
 
+WITHIN = (ApprovalDetail, StoredResult)
+"""What stands in the data of events, here and on the feed."""
+
 
 def page() -> str:
     """The whole page."""
@@ -37,6 +42,8 @@ def page() -> str:
     parts = [INTRODUCTION.strip(), SSE.strip(), table(("event", "data", "means"), rows), NOT_SHOWN]
     for kind in dict.fromkeys(kind for kinds in EVENTS.values() for kind in kinds):
         parts.append(f"### {kind.__name__}\n\n{fields_table(kind)}")
+    for kind in WITHIN:
+        parts.append(f"### {kind.__name__}\n\n{prose(kind)}\n\n{fields_table(kind)}")
     parts.append(f"## The feed\n\n{prose(FeedItem)}\n\n{fields_table(FeedItem)}")
     for kind in typing.get_args(FeedEvent):
         tag = kind.__struct_config__.tag

@@ -27,12 +27,14 @@ from trunkline.channels.deciding import (
 )
 from trunkline.errors import ErrorCode, Unavailable
 from trunkline.messages.gateway import MessageAccepted, SendMessage
+from trunkline.messages.tools import StoredResult
 from trunkline.messages.turn import (
     ApprovalRequested,
     ApprovalSettled,
     FeedEvent,
     TextDelta,
     TextReset,
+    ToolEnded,
     TurnEnded,
 )
 from trunkline.text import printable
@@ -204,9 +206,11 @@ class LetterChannel(Channel):
 
 @dataclass(slots=True)
 class Told:
-    """What a turn has said so far: its steps in order, then what stands below them."""
+    """What a turn has said so far: its steps in order, what tools told that was too long to be shown, and what stands
+    below them."""
 
     steps: dict[int, str] = field(default_factory=dict)
+    kept: dict[str, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
 
     def take(self, event: FeedEvent, wording: str | None) -> None:
@@ -217,6 +221,8 @@ class Told:
                 self.steps[event.step] = self.steps.get(event.step, "") + said
             case TextReset():
                 self.steps.pop(event.step, None)
+            case ToolEnded(stored=StoredResult() as stored):
+                self.kept[event.call_id] = f"{event.name}: {stored.told}"
             case ApprovalRequested():
                 self.below = [approval_words(event.question, event.detail)]
             case ApprovalSettled():
@@ -227,5 +233,5 @@ class Told:
     @property
     def text(self) -> str:
         """What a person is shown: without anything that a terminal obeys."""
-        said = [self.steps[step] for step in sorted(self.steps)] + self.below
+        said = [*(self.steps[step] for step in sorted(self.steps)), *self.kept.values(), *self.below]
         return printable("\n\n".join(part for part in said if part))

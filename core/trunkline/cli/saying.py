@@ -61,9 +61,11 @@ class Saying:
                 self.settle()
                 self._tools[event.call.id] = {"name": event.call.name, "arguments": event.call.arguments}
             case ToolEnded():
-                self._tools.setdefault(event.call_id, {"name": event.name})["error"] = event.error
+                tool = self._tools.setdefault(event.call_id, {"name": event.name})
+                tool["error"] = event.error
                 self._note(f"[{'failed' if event.error else 'ok'}] {event.name}")
                 if isinstance(event.stored, StoredResult):
+                    tool["stored"] = event.stored
                     self._note(event.stored.told)
             case ApprovalRequested():
                 self._approval = event

@@ -1,6 +1,6 @@
 """What every channel of letters is given by ``LetterChannel``, beyond the contract suite that the examples run."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 
 import anyio
@@ -8,8 +8,11 @@ import pytest
 
 from trunkline import Letter, LetterChannel, RemoteFault
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.tools import StoredResult
+from trunkline.messages.turn import TextDelta, ToolEnded, TurnEnded
 from trunkline.testing.channel_suite import until
-from trunkline.testing.scripted_gateway import ScriptedGateway
+from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 
 pytestmark = pytest.mark.anyio
 
@@ -88,6 +91,27 @@ async def test_a_deleted_conversation_is_begun_anew(tmp_path: Path) -> None:
         await answered(pile, gateway, Letter("1", "tea"))
     assert pile.answers == {"1": "You said: tea"}
     assert gateway.sent[-1].conversation is None and "conv_gone" not in notes.read_text()
+
+
+async def test_what_was_too_long_to_be_shown_is_named_below_the_answer() -> None:
+    """Once, with the command that prints it, and above the question where somebody has to decide."""
+
+    def long(message: SendMessage) -> Iterable[Step]:
+        stored = StoredResult(id="k3v7qx2mtp4a", characters=200_000, kept=200_000)
+        for _ in range(2):  # a repeated step
+            yield ToolEnded(step=0, call_id="c1", name="read_file", output="a … z", stored=stored)
+        yield ToolEnded(step=0, call_id="c2", name="list_directory", output="short")
+        yield TextDelta(step=1, offset=0, text="It is long.")
+        yield TurnEnded(reason="stop")
+
+    async with ScriptedGateway(long) as gateway:
+        pile = Pile()
+        await answered(pile, gateway, Letter("1", "read it"))
+    answer, _, below = pile.answers["1"].partition("\n\n")
+    assert answer == "It is long."
+    assert (
+        below == "read_file: All that is kept of its 200000 characters: trunkline results show k3v7qx2mtp4a"
+    )
 
 
 class Owned(Pile):

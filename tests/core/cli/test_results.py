@@ -35,8 +35,9 @@ class Talkative:
 async def test_a_long_result_is_named_where_it_came_and_read_whole(
     home: Path, trunkline: Callable[..., "CompletedProcess[str]"], environ: dict[str, str], tmp_path: Path
 ) -> None:
-    """``say`` tells the command; ``show`` prints every byte, by the beginning of the id; ``--save`` writes a new file
-    and replaces none; ``list`` says whose it is; what is not there is an error that says where to look."""
+    """``say`` tells the command, or the id in its JSON; ``show`` prints every byte, by the beginning of the id;
+    ``--save`` writes a new file and replaces none; ``list`` says whose it is; what is not there is
+    an error that says where to look."""
 
     async def run(*words: object) -> Any:
         return await anyio.to_thread.run_sync(partial(trunkline, *map(str, words)))
@@ -55,6 +56,8 @@ async def test_a_long_result_is_named_where_it_came_and_read_whole(
             len(LONG),
         )
         assert kept["conversation"] in said.stderr
+        (call,) = json.loads((await run("say", "--json", "/tool much")).stdout)["tools"]
+        assert call["stored"]["characters"] == len(LONG) and call["stored"]["id"] != id
         assert (await run("results", "list", "--block", "other")).returncode == 1
         await run("blocks", "create", "other")
         assert "No result" in (await run("results", "list", "--block", "other")).stdout

@@ -13,9 +13,11 @@ from trunkline.gateway.http.schemas import (
     Error,
     StatusData,
     ToolCallData,
+    ToolFailureData,
     ToolOutputData,
 )
 from trunkline.messages.conversation import Message, ToolCall
+from trunkline.messages.tools import StoredResult
 from trunkline.messages.turn import StatusShown, TextReset, ToolEnded, ToolStarted
 
 from .conftest import House, until
@@ -76,6 +78,23 @@ async def test_a_new_conversation_streams_to_its_end(house: House) -> None:
     ]
     assert found.messages[-1].id == done.message_id
     assert found.title == "what colour?"
+
+
+@pytest.mark.parametrize("error", [False, True])
+async def test_a_result_that_was_too_long_is_named(house: House, error: bool) -> None:
+    """What is shown of it is its beginning and end, and ``stored`` says how much is kept, and by which id."""
+    stored = StoredResult(id="k3v7qx2mtp4a", characters=200_000, kept=150_000)
+
+    async def tell_much(desk: Desk) -> None:
+        call = ToolCall(id="c1", name="look", arguments={})
+        ended = ToolEnded(step=0, call_id="c1", name="look", output="blue … blue", error=error, stored=stored)
+        await desk.show(ToolStarted(step=0, call=call), ended)
+        await desk.end("It is blue.")
+
+    house.monitor.script = tell_much
+    _, events = await converse(house.http, NEW, {"content": "what colour?"})
+    (told,) = [event.data for event in events if event.name == "tool-result"]
+    assert told.stored == stored and isinstance(told, ToolFailureData if error else ToolOutputData)
 
 
 async def test_tools_are_shown_when_asked_for(house: House) -> None:

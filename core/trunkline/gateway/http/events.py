@@ -91,8 +91,8 @@ def _encode(name: str, data: object, watch: FeedReader) -> bytes:
 
 def _result(event: ToolEnded) -> ToolOutputData | ToolFailureData:
     if event.error:
-        return ToolFailureData(id=event.call_id, error=event.output)
-    return ToolOutputData(id=event.call_id, output=event.output)
+        return ToolFailureData(id=event.call_id, error=event.output, stored=_set(event.stored))
+    return ToolOutputData(id=event.call_id, output=event.output, stored=_set(event.stored))
 
 
 def _approval(event: ApprovalRequested) -> ApprovalRequestData:

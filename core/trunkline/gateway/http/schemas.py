@@ -13,6 +13,7 @@ from trunkline.errors import ErrorCode
 from trunkline.messages.approvals import ApprovalDetail, ApprovalScope, Settlement
 from trunkline.messages.blocks import BlockConfig, PulseState
 from trunkline.messages.policies import Policy
+from trunkline.messages.tools import StoredResult
 from trunkline.messages.turn import FinishReason
 
 
@@ -250,17 +251,20 @@ class ToolCallData(Out, frozen=True, kw_only=True):
 
 
 class ToolOutputData(Out, frozen=True, kw_only=True):
-    """``tool-result``: what the tool returned."""
+    """``tool-result``: what the tool returned. ``stored`` (an extension): that is the beginning and the end of it, and
+    ``trunkline results show`` prints what is kept, by the ``id`` there; without an id nothing more could be kept."""
 
     id: str
     output: str
+    stored: StoredResult | None = None
 
 
 class ToolFailureData(Out, frozen=True, kw_only=True):
-    """``tool-result``: what went wrong, in the tool's words for the model."""
+    """``tool-result``: what went wrong, in the tool's words for the model; ``stored`` as with what it returned."""
 
     id: str
     error: str
+    stored: StoredResult | None = None
 
 
 class ApprovalRequestData(Out, frozen=True, kw_only=True):
