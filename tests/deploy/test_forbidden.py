@@ -47,6 +47,7 @@ SAYINGS = (
     "trunkline.evt.memory.files.changed", "trunkline.ctl.tools.call.cancel", "trunkline.x.plugin.thing",
     "trunkline.dead.bus.reason", "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
     "trunkline.turn.due.one.end", "trunkline.evt.audit.main.noted", "trunkline.ctl.panic",
+    "trunkline.ctl.panic.stopped",
 )  # fmt: skip
 PARTS = tuple(f"part-{part}" for part in range(8))
 SERVICE = ("$SRV.PING", "$SRV.INFO", "$SRV.STATS", "$SRV.STATS.trunkline-gateway")
@@ -197,7 +198,7 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
         *memory("write-many"), *LEARNS, "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
         *CHANNEL_READER, *looks("FACTS", "TIMERS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
-        "$JS.API.STREAM.INFO.INBOX",
+        "$JS.API.STREAM.INFO.INBOX", "trunkline.ctl.panic.stopped",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
     },
@@ -212,6 +213,7 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.cmd.remote.laptop.list", "trunkline.cmd.remote.laptop.call",
         "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
         "trunkline.evt.audit.main.noted", *looks("AUDIT"), *QUOTAS,
+        "trunkline.ctl.panic.stopped",
         *CLAIMS, *inboxes("monitor", "lender", "operator", "memory"),  # to break an answer off, and to say who it is
     },
     "memory": {
@@ -259,7 +261,7 @@ SUBSCRIBE: dict[str, set[str]] = {
     },
     "memory": {*memory(*MEMORY), *SERVED},
     "channel-telegram": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", *SERVED},
-    "operator": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one"},
+    "operator": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", "trunkline.ctl.panic.stopped"},
     "lender": set(),
     "streams": set(),
 }  # fmt: skip

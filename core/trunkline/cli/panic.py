@@ -8,9 +8,9 @@ from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline.abc.sandbox import Sandbox
+    from trunkline.cli.owned.stopping import Answers
     from trunkline.config import Config
     from trunkline.plugins import Plugins
-    from trunkline_bus import BusSettings
 
 EXAMPLES = """
 trunkline panic
@@ -18,14 +18,11 @@ trunkline panic --release
 trunkline panic --json
 """
 
-BUS_SECONDS = 1.0
-"""How long the bus is tried: what runs here has been stopped by then, it is for other machines."""
-
 END_SECONDS = 20.0
 """After how long a backend has failed to end its programs. Two seconds are its aim (CC-T12); a machine that is short of
 everything takes longer, and giving up on it early would stop nothing sooner."""
 
-OTHERS = "Workers and background tasks that run end theirs within a second."
+TASKS = "Background tasks end by themselves within a second."
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -36,7 +33,11 @@ def command(release: bool, as_json: bool) -> int:
     every turn that runs is cancelled, and no tool is run nor model asked any more.
 
     This lasts over restarts. Messages that come in meanwhile are kept, and answered with why nothing happens.
+    What is counted are the programs that this command itself still found, and ended; the workers end what they have
+    under way and say when that is done.
     """
+    from dataclasses import asdict
+
     from trunkline.cli.aio import run
     from trunkline.cli.output import json_out
     from trunkline.config import load_config
@@ -53,22 +54,36 @@ def command(release: bool, as_json: bool) -> int:
     latch = Latch(config.home)
     if release:
         held = latch.release()
-        told = run(_told, config, False)
+        heard = run(_released, config)
         if as_json:
-            json_out({"released": held, "bus": told})
+            json_out({"released": held, "bus": heard})
         else:
             click.echo("Everything goes on." if held else "Nothing was stopped on this machine.")
         return 0
     latch.pull(_who())
-    ended, failed, told = run(_stopped, config)
+    ended, failed, answers = run(_stopped, config)
     if as_json:
-        json_out({"programs": ended, "failed": failed, "bus": told})
+        json_out({"programs": ended, "failed": failed, **asdict(answers)})
     else:
-        click.echo(f"Stopped. Programs ended: {ended}. {OTHERS}")
+        click.echo(f"Stopped. Programs that this command found running here and ended: {ended}.")
+        click.echo(f"{_told(answers)} {TASKS}")
         click.echo(f"Nothing is begun until: {RELEASE}")
     for name in failed:
         click.echo(f"Error: the programs of the sandbox {name} could not be ended; see above.", err=True)
-    return 1 if failed else 0
+    for worker in answers.silent:
+        click.echo(
+            f"Error: the {worker} has not said that it stopped. If it lives, end its process.", err=True
+        )
+    return 1 if failed or answers.silent else 0
+
+
+def _told(answers: "Answers") -> str:
+    """What the workers say, for a person."""
+    if not answers.bus:
+        return "No platform was reached, so no worker can say what it ended."
+    if not answers.stopped:
+        return "No worker runs turns or tools now." if not answers.silent else "No worker answered."
+    return f"Workers that have ended all they had under way: {', '.join(answers.stopped)}."
 
 
 def _who() -> str:
@@ -81,12 +96,20 @@ def _who() -> str:
         return "somebody"
 
 
-async def _stopped(config: "Config") -> tuple[int, list[str], bool]:
-    """How many programs were ended here, which backends failed at it, and whether the bus was told."""
+async def _released(config: "Config") -> bool:
+    """Whether the bus was told."""
+    from trunkline.cli.owned.stopping import released
+
+    return await released(config, _who())
+
+
+async def _stopped(config: "Config") -> "tuple[int, list[str], Answers]":
+    """How many programs were ended here, which backends failed at it, and what the workers say."""
+    from trunkline.cli.owned.stopping import stopped
     from trunkline.plugins import Plugins
 
     ended, failed = await _ended(Plugins.load(config))
-    return ended, failed, await _told(config, True)
+    return ended, failed, await stopped(config, _who())
 
 
 async def _ended(plugins: "Plugins") -> tuple[int, list[str]]:
@@ -107,42 +130,3 @@ async def _ended(plugins: "Plugins") -> tuple[int, list[str]]:
         for owned in plugins.sandboxes():  # none waits for another: an engine may hang
             tasks.start_soon(end, owned.item)
     return sum(ended), sorted(failed)
-
-
-async def _told(config: "Config", on: bool) -> bool:
-    """Tell workers on other machines, if the bus is there."""
-    import anyio
-
-    from trunkline.messages.panic import Panic
-    from trunkline.subjects import PANIC
-    from trunkline_bus import BusError, connect
-
-    where = _bus(config)
-    if where is None:
-        return False
-    try:
-        with anyio.fail_after(BUS_SECONDS):
-            async with connect(where) as bus:
-                await bus.publish(PANIC, Panic(on=on, by=_who()))
-    except (BusError, OSError, TimeoutError):
-        return False
-    return True
-
-
-def _bus(config: "Config") -> "BusSettings | None":
-    """How to reach the bus that runs; None when none does. Never waits for one."""
-    import msgspec
-
-    from trunkline.runtime.connecting import bus_settings, own_inbox
-    from trunkline.runtime.home import Home
-    from trunkline.runtime.runfile import read_run_file
-
-    found = read_run_file(Home.of(config))
-    if config.settings.bus.url is not None:
-        settings = bus_settings(config)
-    elif found is not None:
-        user, password = found.user or None, found.password or None
-        settings = bus_settings(config, url=found.url, user=user, password=password)
-    else:
-        return None
-    return msgspec.structs.replace(own_inbox(settings, "operator"), name="panic", connect_timeout=BUS_SECONDS)

@@ -1,5 +1,6 @@
 """What is said when everything has to stop."""
 
+from trunkline.messages.workers import WorkerKind
 from trunkline_bus import Payload
 
 
@@ -11,3 +12,10 @@ class Panic(Payload, frozen=True, kw_only=True, tag="panic.v1"):
 
     on: bool
     by: str = ""
+
+
+class Stopped(Payload, frozen=True, kw_only=True, tag="panic.stopped.v1"):
+    """A worker was told to stop everything, and has ended all that it had under way. Not stored."""
+
+    worker: str
+    kind: WorkerKind

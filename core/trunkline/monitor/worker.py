@@ -21,7 +21,7 @@ from trunkline.monitor.prices import Prices
 from trunkline.monitor.provider import default_adapter
 from trunkline.monitor.pulse import PulseBoard
 from trunkline.monitor.roster import Roster
-from trunkline.runtime.panicking import heed, listen
+from trunkline.runtime.panicking import Heed
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.subjects import COMPLETE
 
@@ -86,8 +86,9 @@ class MonitorWorker(Worker):
         self._desk = self._make_desk(tasks)
         await self._inbox.open()
         await self._engine.open()
-        tasks.start_soon(heed, self._latch, self._stop_everything)
-        await listen(self.context.bus, self._latch, self._stop_everything)
+        heed = Heed(self._latch, self._stop_everything)
+        tasks.start_soon(heed.watch)
+        await heed.listen(self.context.bus, self.context.id, self.kind)
         await self.context.service.add(COMPLETE, self._completions.complete, limit=self._settings.concurrency)
 
     async def serve(self) -> None:

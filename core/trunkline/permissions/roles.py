@@ -120,7 +120,7 @@ MONITOR = Role(
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
         s.MEMORY_WRITE_MANY,  # what a learner learns from one turn is one commit
     ),
-    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER),
+    says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.STOPPED),
     hears=(s.MEMORY_CHANGED, s.PANIC),
     reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM),
     removes=(s.INBOX_STREAM,),
@@ -148,7 +148,7 @@ TOOLS = Role(
         *PLUGIN_DOORS,
         s.TELL_OWNER,
     ),
-    says=(s.EFFECT, s.AUDIT),
+    says=(s.EFFECT, s.AUDIT, s.STOPPED),
     hears=(s.EFFECT, s.CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
     keeps=(s.QUOTA_BUCKET,),
@@ -176,7 +176,7 @@ OPERATOR = Role(
         s.LIST_TOOLS,  # `trunkline policies add` says when there is no such tool
     ),
     says=(s.INBOX, s.AUDIT, s.PANIC),  # `trunkline dead retry` puts a message back
-    hears=(s.FEED, s.APPROVAL),
+    hears=(s.FEED, s.APPROVAL, s.STOPPED),
     reads=(
         *CHANNEL_READER, s.FACT_STREAM, s.SPAN_STREAM, s.AUDIT_STREAM, s.DEAD_STREAM,
         s.RESULTS.stream_name,  # `trunkline results`

@@ -3,39 +3,66 @@
 import logging
 from collections.abc import Awaitable, Callable
 
+import anyio
 import anyio.to_thread
 
 from trunkline.errors import StorageError
 from trunkline.latch import Latch
-from trunkline.messages.panic import Panic
-from trunkline.subjects import PANIC
+from trunkline.messages.panic import Panic, Stopped
+from trunkline.messages.workers import WorkerKind
+from trunkline.subjects import PANIC, STOPPED
 from trunkline_bus import Bus, Received
 
 log = logging.getLogger(__name__)
 
-
-async def heed(latch: Latch, stop: Callable[[], Awaitable[None]]) -> None:
-    """Call ``stop`` whenever the latch is pulled; at once when it holds already."""
-    while True:
-        await latch.until(True)
-        log.warning("panic: everything is stopped until it is released")
-        await stop()
-        await latch.until(False)
-        log.warning("panic was released")
+STOP_SECONDS = 20.0
+"""After how long a worker that still has not stopped says nothing: who waits for it is told that it is silent."""
 
 
-async def listen(bus: Bus, latch: Latch, stop: Callable[[], Awaitable[None]]) -> None:
-    """Pull and release the latch of this home as is said on the bus. One that cannot be pulled: stop all the same."""
+class Heed:
+    """Has a worker stop whenever the latch is pulled. ``stop`` ends all that it has under way."""
 
-    async def told(message: Received[Panic]) -> None:
+    def __init__(self, latch: Latch, stop: Callable[[], Awaitable[None]]) -> None:
+        self._latch = latch
+        self._stop = stop
+        self._stopped = anyio.Event()
+
+    async def watch(self) -> None:
+        """Stop when the latch is pulled; at once when it holds already. Until cancelled."""
+        while True:
+            await self._latch.until(True)
+            log.warning("panic: everything is stopped until it is released")
+            await self._stop()
+            self._stopped.set()
+            await self._latch.until(False)
+            self._stopped = anyio.Event()
+            log.warning("panic was released")
+
+    async def listen(self, bus: Bus, worker: str, kind: WorkerKind) -> None:
+        """Pull and release the latch of this home as is said on the bus, and say there when everything is stopped. One
+        that cannot be pulled: stop all the same."""
+
+        async def told(message: Received[Panic]) -> None:
+            if await self._followed(message.data):
+                await bus.publish(STOPPED, Stopped(worker=worker, kind=kind))
+
+        await bus.subscribe(PANIC, told)
+
+    async def _followed(self, said: Panic) -> bool:
+        """Whether everything was to be stopped, and is."""
         try:
-            await anyio.to_thread.run_sync(_follow, latch, message.data)
+            await anyio.to_thread.run_sync(_follow, self._latch, said)
         except StorageError as error:
             log.error("%s", error)
-            if message.data.on:
-                await stop()
+            if said.on:
+                await self._stop()
+            return said.on
+        return said.on and await self._has_stopped()
 
-    await bus.subscribe(PANIC, told)
+    async def _has_stopped(self) -> bool:
+        with anyio.move_on_after(STOP_SECONDS):
+            await self._stopped.wait()
+        return self._stopped.is_set()
 
 
 def _follow(latch: Latch, said: Panic) -> None:

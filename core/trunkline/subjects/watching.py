@@ -3,7 +3,7 @@
 from trunkline.messages.blocks import (
     PulseBeat,
 )
-from trunkline.messages.panic import Panic
+from trunkline.messages.panic import Panic, Stopped
 from trunkline.messages.workers import SpanBatch, WorkerBeat
 from trunkline.subjects.streams import DEAD_STREAM, SPAN_STREAM
 from trunkline_bus import (
@@ -22,6 +22,11 @@ SPANS: Topic[SpanBatch] = Topic(
 PANIC: Topic[Panic] = Topic(
     name="panic", subject=Subject("trunkline.ctl.panic"), payload=Panic,
     doc="Stop everything, or let it go on. Heard by every tools worker and monitor; said by the operator alone.",
+)  # fmt: skip
+
+STOPPED: Topic[Stopped] = Topic(
+    name="stopped", subject=Subject("trunkline.ctl.panic.stopped"), payload=Stopped,
+    doc="A tools worker or monitor that heard panic has ended all that it had under way. Heard by the operator.",
 )  # fmt: skip
 
 PULSE_BUCKET: BucketSpec[PulseBeat] = BucketSpec(name="pulse", payload=PulseBeat, ttl=5.0, storage="memory")

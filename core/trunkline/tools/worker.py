@@ -42,7 +42,7 @@ from trunkline.runtime.audit import AuditLog
 from trunkline.runtime.completion_client import BlockModel
 from trunkline.runtime.home import make_folder
 from trunkline.runtime.memory_client import BlockMemory
-from trunkline.runtime.panicking import heed, listen
+from trunkline.runtime.panicking import Heed
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.secrets.finding import Secrets
 from trunkline.subjects import CALL_DECIDED, CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, RESULTS, TOOLS_ALIVE
@@ -107,6 +107,7 @@ class ToolsWorker(Worker):
         self.drain_seconds = self._settings.drain + 5.0
         self._blocks = block_files(context.bus)
         self._latch = Latch(context.home.path)
+        self._heed = Heed(self._latch, self._stop_everything)
         self._sandboxes = Sandboxes(context.plugins.sandboxes(), self._latch)
         self._rules = owners_policies(context.bus)
         self._lineage = Lineage(context.bus)
@@ -150,7 +151,7 @@ class ToolsWorker(Worker):
         capture = context.config.settings.telemetry.capture_content
         self._calls = Calls(tasks, traced(audited(carrier.carry_out, self.audit), capture=capture))
         _allow_threads(settings.concurrency * SPARE_THREADS)
-        tasks.start_soon(heed, self._latch, self._stop_everything)
+        tasks.start_soon(self._heed.watch)
         tasks.start_soon(self._sandboxes.serve)
         if results is not None:
             sweeper = Sweeper(context.bus, results, self._lineage)
@@ -168,7 +169,7 @@ class ToolsWorker(Worker):
         """Hear cancels, and answer on the bus."""
         context = self.context
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
-        await listen(context.bus, self._latch, self._stop_everything)
+        await self._heed.listen(context.bus, context.id, self.kind)
         await context.service.add(LIST_TOOLS, self._list)
         await context.service.add(CALL_TOOL, self._undecided, limit=MOST_WAITING)
         await context.service.add(CALL_DECIDED, self._call, limit=MOST_WAITING)

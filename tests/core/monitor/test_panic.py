@@ -1,9 +1,14 @@
 """Panic where turns run: they end, and no model is asked until it is released (CC-F17, C31)."""
 
+import json
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 import trunkline
@@ -12,6 +17,7 @@ from trunkline.latch import Latch
 from trunkline.messages.panic import Panic
 from trunkline.subjects import PANIC
 from trunkline.testing.platform import platform
+from trunkline.testing.processes import process_platform
 from trunkline.testing.scripted_model import ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -56,3 +62,30 @@ async def test_turns_end_and_no_model_is_asked(tmp_path: Path) -> None:
         with anyio.fail_after(60):
             await Latch(home).until(False)
         assert (await running.say("say:yes")).text == "yes"
+
+
+async def test_the_command_names_the_workers_that_have_stopped_and_those_that_say_nothing(
+    tmp_path: Path,
+) -> None:
+    """It waits for all that run turns or tools. One that hangs is named with its process, and the command fails."""
+    async with process_platform(tmp_path / "home", workers=("memory", "tools", "monitor")) as running:
+
+        async def panic(*words: str) -> "subprocess.CompletedProcess[str]":
+            command = [sys.executable, "-m", "trunkline.cli.main", "panic", *words]
+            environ = dict(running.environ)
+            return await anyio.to_thread.run_sync(
+                lambda: subprocess.run(
+                    command, env=environ, capture_output=True, text=True, timeout=60, check=False
+                )
+            )
+
+        told = json.loads((await panic("--json")).stdout)
+        assert (told["bus"], told["stopped"], told["silent"]) == (True, ["monitor", "tools"], []), (
+            running.logs()
+        )
+        assert (await panic("--release")).returncode == 0
+        running.kill("tools", signal.SIGSTOP)
+        done = await panic()
+        assert done.returncode == 1 and "under way: monitor." in done.stdout
+        assert f"the tools worker (process {running.processes['tools'].pid} on " in done.stderr
+        running.kill("tools", signal.SIGCONT)

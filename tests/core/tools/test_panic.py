@@ -81,7 +81,8 @@ async def test_cc_t12_panic_ends_every_program_and_lets_none_begin(tools: Any, t
                 tasks.start_soon(call)
             await caller.until(lambda: len(beats(caller.workspace)) == 5)
             done = await anyio.to_thread.run_sync(cli, caller.home, "panic", "--json")
-            assert (done.returncode, json.loads(done.stdout)["failed"]) == (0, []), done.stderr
+            told = json.loads(done.stdout)
+            assert (done.returncode, told["failed"], told["stopped"]) == (0, [], ["tools"]), done.stderr
             with anyio.fail_after(60):
                 await caller.until(lambda: len(outcomes) == 5)
         assert all("panic" in outcome.output for outcome in outcomes)
@@ -113,14 +114,15 @@ async def test_panic_ends_what_no_worker_knows_of(tmp_path: Path) -> None:
             while not all(map(beats, workspaces)):  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         done = await anyio.to_thread.run_sync(cli, homes[0], "panic", "--json")
-        assert json.loads(done.stdout) == {"programs": 1, "failed": [], "bus": False}
+        nobody = {"bus": False, "stopped": [], "silent": []}
+        assert json.loads(done.stdout) == {"programs": 1, "failed": [], **nobody}
         await are_still(workspaces[0])
         alive = beats(workspaces[1])
         with anyio.fail_after(60):
             while beats(workspaces[1]) == alive:  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         again = await anyio.to_thread.run_sync(cli, homes[0], "panic")
-        assert "Programs ended: 0" in again.stdout
+        assert "found running here and ended: 0." in again.stdout and "No platform was reached" in again.stdout
     finally:
         for process in begun:
             process.kill()
