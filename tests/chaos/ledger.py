@@ -38,7 +38,7 @@ Sort = Literal["lost", "doubled", "broken"]
 NOT_RUN = ("was not run", "nothing was run")
 """What an outcome says that promises that there was no effect."""
 
-QUIET = 20.0
+QUIET = 60.0
 """Seconds within which the inbox is empty and no block is busy, once nothing happens any more."""
 
 

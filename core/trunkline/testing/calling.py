@@ -34,7 +34,7 @@ async def call_tool(
     raise TimeoutError(f"no outcome of {name}")
 
 
-async def audited(bus: Bus, told: Mapping[str, str], *, seconds: float = 20.0) -> None:
+async def audited(bus: Bus, told: Mapping[str, str], *, seconds: float = 60.0) -> None:
     """Hold that the audit log has the end of each of these calls, by their keys, with the status that was told.
 
     Raises:

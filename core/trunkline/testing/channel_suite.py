@@ -28,7 +28,7 @@ from trunkline.messages.gateway import SendMessage
 from trunkline.messages.turn import ApprovalRequested, TextDelta, TextReset, TurnEnded
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds within which a channel must do what it should."""
 
 

@@ -74,7 +74,7 @@ def text_of(events: Sequence[FeedEvent]) -> str:
 class Talker:
     """Talks with a platform over its bus, as a channel does. ``patience`` is in seconds."""
 
-    def __init__(self, bus: Bus, *, patience: float = 30.0) -> None:
+    def __init__(self, bus: Bus, *, patience: float = 60.0) -> None:
         self.bus = bus
         self.gateway = GatewayClient(bus, CHANNEL)
         self.patience = patience
@@ -143,7 +143,7 @@ async def platform(
     config: Mapping[str, Any] | None = None,
     environ: Mapping[str, str] | None = None,
     workers: Sequence[WorkerKind] = KINDS,
-    patience: float = 30.0,
+    patience: float = 60.0,
 ) -> AsyncIterator[Platform]:
     """Run workers on an embedded server until the block is left.
 

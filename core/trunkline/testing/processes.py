@@ -71,7 +71,7 @@ class WorkerProcess:
                 preexec_fn=die_with_parent,
             )  # fmt: skip
 
-    async def ready(self, seconds: float = 30.0) -> None:
+    async def ready(self, seconds: float = 60.0) -> None:
         """Wait until it says that it is ready. Raises AssertionError with its log."""
         with anyio.move_on_after(seconds):
             while self.alive:
@@ -87,7 +87,7 @@ class WorkerProcess:
             if number == signal.SIGKILL:
                 self._process.wait()
 
-    async def gone(self, seconds: float = 30.0) -> int:
+    async def gone(self, seconds: float = 60.0) -> int:
         """Wait for the end and return the exit status. Raises TimeoutError."""
         process = self._process
         assert process is not None

@@ -11,7 +11,7 @@ from typing import Self
 MISSING = "" if shutil.which("tmux") else "tmux is not installed: apt-get install tmux"
 """Why such tests are skipped here, or nothing."""
 
-PATIENCE = 30.0
+PATIENCE = 60.0
 """Seconds within which the screen must show what is waited for."""
 
 
