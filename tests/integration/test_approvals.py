@@ -328,7 +328,8 @@ async def test_the_openai_door_says_in_words_what_waits(provider: str, tmp_path:
 
 
 async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
-    """Asked in telegram: list, show, approve with a scope, and forget; what is gone is an error with a status."""
+    """Asked in telegram: list, show, approve with a scope, and forget; what is gone is an error with a status. An
+    answer allows nothing, one without words neither."""
     async with house(provider, tmp_path) as running:
         running.gateway = GatewayClient(running.bus, "telegram")
         accepted, asked = await asked_by(running, write("a.md"))
@@ -343,9 +344,15 @@ async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
         assert status == 0 and asked.id in said and "write_file" in said
         status, said = await run("show", asked.id[:6])
         assert status == 0 and "+x" in said and f"trunkline approvals approve {asked.id} [--scope" in said
+        for words in ("", " \n", "yes"):
+            status, said = await run("answer", asked.id, words)
+            assert status and ("allows nothing" in said or "not answered in words" in said)
+        assert [one.id for one in await running.gateway.waiting()] == [asked.id]
         status, said = await run("approve", asked.id, "--scope", "always")
         assert (status, said) == (0, "Allowed: write_file in block main, and calls like it.\n")
         await running.answer(accepted)
+        status, said = await run("approve", asked.id, "--scope", "always")
+        assert status == 0 and "decided before" in said
         status, said = await run("deny", asked.id)
         assert status == 1 and "allowed by the owner on the command line already" in said
         status, said = await run("granted", "--json")

@@ -116,6 +116,10 @@ def deny(id: str, follow: bool, as_json: bool) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def answer(id: str, text: str, follow: bool, as_json: bool) -> int:
     """Answer what an agent asks, in your words or by the number of a proposal. It allows nothing."""
+    if not text.strip():  # handed in without words it would be a plain yes
+        raise click.UsageError(
+            f"TEXT is empty, and allows nothing. To leave a question unanswered: trunkline approvals deny {id}"
+        )
     return _decide(id, allow=True, answer=text, follow=follow, as_json=as_json)
 
 
@@ -188,7 +192,10 @@ def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool)
     if one.detail.is_question:
         click.echo(printable(f"{'Answered' if allow else 'Left unanswered'}: {one.detail.text}"))
         return
-    click.echo(printable(f"{'Allowed' if allow else 'Denied'}: {one.tool} in block {one.block}{far[scope]}."))
+    again = " So it was decided before." if one.settled is not None else ""
+    click.echo(
+        printable(f"{'Allowed' if allow else 'Denied'}: {one.tool} in block {one.block}{far[scope]}.{again}")
+    )
 
 
 def _is_alone() -> bool:

@@ -47,3 +47,16 @@ def test_a_test_of_one_server_tells_of_that_one_alone(tmp_path):
     assert done.returncode == 1 and done.stdout == ""
     assert "mine cannot be used" in done.stderr and "other" not in done.stderr
     assert (tmp_path / "logs/mcp.log").stat().st_size
+
+
+def test_a_server_that_is_not_there_is_told_with_one_that_is_called_like_it(tmp_path):
+    """By a slip, or without the block that has it; for every verb that takes a server."""
+    cli(tmp_path, "add", "docs", "--url", NOWHERE)
+    cli(tmp_path, "add", "files", "--block", "garden", "--url", NOWHERE)
+    for verb, said, meant in (
+        ("test", "dosc", "docs"),
+        ("remove", "files", "garden/files"),
+        ("login", "doc", "docs"),
+    ):
+        done = cli(tmp_path, verb, said)
+        assert done.returncode == 1 and f"Did you mean {meant}?" in done.stderr and "mcp list" in done.stderr

@@ -8,6 +8,7 @@ which programs run.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -156,6 +157,15 @@ def read_entries(path: Path) -> dict[str, Any]:
     if not isinstance(entries, dict):
         raise BadEntry('it has to look like {"mcpServers": {"name": {"command": "...", "args": []}}}')
     return entries
+
+
+def where_to_look(home: Path, identity: str) -> str:
+    """What to tell somebody who names a server that there is not: one that is called like it, and the list."""
+    known = [server.identity for server in find_servers(home).servers if server.identity != identity]
+    name = identity.rpartition("/")[2]
+    meant = [one for one in known if one.rpartition("/")[2] == name] or get_close_matches(identity, known, 1)
+    slip = f"Did you mean {meant[0]}? " if meant else ""
+    return f'{slip}"trunkline mcp list" shows those that are there.'
 
 
 def _of_file(block: str, path: Path) -> Found:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 import trunkline
-from trunkline_mcp.servers import BLOCK, FILE, FOLDER, BadEntry, read_entries, server_of
+from trunkline_mcp.servers import BLOCK, FILE, FOLDER, BadEntry, read_entries, server_of, where_to_look
 
 KEY = "mcpServers"
 
@@ -45,7 +45,8 @@ def take_out(home: Path, block: str, name: str) -> None:
     entries = _entries(file)
     if name not in entries:
         raise trunkline.TrunklineError(
-            f"There is no server {name} in {file}.", hint='"trunkline mcp list" shows those that are there.'
+            f"There is no server {name} in {file}.",
+            hint=where_to_look(home, f"{block}/{name}" if block else name),
         )
     _write(file, {key: value for key, value in entries.items() if key != name})
 

@@ -58,7 +58,10 @@ def _list(tasks: Tasks, block: str | None, running: bool, as_json: bool) -> None
     if as_json:
         json_out({"tasks": [_facts(*one) for one in found]})
     elif not found:
-        click.echo("No background task runs here." if running else "There are no background tasks here.")
+        where = f"of the block {block} here" if block else "here"
+        click.echo(
+            f"No background task {where} runs." if running else f"There are no background tasks {where}."
+        )
     else:
         rows = [
             (record.name, name, _since(record), _briefly(record), _cut(printable(_what(record))))

@@ -21,13 +21,12 @@ def command(home: Path, server: str, again: bool) -> None:
     import anyio
 
     import trunkline
-    from trunkline_mcp.servers import find_servers
+    from trunkline_mcp.servers import find_servers, where_to_look
 
     found = [one for one in find_servers(home).servers if one.identity == server and one.url]
     if not found:
         raise trunkline.TrunklineError(
-            f"There is no server {server} that is reached over HTTP.",
-            hint='"trunkline mcp list" shows them all.',
+            f"There is no server {server} that is reached over HTTP.", hint=where_to_look(home, server)
         )
     anyio.run(_signed_in, home, found[0], again)
     done(f"Signed in to {server}.")

@@ -46,7 +46,7 @@ def command(home: Path, server: str, as_json: bool) -> None:
 
 def _wanted(home: Path, identity: str) -> "Server":
     import trunkline
-    from trunkline_mcp.servers import find_servers
+    from trunkline_mcp.servers import find_servers, where_to_look
 
     found = find_servers(home)
     for server in found.servers:
@@ -59,7 +59,7 @@ def _wanted(home: Path, identity: str) -> "Server":
     said = [problem.what for problem in found.problems if problem.where.endswith(f": {identity}")]
     raise trunkline.TrunklineError(
         f"{identity} cannot be used: {said[0]}." if said else f"There is no server {identity}.",
-        hint='"trunkline mcp list" shows those that are there.',
+        hint='"trunkline mcp list" shows those that are there.' if said else where_to_look(home, identity),
     )
 
 
