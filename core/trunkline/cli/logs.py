@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from trunkline.cli.readable import Readable
+
 if TYPE_CHECKING:
     from trunkline.config import Config
 
@@ -27,7 +29,7 @@ def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
     """Log from the configured level on, for the length of the block. ``form`` is auto, json or text."""
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if as_json else logging.Formatter(READABLE, "%H:%M:%S"))
+    handler.setFormatter(JsonLines() if as_json else Readable(READABLE, "%H:%M:%S"))
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)

@@ -10,6 +10,7 @@ import click
 from trunkline.cli.command import LazyGroup
 from trunkline.cli.errors import shown
 from trunkline.cli.given import insist_on_text
+from trunkline.cli.readable import make_bare_warnings_readable
 
 COMMANDS: dict[str, str] = {
     "chat": "Talk with an agent in this terminal.",
@@ -89,6 +90,7 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit status: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
+    make_bare_warnings_readable()
     status = shown(lambda: invoke(arguments), debug=os.environ.get("TRUNKLINE_DEBUG") == "1")
     if threading.active_count() > 1:
         from trunkline.runtime.signals import end

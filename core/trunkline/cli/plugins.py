@@ -68,7 +68,7 @@ def list_plugins(as_json: bool) -> None:
 
 
 def _print_table(report: "LoadReport") -> None:
-    from trunkline.cli.output import table
+    from trunkline.cli.output import say, table
 
     rows = [
         (state.name, state.version, state.owner, state.status, _hooks(state.hooks))
@@ -76,12 +76,12 @@ def _print_table(report: "LoadReport") -> None:
     ]
     table(rows, header=("PLUGIN", "VERSION", "DISTRIBUTION", "STATUS", "HOOKS"))
     for state in report.unusable:
-        click.echo(
+        say(
             f"\n{state.name} is {state.status}: {state.reason}"
             + (f"\n  -> {state.hint}" if state.hint else "")
         )
     for trouble in report.troubles:
-        click.echo(f"\n{trouble.owner}: {trouble.hook}: {trouble.reason}")
+        say(f"\n{trouble.owner}: {trouble.hook}: {trouble.reason}")
     for name in report.missing:
         click.echo(f"\n{name} is required and not loaded.")
 

@@ -1,5 +1,7 @@
 """The command line as a person uses it: ``trunkline ARGUMENTS`` in a process of its own, on a home of its own."""
 
+import os
+import pty
 import subprocess
 import sys
 from collections.abc import Callable
@@ -33,3 +35,26 @@ def run_trunkline(
         check=False,
         cwd=home.parent,
     )
+
+
+def at_terminal(home: Path, *arguments: object) -> str:
+    """What ``trunkline ARGUMENTS`` prints at a terminal of its own: both outputs, as the terminal is told them."""
+    keys, screen = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "trunkline.cli.main", *map(str, arguments)],
+        env={**clean_environ(), "TRUNKLINE_HOME": str(home), "TERM": "xterm"},
+        stdin=screen, stdout=screen, stderr=screen, close_fds=True, cwd=home.parent,
+    ):  # fmt: skip
+        os.close(screen)
+        shown = b""
+        while piece := _read(keys):
+            shown += piece
+    os.close(keys)
+    return shown.decode()
+
+
+def _read(keys: int) -> bytes:
+    try:
+        return os.read(keys, 65_536)
+    except OSError:  # the other end was closed
+        return b""

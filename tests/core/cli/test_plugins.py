@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from trunkline.testing.commands import at_terminal
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -26,6 +28,18 @@ def test_plugins_are_listed_with_why_one_is_not_loaded(trunkline: Run, tmp_path:
     assert listed["broken"]["status"] == "failed" and "nothing_of_that_name" in listed["broken"]["reason"]
     table = trunkline("plugins", "list", env=env).stdout
     assert "PLUGIN" in table and "broken is failed:" in table
+
+
+def test_no_plugin_s_words_command_a_terminal(home: Path) -> None:
+    """Why one is not loaded is told in its own words, by the list and by the doctor, and the terminal obeys none."""
+    home.mkdir()
+    (home / "drop-in").mkdir()
+    (home / "drop-in" / "evil.py").write_text('raise RuntimeError("\\x1b[2J\\x1b]0;owned\\x07 reason")\n')
+    (home / "trunkline.toml").write_text('[runtime]\ntool_sources = ["drop-in"]\n')
+    for words in (("plugins", "list"), ("doctor",)):
+        shown = at_terminal(home, *words)
+        assert "owned" in shown and "reason" in shown, shown
+        assert not set(shown) & {"\x1b", "\x07"}, shown
 
 
 def test_the_messages_of_plugins_are_listed(trunkline: Run, tmp_path: Path) -> None:

@@ -1,15 +1,10 @@
 """``trunkline memory`` at a terminal: what others wrote into memory is shown there and not obeyed."""
 
-import os
-import pty
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from trunkline.testing.commands import run_trunkline
-from trunkline.testing.platform import clean_environ
+from trunkline.testing.commands import at_terminal, run_trunkline
 
 EVIL = "beans \x1b]0;owned\x07\x1b[2J\x9b31m \u202ereversed"
 PATH = "documents/evil.md"
@@ -31,29 +26,6 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = run_trunkline(base / "home", "memory", *arguments)
         assert done.returncode == 0, done.stderr
     return base / "home"
-
-
-def at_terminal(home: Path, *arguments: str) -> str:
-    """What the command prints at a terminal of its own."""
-    keys, screen = pty.openpty()
-    with subprocess.Popen(
-        [sys.executable, "-m", "trunkline.cli.main", *arguments],
-        env={**clean_environ(), "TRUNKLINE_HOME": str(home), "TERM": "xterm"},
-        stdin=screen, stdout=screen, stderr=screen, close_fds=True, cwd=home.parent,
-    ):  # fmt: skip
-        os.close(screen)
-        shown = b""
-        while piece := _read(keys):
-            shown += piece
-    os.close(keys)
-    return shown.decode()
-
-
-def _read(keys: int) -> bytes:
-    try:
-        return os.read(keys, 65_536)
-    except OSError:  # the other end was closed
-        return b""
 
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)

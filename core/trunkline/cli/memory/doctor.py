@@ -29,7 +29,7 @@ def command(look: bool, as_json: bool) -> int:
     Reads every object of history. What is broken is put aside in .git/trunkline/damaged and never deleted. Works while
     the platform runs (writes wait meanwhile) and also when memory cannot start. Leaves with 1 when something is lost.
     """
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
 
     findings = _examined(look)
     lost = any(finding.status == "error" for finding in findings)
@@ -37,9 +37,9 @@ def command(look: bool, as_json: bool) -> int:
         json_out({"ok": not lost, "findings": findings})
         return 1 if lost else 0
     for finding in findings:
-        click.echo(f"{MARKS[finding.status]}  {finding.id:<20} {finding.summary}")
+        say(f"{MARKS[finding.status]}  {finding.id:<20} {finding.summary}")
         if finding.hint:
-            click.echo(f"{'':30} -> {finding.hint}")
+            say(f"{'':30} -> {finding.hint}")
     return 1 if lost else 0
 
 

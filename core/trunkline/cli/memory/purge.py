@@ -29,7 +29,7 @@ def command(target: str, confirm: str | None, reason: str, as_json: bool) -> Non
     Every later commit gets another id; all else in them stays. Copies elsewhere (exports, backups, clones) keep it, and
     so does a conversation in which it was said, until that is purged as well.
     """
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
     from trunkline.messages.chunks import PurgeMemory
     from trunkline.subjects import MEMORY_PURGE
 
@@ -43,7 +43,7 @@ def command(target: str, confirm: str | None, reason: str, as_json: bool) -> Non
         json_out(done)
         return
     for path in done.paths:
-        click.echo(f"Purged {path}")
+        say(f"Purged {path}")
     click.echo(
         f"{done.commits} commits were written anew. Noted in audit/purges.jsonl as {done.version[:10]}."
     )

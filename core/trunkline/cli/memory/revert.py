@@ -24,7 +24,7 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
     What came later stays where it is of other lines; where it is not, nothing is changed and the command says so. To
     have the change back, revert again. Without PATH a version must be named, and all of it is taken back.
     """
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import json_out, say
     from trunkline.messages.memory import RevertMemory
     from trunkline.subjects import MEMORY_REVERT
 
@@ -39,4 +39,4 @@ def command(path: str, version: str | None, to: str | None, as_json: bool) -> No
         json_out(done)
         return
     verb = "Went back to" if to else "Took back"
-    click.echo(f"{verb} {done.undone[:10]} as {done.version[:10]}: {', '.join(done.paths)}")
+    say(f"{verb} {done.undone[:10]} as {done.version[:10]}: {', '.join(done.paths)}")
