@@ -21,7 +21,7 @@ def applies(policy: Policy, asked: "Asked", now: datetime) -> bool:
     """
     if policy.subject not in asked.subjects or not is_action(policy.action, asked.action):
         return False
-    if not names(policy, asked.resources + asked.aliases if _restricts(policy) else asked.resources):
+    if not names(policy, asked.resources, asked.aliases):
         return False
     conditions = policy.conditions
     if conditions.conversation not in (None, asked.conversation):
@@ -46,9 +46,10 @@ def _restricts(policy: Policy) -> bool:
     return policy.effect == "deny" or conditions.requires_approval or conditions.max_per_day is not None
 
 
-def names(policy: Policy, resources: tuple[str, ...]) -> bool:
-    """Whether the policy speaks of what has these names, by any of them."""
-    return any(_pattern(policy.resource).fullmatch(name) for name in resources)
+def names(policy: Policy, resources: tuple[str, ...], aliases: tuple[str, ...] = ()) -> bool:
+    """Whether the policy speaks of what has these names, by any of them; what restricts does so by its aliases too."""
+    said = resources + aliases if _restricts(policy) else resources
+    return any(_pattern(policy.resource).fullmatch(name) for name in said)
 
 
 def rank(policy: Policy) -> Rank:

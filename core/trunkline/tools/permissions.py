@@ -172,11 +172,12 @@ def _best(block: str, ways: Iterable[list[Asked]], policies: list[Policy], now: 
 
 def _wishes(spec: ToolSpec, context: ToolContext) -> Iterator[list[Asked]]:
     """What a call of the tool wants, by each action that some call of it may be."""
+    own, others = names_of(spec)
     for action in actions_of(spec):
         wish = Asked(
             subjects=_subjects(context.block, context.actor),
-            resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
-            aliases=_other_names(spec),
+            resources=own,
+            aliases=others,
             action=action,
             conversation=context.conversation,
         )
@@ -201,10 +202,11 @@ def _asked(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[Asked
     """What the call wants of its tool, of hosts and of files. Its shape is made only if a policy speaks of one."""
     spec, context = invocation.spec, invocation.context
     shaped = any(policy.conditions.shape is not None for policy in policies)
+    own, others = names_of(spec)
     wish = Asked(
         subjects=_subjects(context.block, context.actor),
-        resources=(f"tool:{spec.name}", f"tool:{spec.identity}"),
-        aliases=_other_names(spec),
+        resources=own,
+        aliases=others,
         action=_action(spec, invocation.arguments),
         conversation=context.conversation,
         shape=shape_of(spec, invocation.arguments) if shaped else "",
@@ -247,9 +249,11 @@ def _reaching(spec: ToolSpec, arguments: Mapping[str, Any], wish: Asked) -> Iter
             )
 
 
-def _other_names(spec: ToolSpec) -> tuple[str, ...]:
-    """Names that a rule may mean the tool by, and by which nothing permits it: others may have them too."""
-    return tuple(f"tool:{name}" for name in (spec.own_name, *spec.also) if name)
+def names_of(spec: ToolSpec) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tool's names in rules, and further ones that a rule may mean it by and that permit nothing: others may have
+    them too."""
+    others = (f"tool:{name}" for name in (spec.own_name, *spec.also) if name)
+    return (f"tool:{spec.name}", f"tool:{spec.identity}"), tuple(others)
 
 
 def _subjects(block: str, actor: str) -> frozenset[str]:

@@ -18,7 +18,7 @@ from trunkline.messages.tools import (
 from trunkline.plugins import Plugins
 from trunkline.policy.matching import is_action, names
 from trunkline.subjects import LIST_TOOLS
-from trunkline.tools.permissions import actions_of
+from trunkline.tools.permissions import actions_of, names_of
 from trunkline_bus import Bus, BusError, RemoteFault
 
 MOST_NEAR = 3
@@ -73,7 +73,7 @@ def _of_subject(subject: str, blocks: Sequence[str]) -> Iterator[Unknown]:
 
 
 def _of_tool(policy: Policy, specs: Sequence[ToolSpec]) -> Iterator[Unknown]:
-    meant = [spec for spec in specs if names(policy, _names_of(spec))]
+    meant = [spec for spec in specs if names(policy, *names_of(spec))]
     actions = sorted({action.partition(":")[0] for spec in meant for action in _actions_of(spec)})
     if not meant:
         yield Unknown(
@@ -97,11 +97,6 @@ def _tools_near(resource: str, specs: Iterable[ToolSpec]) -> tuple[str, ...]:
     if ":" in said:
         known = {name for spec in specs for name in (spec.identity, f"{spec.source}:*")}
     return tuple(f"{TOOL}{name}" for name in near(said, known, MOST_NEAR))
-
-
-def _names_of(spec: ToolSpec) -> tuple[str, ...]:
-    said = (spec.name, spec.identity, spec.own_name, *spec.also)
-    return tuple(f"{TOOL}{name}" for name in said if name)
 
 
 def _actions_of(spec: ToolSpec) -> tuple[str, ...]:
