@@ -365,7 +365,7 @@ async def test_MB_T11_by_command(provider: str, tmp_path: Path) -> None:
 
 def test_a_yes_where_no_platform_runs_says_how_the_turn_goes_on(tmp_path: Path) -> None:
     """``say`` tells until when it waits; a yes is kept, says that the turn still stands, and that command makes it go
-    on."""
+    on, with nothing between of what its workers log."""
     home = tmp_path / "home"
     said = run_trunkline(home, "say", '/tool write_file path=a.md content="x"')
     id = said.stderr.split("trunkline approvals approve ")[1].split()[0]
@@ -373,4 +373,6 @@ def test_a_yes_where_no_platform_runs_says_how_the_turn_goes_on(tmp_path: Path) 
     yes = run_trunkline(home, "approvals", "approve", id)
     assert yes.returncode == 0 and "No platform runs here" in yes.stderr
     on = yes.stderr.partition("trunkline ")[2].split()
-    assert "Created a.md" in run_trunkline(home, *on).stdout
+    (home / "mcp.json").write_text('{"mcpServers": {"away": {"url": "http://127.0.0.1:9/mcp"}}}')
+    followed = run_trunkline(home, *on)
+    assert "Created a.md" in followed.stdout and "away" not in followed.stderr

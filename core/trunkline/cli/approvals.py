@@ -174,7 +174,7 @@ def _decide(
             )
         return 0
 
-    return with_gateway(decided, KINDS) if follow else with_gateway(decided)
+    return with_gateway(decided, KINDS, log="approvals") if follow else with_gateway(decided)
 
 
 def _say(one: "Approval", *, allow: bool, scope: "ApprovalScope", as_json: bool) -> None:

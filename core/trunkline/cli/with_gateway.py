@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING, TypeVar
 
+from trunkline.cli.attaching import with_workers
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -14,20 +16,12 @@ CHANNEL = "cli"
 
 
 def with_gateway(
-    ask: "Callable[[GatewayClient], Awaitable[T]]", kinds: "tuple[WorkerKind, ...]" = ("gateway", "memory")
+    ask: "Callable[[GatewayClient], Awaitable[T]]",
+    kinds: "tuple[WorkerKind, ...]" = ("gateway", "memory"),
+    *,
+    log: str = "",
 ) -> "T":
-    """What ``ask`` gets of it; ``kinds`` are the workers that run for it if none do. Raises as ``GatewayClient``."""
-    from trunkline.cli.aio import run
-
-    found: T = run(_asked, ask, kinds)
-    return found
-
-
-async def _asked(ask: "Callable[[GatewayClient], Awaitable[T]]", kinds: "tuple[WorkerKind, ...]") -> "T":
-    from trunkline.config import load_config
-    from trunkline.runtime.attach import attached
+    """What ``ask`` gets of it; ``kinds`` and ``log`` are as with ``with_workers``. Raises as ``GatewayClient``."""
     from trunkline.runtime.gateway_client import GatewayClient
-    from trunkline.workers import load_worker
 
-    async with attached(load_config(), load_worker, kinds=kinds) as bus:
-        return await ask(GatewayClient(bus, CHANNEL))
+    return with_workers(lambda bus: ask(GatewayClient(bus, CHANNEL)), *kinds, log=log)
