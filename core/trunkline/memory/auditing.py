@@ -70,8 +70,9 @@ class AuditKeeper:
             return False
         files = {day: await self._longer(day, entries) for day, entries in lines.items()}
         await self._store.change(Change(dict(files), actor=ACTOR, reason=f"audit: {count} lines"))
-        for day, entries in lines.items():
-            self._known.setdefault(day, set()).update(entry.id for entry in entries)
+        self._known = {  # of days that are over nothing is held: a worker lives for months
+            day: self._known[day] | {entry.id for entry in entries} for day, entries in lines.items()
+        }
         self._size = max(map(len, files.values()))
         self._position = position
         await anyio.Path(self._note).write_text(str(position))
