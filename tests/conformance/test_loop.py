@@ -31,16 +31,20 @@ class Tools:
     def __init__(self) -> None:
         self.running = 0
         self.together = 0
+        self.three = anyio.Event()
         self.count = 0
 
     @trunkline.hookimpl
     def trunkline_tools(self) -> list[trunkline.Tool]:
         @trunkline.tool(effect="read")
         async def nap(name: str) -> str:
-            """Sleep for a second."""
+            """Sleep until three do."""
             self.running += 1
             self.together = max(self.together, self.running)
-            await anyio.sleep(1)
+            if self.running == 3:
+                self.three.set()
+            with anyio.move_on_after(30):
+                await self.three.wait()
             self.running -= 1
             return f"{name} woke"
 
@@ -119,8 +123,8 @@ async def test_PA_T3_what_is_not_there_is_told_and_the_loop_continues(house: Ope
 
 
 async def test_PA_T14_tools_of_one_answer_run_together(house: Open) -> None:
-    """PA-F17: three tools of a second each run at the same time, and a fourth that hangs times out alone; the results
-    return in the order of the calls."""
+    """PA-F17: three tools that wait for each other run at the same time, and a fourth that hangs times out alone; the
+    results return in the order of the calls."""
     tools = Tools()
     program = 'parallel:nap {"name": "a"} hang {} nap {"name": "b"} nap {"name": "c"} ;; say:all up'
     async with house(plugins=[tools]) as running:
