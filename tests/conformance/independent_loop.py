@@ -27,7 +27,7 @@ def asked(messages: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, int
     request = urllib.request.Request(
         f"{sys.argv[1]}/chat/completions", body, {"content-type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=20) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         answer = json.load(response)
     return answer["choices"][0]["message"], answer["usage"]
 

@@ -84,7 +84,7 @@ class Day:
             url, data, {"authorization": f"Bearer {self.token}"} if known else {}
         )
         try:
-            with urllib.request.urlopen(request, timeout=20) as response:
+            with urllib.request.urlopen(request, timeout=60) as response:
                 return (
                     response.status,
                     response.headers.get("x-conversation-id", ""),

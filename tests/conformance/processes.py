@@ -66,7 +66,7 @@ def git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None)
     done = subprocess.run(
         ["git", "-C", str(folder), "-c", "safe.directory=*", *arguments],
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", **(environ or {})},
-        capture_output=True, text=True, errors="replace", timeout=30, check=False,
+        capture_output=True, text=True, errors="replace", timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -32,7 +32,7 @@ class Tmux:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        subprocess.run(["tmux", "-L", self._server, "kill-server"], capture_output=True, timeout=20)
+        subprocess.run(["tmux", "-L", self._server, "kill-server"], capture_output=True, timeout=60)
 
     def _tmux(self, *arguments: str) -> str:
         done = subprocess.run(

@@ -203,7 +203,7 @@ def test_ripgrep_and_python_agree_about_patterns(
     option = "--ignore-case" if fold else "--case-sensitive"
     done = subprocess.run(
         ["rg", "--no-config", option, "--line-number", f"--regexp={theirs}", "--", str(file)],
-        capture_output=True, timeout=20, check=False,
+        capture_output=True, timeout=60, check=False,
     )  # fmt: skip
     assume(done.returncode != 2)
     assert [int(line.split(b":")[0]) for line in done.stdout.splitlines()] == ours

@@ -130,7 +130,7 @@ def test_sigkill_leaves_nothing_running_and_the_next_start_works(up: Up) -> None
     started = up()
     children = started.children()
     started.process.kill()
-    _, alive = psutil.wait_procs(children, timeout=10)
+    _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive
     assert up().address
 

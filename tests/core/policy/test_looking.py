@@ -83,7 +83,7 @@ def test_what_is_said_to_read_changes_nothing(tmp_path: Path, program: str, word
     (tmp_path / "d").mkdir(exist_ok=True)
     for name in ("a", "b", "d/c"):
         (tmp_path / name).write_text("one\ntwo\n")
-    subprocess.run([program, *words], cwd=tmp_path, input=b"", capture_output=True, timeout=10, check=False)
+    subprocess.run([program, *words], cwd=tmp_path, input=b"", capture_output=True, timeout=60, check=False)
     found = {
         str(path.relative_to(tmp_path)): path.is_dir() or path.read_text() for path in tmp_path.rglob("*")
     }
@@ -107,7 +107,7 @@ def test_MB_T9_a_plain_line_is_read_as_a_shell_reads_it(line: str) -> None:
         if shutil.which(shell) is None:
             continue
         script = f"set -- {line}\nprintf '<%s>' \"$@\""
-        said = subprocess.run([shell, "-c", script], capture_output=True, timeout=10, check=True, cwd="/")
+        said = subprocess.run([shell, "-c", script], capture_output=True, timeout=60, check=True, cwd="/")
         assert said.stdout.decode() == "".join(f"<{word}>" for word in words)
 
 
