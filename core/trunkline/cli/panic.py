@@ -22,6 +22,9 @@ END_SECONDS = 20.0
 """After how long a backend has failed to end its programs. Two seconds are its aim (CC-T12); a machine that is short of
 everything takes longer, and giving up on it early would stop nothing sooner."""
 
+CONCERNED = ("monitor", "tools")
+"""The kinds of workers that have something to stop."""
+
 TASKS = "Background tasks end by themselves within a second."
 
 
@@ -81,9 +84,9 @@ def _told(answers: "Answers") -> str:
     """What the workers say, for a person."""
     if not answers.bus:
         return "No platform was reached, so no worker can say what it ended."
-    if not answers.stopped:
-        return "No worker runs turns or tools now." if not answers.silent else "No worker answered."
-    return f"Workers that have ended all they had under way: {', '.join(answers.stopped)}."
+    ended = f"Workers that have ended all they had under way: {', '.join(answers.stopped)}."
+    missing = [f"No {kind} worker has answered." for kind in CONCERNED if kind not in answers.stopped]
+    return " ".join([ended, *missing] if answers.stopped else missing)
 
 
 def _who() -> str:

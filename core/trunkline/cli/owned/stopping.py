@@ -16,11 +16,12 @@ from trunkline.runtime.runfile import read_run_file
 from trunkline.subjects import PANIC, STOPPED, WORKER_BUCKET
 from trunkline_bus import Bus, BusError, BusSettings, Received, connect
 
-BUS_SECONDS = 3.0
+BUS_SECONDS = 5.0
 """How long the bus is tried: what runs here has been stopped by then."""
 
-ANSWER_SECONDS = 5.0
-"""How long workers are waited for. They look at the latch five times a second, and end programs in two (CC-T12)."""
+ANSWER_SECONDS = 10.0
+"""How long workers are waited for. They look at the latch five times a second, and end programs in two (CC-T12); a
+machine that is short of everything takes longer."""
 
 
 @dataclass(frozen=True, slots=True)
