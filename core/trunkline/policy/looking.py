@@ -42,35 +42,10 @@ PLAIN: dict[str, tuple[str, frozenset[str]]] = {
 """Programs, the letters of their short options, and the whole names of their long ones."""
 
 FIND = frozenset(
-    (
-        *(
-            "-name",
-            "-iname",
-            "-path",
-            "-ipath",
-            "-regex",
-            "-iregex",
-            "-type",
-            "-size",
-            "-mtime",
-            "-mmin",
-            "-newer",
-        ),
-        *(
-            "-maxdepth",
-            "-mindepth",
-            "-empty",
-            "-print",
-            "-print0",
-            "-prune",
-            "-not",
-            "-a",
-            "-o",
-            "-and",
-            "-or",
-        ),
-        *("-H", "-L", "-P"),
-    )
+    """
+    -name -iname -path -ipath -regex -iregex -type -size -mtime -mmin -newer -maxdepth -mindepth -empty
+    -print -print0 -prune -not -a -o -and -or -H -L -P
+    """.split()  # noqa: SIM905  as a table it can be read
 )
 GIT: dict[str, frozenset[str]] = {
     "status": frozenset({"--short", "-s", "--branch", "-b", "--porcelain"}),

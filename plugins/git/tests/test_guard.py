@@ -54,7 +54,9 @@ CONFIRMED = [
     "symbolic-ref refs/heads/main refs/heads/x", "symbolic-ref -d HEAD",
     "fetch --refmap=+refs/heads/*:refs/heads/* o a", "fetch --prune o refs/heads/*:refs/heads/*", "fetch -p o a:b",
     "fetch -P o", "fetch --prune-tags o",
-    "pull --refmap=+a:b o a", "remote add --mirror=fetch o x", "remote add --mirror o x", "reflog drop --all",
+    "pull --refmap=+a:b o a", "pull --rebase", "pull -r", "pull --rebase=merges o a", "pull --reb",
+    "config pull.rebase true",
+    "remote add --mirror=fetch o x", "remote add --mirror o x", "reflog drop --all",
     "sparse-checkout clean --force",
 ]  # fmt: skip
 
@@ -66,7 +68,9 @@ FREE = [
     "checkout -t o/x", "checkout --detach x", "checkout --orphan x", "restore --staged x", "restore -S -- x",
     "restore -S --source=HEAD x", "rm x", "rm -r x", "mv x y", "worktree add x", "worktree remove x", "worktree prune",
     "switch -c x", "reset HEAD x", "reset --soft HEAD~1", "merge x", "rebase --continue", "clean -n", "clean -nd",
-    "stash", "tag v1", "fetch origin", "pull", "config user.name x", "config --get user.name", "config user.name",
+    "stash", "tag v1", "fetch origin", "pull", "pull --no-rebase", "pull --rebase=false", "pull --ff-only",
+    "--version", "--help",
+    "config user.name x", "config --get user.name", "config user.name",
     "remote -v",
     "fetch --prune o", "fetch -p", "pull --prune", "fetch o a:b", "symbolic-ref HEAD", "symbolic-ref -q HEAD",
     "merge --continue", "cherry-pick x", "cherry-pick --quit", "archive HEAD", "bundle verify x", "log --oneline",

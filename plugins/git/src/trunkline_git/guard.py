@@ -4,10 +4,13 @@ It knows options by name and in short, since git takes ``--forc`` for ``--force`
 know it refuses: an unknown command may be an alias, which runs anything.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
+
+from trunkline_git.shellwords import UNKNOWN
 
 Ruling = Literal["free", "confirm", "refused"]
 
@@ -22,68 +25,25 @@ class Verdict(msgspec.Struct, frozen=True):
 FREE = Verdict()
 
 KNOWN = frozenset(
-    (
-        *("add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file"),
-        *(
-            "check-attr",
-            "check-ignore",
-            "checkout",
-            "cherry",
-            "cherry-pick",
-            "clean",
-            "clone",
-            "commit",
-            "config",
-        ),
-        *(
-            "count-objects",
-            "describe",
-            "diff",
-            "diff-tree",
-            "fetch",
-            "for-each-ref",
-            "format-patch",
-            "fsck",
-            "gc",
-        ),
-        *("grep", "init", "log", "ls-files", "ls-remote", "ls-tree", "merge", "merge-base", "mv", "name-rev"),
-        *(
-            "notes",
-            "pull",
-            "push",
-            "range-diff",
-            "rebase",
-            "reflog",
-            "remote",
-            "reset",
-            "restore",
-            "rev-list",
-        ),
-        *("rev-parse", "revert", "rm", "shortlog", "show", "show-ref", "sparse-checkout", "stash", "status"),
-        *(
-            "submodule",
-            "switch",
-            "symbolic-ref",
-            "tag",
-            "update-index",
-            "verify-commit",
-            "version",
-            "whatchanged",
-        ),
-        *("worktree", "write-tree"),
-    )
+    """
+    add am annotate apply archive bisect blame branch bundle
+    cat-file check-attr check-ignore checkout cherry cherry-pick clean clone commit config count-objects
+    describe diff diff-files diff-index diff-tree
+    fetch for-each-ref format-patch fsck
+    gc grep hash-object init
+    log ls-files ls-remote ls-tree
+    merge merge-base merge-tree mv name-rev notes
+    pull push range-diff rebase reflog remote reset restore rev-list rev-parse revert rm
+    shortlog show show-branch show-ref sparse-checkout stash status submodule switch symbolic-ref
+    tag update-index var verify-commit verify-tag version
+    whatchanged worktree write-tree
+    """.split()  # noqa: SIM905  as a table it can be read
 )
 """Commands that are git's own: git lets no alias take their names. None of them is a way around ``push``."""
 
 PROGRAMS = (
-    "--upload-pack",
-    "--receive-pack",
-    "--exec",
-    "--exec-path",
-    "--extcmd",
-    "--open-files-in-pager",
-    "--template",
-)
+    "--upload-pack", "--receive-pack", "--exec", "--exec-path", "--extcmd", "--open-files-in-pager", "--template",
+)  # fmt: skip
 """Options that name a program for git to run, or a folder of such."""
 
 _NO_PROGRAM = "it names a program for git to run. Run programs with execute_command."
@@ -91,28 +51,68 @@ _WRITE_OUT = "git would have to guess what it means. Write commands and options 
 
 
 def judged(words: Sequence[str], protected: Sequence[str]) -> Verdict:
-    """What is ruled about ``git`` with these words. ``protected`` are names of branches."""
+    """What is ruled about ``git`` with these words. ``protected`` are names of branches. In a word ``UNKNOWN`` may
+    stand for what only a shell will know."""
     if not words:
         return Verdict("refused", "it names no command of git, such as status.")
+    if [*words] in TELLING:
+        return FREE
     if words[0].startswith("-"):
         return Verdict(
             "refused", f"{words[0]!r} comes before the command; options before it change what git runs."
         )
+    if words[0].lower() not in KNOWN:
+        return Verdict("refused", _no_command(words[0]))
+    may_be_options = {at for at in range(1, len(words)) if _may_be_option(words, at)}
+    verdict = _by_rule(["x" if at in may_be_options else word for at, word in enumerate(words)], protected)
+    if verdict.ruling != "free" or not may_be_options:
+        return verdict
+    doubtful = _by_rule([ANY if at in may_be_options else word for at, word in enumerate(words)], protected)
+    return Verdict("confirm", f"{NOT_PLAIN} {doubtful.why}") if doubtful.ruling == "confirm" else FREE
+
+
+def _by_rule(words: Sequence[str], protected: Sequence[str]) -> Verdict:
     command = words[0].lower()
     rest = _read_by_rule(command, words[1:])
-    if command not in KNOWN:
-        return Verdict(
-            "refused", f"{words[0]!r} is no command that is known here; it may be an alias for anything."
-        )
-    if any(_means(word, option) for word in rest for option in PROGRAMS):
+    if any(_means(word, option) for word in rest if word != ANY for option in PROGRAMS):
         return Verdict("refused", _NO_PROGRAM)
     verdict = _RULES.get(command, _no_rule)(rest, frozenset(map(str.lower, protected)))
-    if verdict.ruling == "free" and _has(rest, "", "--output"):
+    if verdict.ruling == "free" and _has([word for word in rest if word != ANY], "", "--output"):
         verdict = OVER_A_FILE
     if verdict.ruling != "refused" and command != words[0]:
         return Verdict("refused", _WRITE_OUT)
     return verdict
 
+
+def _no_command(word: str) -> str:
+    if UNKNOWN in word:
+        return "which command of git it is to run is only known when it runs. Write the command out."
+    return f"{word!r} is no command that is known here; it may be an alias for anything."
+
+
+def _may_be_option(words: Sequence[str], at: int) -> bool:
+    """Whether a word that is not known could be an option. What follows an option with a value is its value."""
+    before, unknown, _ = words[at].partition(UNKNOWN)
+    if not unknown or (before and (not before.startswith("-") or "=" in before)):
+        return False
+    previous = words[at - 1]
+    is_value = words[0].lower() in ("commit", "tag", "merge", "stash", "notes") and VALUED.fullmatch(previous)
+    return not (is_value or (words[0] == "config" and at == 2 and previous.lower() in SETTINGS))
+
+
+TELLING = (["--version"], ["-v"], ["--help"], ["-h"])
+"""What git says of itself."""
+
+ANY = f"-{UNKNOWN}"
+"""A word that may be each option."""
+
+NOT_PLAIN = "What git is told is only known when it runs."
+VALUED = re.compile(r"-[a-zA-Z]*[mF]|--message|--file|--author|--date|--reuse-message")
+
+SETTINGS = frozenset(
+    ("user.name", "user.email", "pull.ff", "core.autocrlf", "core.quotepath", "color.ui", "push.autosetupremote")
+)
+"""Settings that neither name a program nor change what a command throws away."""
 
 OVER_A_FILE = Verdict("confirm", "It writes over the file that it names.")
 
@@ -153,29 +153,10 @@ def _push(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 
 PUSH_FLAGS = frozenset(
-    (
-        *(
-            "--all",
-            "--atomic",
-            "--branches",
-            "--delete",
-            "--dry-run",
-            "--follow-tags",
-            "--force",
-            "--force-if-includes",
-        ),
-        *(
-            "--force-with-lease",
-            "--ipv4",
-            "--ipv6",
-            "--mirror",
-            "--no-verify",
-            "--porcelain",
-            "--progress",
-            "--prune",
-        ),
-        *("--quiet", "--set-upstream", "--tags", "--verbose", "--verify"),
-    )
+    """
+    --all --atomic --branches --delete --dry-run --follow-tags --force --force-if-includes --force-with-lease
+    --ipv4 --ipv6 --mirror --no-verify --porcelain --progress --prune --quiet --set-upstream --tags --verbose --verify
+    """.split()  # noqa: SIM905  as a table it can be read
 )
 PUSH_LETTERS = "fuvqnd46"
 
@@ -232,6 +213,11 @@ QUIET = frozenset(
 )
 
 
+def without_pager(words: Sequence[str]) -> Sequence[str]:
+    """The words without one that says to print all at once, which is done anyway."""
+    return words[1:] if words[:1] and words[0] in ("--no-pager", "-P") else words
+
+
 def plainly(words: Sequence[str]) -> list[str]:
     """The same, with ``checkout NAME`` put so that it means a branch: git would take a file of that name as well.
     What no branch is called stays as it is."""
@@ -276,10 +262,10 @@ def _rebase(words: Sequence[str], protected: frozenset[str]) -> Verdict:
         return FREE
     if _has(words, "", *GIVING_UP):
         return Verdict("confirm", LOST)
-    return Verdict(
-        "confirm", "It replaces commits; those that others have already will come back as strangers."
-    )
+    return Verdict("confirm", REPLACED)
 
+
+REPLACED = "It replaces commits; those that others have already will come back as strangers."
 
 GIVING_UP = ("--abort", "--skip")
 """Options of what goes on over several commands: git resets the files to take back what it has done so far."""
@@ -320,6 +306,10 @@ def _fetch(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 
 def _pull(words: Sequence[str], protected: frozenset[str]) -> Verdict:
+    """As ``fetch``, and as ``rebase`` where it is told to be one."""
+    rebasing = [word for word in words if word.lower() not in ("--rebase=false", "--no-rebase")]
+    if _has(rebasing, "r", "--rebase"):
+        return Verdict("confirm", REPLACED)
     return _confirm(words, "", ("--no-verify",), UNCHECKED, _fetch(words, protected))
 
 
@@ -340,9 +330,8 @@ def _bundle(words: Sequence[str], protected: frozenset[str]) -> Verdict:
 
 def _config(words: Sequence[str], protected: frozenset[str]) -> Verdict:
     looking = ("-l", "--list", "--get", "--get-all", "--get-regexp", "--get-urlmatch")
-    safe = ("user.name", "user.email", "pull.rebase", "pull.ff", "core.autocrlf", "push.autosetupremote")
     plain = not any(word.startswith("-") for word in words)
-    if words[:1] and (words[0] in looking or (plain and (len(words) == 1 or words[0].lower() in safe))):
+    if words[:1] and (words[0] in looking or (plain and (len(words) == 1 or words[0].lower() in SETTINGS))):
         return FREE
     return Verdict("confirm", "It changes how git works here; some settings name programs that git will run.")
 
@@ -401,7 +390,8 @@ def _confirm(
 
 
 def _confirm_word(words: Sequence[str], wanted: Sequence[str], why: str) -> Verdict:
-    return Verdict("confirm", why) if any(word.lower() in wanted for word in words) else FREE
+    said = any(word == ANY or word.lower() in wanted for word in words)
+    return Verdict("confirm", why) if said else FREE
 
 
 def _has(words: Sequence[str], letters: str, *options: str) -> bool:
@@ -411,11 +401,15 @@ def _has(words: Sequence[str], letters: str, *options: str) -> bool:
 
 def _means(word: str, option: str) -> bool:
     """Whether git could take the word for the option."""
+    if word == ANY:
+        return True
     name = word.lower().partition("=")[0]
     return len(name) > 2 and name.startswith("--") and option.startswith(name)
 
 
 def _holds(word: str, letters: str) -> bool:
+    if word == ANY:
+        return bool(letters)
     return word.startswith("-") and not word.startswith("--") and any(letter in word for letter in letters)
 
 

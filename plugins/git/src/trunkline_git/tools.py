@@ -16,7 +16,7 @@ from trunkline import (
 from trunkline.abc.telling import told
 from trunkline.text import words_of
 from trunkline_git.committing import commit
-from trunkline_git.guard import judged, plainly
+from trunkline_git.guard import judged, plainly, without_pager
 from trunkline_git.pushing import push
 from trunkline_git.running import Git
 from trunkline_git.settings import GitSettings
@@ -162,9 +162,7 @@ def git_words(command: list[str] | str) -> list[str]:
         )
     if words[:1] == ["git"]:
         words = words[1:]
-    if words[:1] in (["--no-pager"], ["-P"]):
-        words = words[1:]
-    return plainly(words)
+    return plainly(without_pager(words))
 
 
 def _in(folder: str) -> str:
