@@ -1,13 +1,14 @@
 """The mark around text that comes from files, tools or people: the model reads it, and cannot mistake where it ends.
 
 A block ends with the mark that it began with: a digest of what stands in it, which therefore nothing in it can hold.
-What only looks like a mark, however it is spelled, is made to look like none.
+What only looks like a mark, however it is spelled, is made to look like none. Of a tool's result no more is changed
+than has to be, since a model may edit the file that it comes from: what would end the mark, or begin another one.
 """
 
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 TAG = "context"
@@ -22,6 +23,15 @@ _BRACKET = re.compile(
     re.IGNORECASE,
 )
 """What a reader may take for the beginning of a mark: the bracket, what looks like it, and how it is escaped."""
+
+_SAYS = ("source", "mark", "note")
+"""What a mark says of its block."""
+
+_UNSEEN = ("Cc", "Cf", "Mn", "Me")
+"""Characters of which a reader sees nothing, by their Unicode category."""
+
+_LONGER = re.compile(r"\w|[.:-]\w")
+"""How a longer name goes on behind that of the tag, such as that of ``</ContextMenu>`` or ``</Context.Provider>``."""
 
 _LOOK_ALIKES = str.maketrans(
     {
@@ -39,28 +49,71 @@ _LOOK_ALIKES = str.maketrans(
 @lru_cache(maxsize=64)  # the same few files stand before the model in turn after turn
 def fenced(source: str, text: str, *, note: str = DATA) -> str:
     """The text as a block, with the name of its source and what the model is to make of it."""
-    harmless = disarmed(text.replace("\r\n", "\n").replace("\r", "\n"))
-    mark = hashlib.sha256(harmless.encode(errors="surrogatepass")).hexdigest()[:12]
-    return f'<{TAG} source="{_name(source)}" mark="{mark}" note="{note}">\n{harmless}\n</{TAG} mark="{mark}">'
+    return _block(source, disarmed(text.replace("\r\n", "\n").replace("\r", "\n")), note)
+
+
+def quoted(source: str, text: str) -> str:
+    """A tool's result as a block: the text as it is. Where a bracket had to go, a line behind the block says so."""
+    brackets = [bracket for bracket, after in _brackets(text) if _forges(after)]
+    if not brackets:
+        return _block(source, text, DATA)
+    forms = " and ".join(sorted({bracket.group() for bracket in brackets}))
+    told = f'[Changed here, lest it be taken for this mark: "(" stands for {forms} before "{TAG}".]'
+    return f"{_block(source, _without(brackets, text), DATA)}\n{told}"
+
+
+def unmarked(output: str) -> str:
+    """What stands in the block that a tool's result is; the same when it is none. Models get the block."""
+    begins, _, rest = output.partition("\n")
+    body, ends, _ = rest.rpartition(f"\n</{TAG} mark=")
+    return body if begins.startswith(f"<{TAG} ") and ends else output
 
 
 def disarmed(text: str, tag: str = TAG) -> str:
     """The text with ``(`` for each bracket with which a tag of this name would begin, however it is spelled."""
-    return "".join(_disarmed(text, tag))
+    return _without([bracket for bracket, after in _brackets(text) if _letters(after).startswith(tag)], text)
 
 
-def _disarmed(text: str, tag: str) -> Iterator[str]:
-    """Looks at every character once."""
+def _block(source: str, text: str, note: str) -> str:
+    mark = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:12]
+    return f'<{TAG} source="{_name(source)}" mark="{mark}" note="{note}">\n{text}\n</{TAG} mark="{mark}">'
+
+
+def _brackets(text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Each bracket with what stands behind it, up to the next one: every character comes once."""
     brackets = list(_BRACKET.finditer(text))
-    if not brackets:
-        yield text
-        return
-    yield text[: brackets[0].start()]
     ends = [*(bracket.start() for bracket in brackets[1:]), len(text)]
-    for bracket, end in zip(brackets, ends, strict=True):
-        after = text[bracket.end() : end]
-        yield "(" if _letters(after).startswith(tag) else bracket.group()
-        yield after
+    for bracket, end in zip(brackets, ends, strict=False):
+        yield bracket, text[bracket.end() : end]
+
+
+def _without(brackets: Sequence[re.Match[str]], text: str) -> str:
+    starts = [0, *(bracket.end() for bracket in brackets)]
+    ends = [*(bracket.start() for bracket in brackets), len(text)]
+    return "(".join(text[start:end] for start, end in zip(starts, ends, strict=True))
+
+
+def _forges(after: str) -> bool:
+    """Whether what stands behind a bracket would be read as the end of a block, or as a mark that says something."""
+    if not _letters(after).startswith(TAG):
+        return False
+    read, behind = "", 0
+    while len(read) < len(TAG):
+        read += _letters(after[behind])
+        behind += 1
+    if _LONGER.match(after, behind):
+        return False
+    return _is_closing(after) or _letters(after[behind:]).startswith(_SAYS)
+
+
+def _is_closing(after: str) -> bool:
+    """Whether more than spaces, and what cannot be seen, stands before the first letter: a slash, of whatever kind."""
+    for letter in after:
+        if letter.isalnum():
+            return False
+        if not letter.isspace() and unicodedata.category(letter) not in _UNSEEN:
+            return True
+    return False
 
 
 def _letters(text: str) -> str:

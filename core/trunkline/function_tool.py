@@ -139,7 +139,9 @@ def tool(
     urls: tuple[str, ...] = (),
     argv: str = "",
     plan: bool = False,
+    ends_planning: bool = False,
     look: bool = False,
+    data: bool = False,
     always_send: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
@@ -152,9 +154,11 @@ def tool(
     resource of its own (``external:HOST``): a person is asked about hosts that the model chose. ``argv`` names the
     parameter that holds a program's argument vector: one that only reads needs no approval. ``look``: its programs
     only read, whatever the arguments, and are run where nothing can be changed. ``plan``: it may be used while
-    planning, on plan files if it has paths at all. ``always_send``: a model that is not shown all tools should have it
-    at hand, because it is for every day. A parameter annotated ``ToolContext`` is given the context and is
-    not part of the schema. The first paragraph of
+    planning, on plan files if it has paths at all. ``ends_planning``: it may end planning (``context.planning.end()``),
+    so a person is asked about each call, whatever is permitted. ``data``: what it returns was written elsewhere (a
+    file, a page, memory, a program's output), so the model gets it marked as data, in which nobody tells it what to do.
+    ``always_send``: a model that is not shown all tools should have it at hand, because it is for every day. A
+    parameter annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
     the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
 
     Raises:
@@ -170,7 +174,9 @@ def tool(
             urls=urls,
             argv=argv,
             plan=plan,
+            ends_planning=ends_planning,
             look=look,
+            data=data,
             category="always-send" if always_send else "discoverable",
         )
         return made

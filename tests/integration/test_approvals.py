@@ -241,6 +241,26 @@ async def test_a_wider_yes_covers_calls_of_the_same_shape_alone(provider: str, t
         assert unknown.value.code == ErrorCode.NOT_FOUND
 
 
+async def test_a_yes_that_was_taken_back_is_not_given_again_by_its_repeat(
+    provider: str, tmp_path: Path
+) -> None:
+    """A client that sends a decision again, as after a lost reply, brings nothing back that was forgotten meanwhile; a
+    yes to a new question does."""
+    async with house(provider, tmp_path) as running:
+        accepted, asked = await asked_by(running, write("a.md", "one"))
+        for _ in range(2):
+            await decide(running.gateway, asked, True, "always")
+        await running.answer(accepted)
+        (grant,) = (await running.gateway.grants()).grants
+        await running.gateway.forget_grant(grant.id)
+        await decide(running.gateway, asked, True, "always")
+        assert (await running.gateway.grants()).grants == ()
+        accepted, asked = await asked_by(running, write("a.md", "two"))
+        await decide(running.gateway, asked, True, "always")
+        assert [one.id for one in (await running.gateway.grants()).grants] == [grant.id]
+        await running.answer(accepted)
+
+
 async def test_a_wider_yes_to_a_call_by_another_name_is_for_the_tool(provider: str, tmp_path: Path) -> None:
     """A model that learned the tool by another name is asked about once, by that name and by the tool's own."""
 

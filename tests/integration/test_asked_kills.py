@@ -9,9 +9,9 @@ import anyio
 import pytest
 
 from trunkline.messages.gateway import MessageAccepted, SendMessage
-from trunkline.messages.turn import ApprovalAsked, TurnEnded
+from trunkline.messages.turn import ApprovalAsked, ApprovalDecided, ApprovalRecorded, TurnEnded
 from trunkline.runtime.gateway_client import GatewayClient
-from trunkline.subjects import JOURNAL
+from trunkline.subjects import INBOX, JOURNAL
 from trunkline.testing.processes import ProcessPlatform, process_platform
 from trunkline_bus import RemoteFault
 
@@ -79,6 +79,19 @@ async def asked_in(running: ProcessPlatform, *turns: MessageAccepted) -> int:
         if stored.keys["turn"] in ours and isinstance(entry, ApprovalAsked)
     ]
     return len(asked)
+
+
+async def taken(running: ProcessPlatform, call: str) -> None:
+    """Wait until a decision about the call is in the inbox, or in the journal."""
+    with anyio.fail_after(60):
+        while True:
+            waits = [stored.data async for stored in running.bus.history(INBOX)]
+            noted = [entry async for one in running.bus.history(JOURNAL) for entry in one.data.entries]
+            if any(isinstance(one, ApprovalDecided) and one.call == call for one in waits):
+                return
+            if any(isinstance(one, ApprovalRecorded) and one.call_id == call for one in noted):
+                return
+            await anyio.sleep(0.02)
 
 
 async def test_CC_T10_a_hundred_wait_through_a_kill_of_everything(
@@ -165,3 +178,24 @@ async def test_a_tools_worker_that_dies_while_calls_are_held(stage: ProcessPlatf
         assert "unknown" in told and begun.read_text() == "begun\n"
         assert (running.home.workspace("main") / "once.txt").read_text() == "once"
         assert await running.gateway.waiting() == ()
+
+
+async def test_a_wider_yes_survives_the_gateway_that_took_it(stage: ProcessPlatform) -> None:
+    """Memory and then the gateway die by SIGKILL between a decision and the grant that it makes: the decision stands,
+    and the client, which sends it again until it is answered, has the grant made. Once that was taken back, no repeat
+    makes it again."""
+    async with manned(stage) as running:
+        turn = await running.send(write("wide.md"))
+        asked = await question_of(running, turn, "wide.md")
+        running.kill("memory")
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(decide, running.gateway, asked, True, "always")  # it is sent again until it is answered
+            await taken(running, asked.call)
+            running.kill("gateway")
+            for name in ("memory", "gateway"):
+                await running.restart(name)
+        (grant,) = (await running.gateway.grants()).grants
+        assert (await running.answer(turn)).ended.code is None
+        await running.gateway.forget_grant(grant.id)
+        await decide(running.gateway, asked, True, "always")
+        assert (await running.gateway.grants()).grants == ()

@@ -113,7 +113,8 @@ class Approvals:
             first = await self._append(decision, asked, state)
             if not first:
                 await self._look_again(decision, asked)
-        await self._grants.write(grant)
+        if grant is not None:
+            await (self._grants.write(grant) if first else self._grants.write_missed(grant, asked))
         return None if first else Decided(decision.allow, decision.by, question=asked.is_question)
 
     async def _look_again(self, decision: ApprovalDecided, asked: ApprovalAsked) -> None:

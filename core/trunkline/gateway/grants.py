@@ -3,6 +3,8 @@
 They are written as the person who decided. Agents cannot write where they lie.
 """
 
+from datetime import UTC, datetime
+
 import msgspec
 
 from trunkline.abc.gateway import Identity
@@ -11,10 +13,10 @@ from trunkline.gateway.faults import refusal
 from trunkline.gateway.running import TurnState
 from trunkline.messages.approvals import GrantList
 from trunkline.messages.conversation import now
-from trunkline.messages.memory import DeleteMemory, ListMemory, ReadManyMemory, WriteManyMemory
+from trunkline.messages.memory import DeleteMemory, ListMemory, MemoryHistory, ReadManyMemory, WriteManyMemory
 from trunkline.messages.policies import Conditions, Policy
 from trunkline.messages.turn import ApprovalAsked, ApprovalDecided
-from trunkline.subjects import MEMORY_DELETE, MEMORY_LIST, MEMORY_READ_MANY, MEMORY_WRITE_MANY
+from trunkline.subjects import MEMORY_DELETE, MEMORY_HISTORY, MEMORY_LIST, MEMORY_READ_MANY, MEMORY_WRITE_MANY
 from trunkline_bus import Bus, RemoteFault, key_of
 
 FOLDER = "policies"
@@ -53,15 +55,35 @@ class Grants:
             created_by=decision.by,
         )
 
-    async def write(self, grant: Policy | None) -> None:
+    async def write(self, grant: Policy) -> None:
         """Keep it; one that is there already stays as it is."""
-        if grant is None or await self._find(grant.id):
+        if await self._find(grant.id):
             return
         text = msgspec.json.format(msgspec.json.encode(grant), indent=2).decode() + "\n"
         wish = WriteManyMemory(
             files={_path(grant.id): text}, actor=grant.created_by, reason=f"allowed: {grant.note}"
         )
         await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
+
+    async def write_missed(self, grant: Policy, asked: ApprovalAsked) -> None:
+        """Keep it if the gateway that took the decision was killed before it did: if nothing has become of it since the
+        question was asked. What was taken back meanwhile is not given again by the same yes."""
+        since = datetime.min.replace(tzinfo=UTC) if isinstance(asked.asked_at, msgspec.UnsetType) else asked.asked_at
+        changed = await self._changed(grant.id)
+        # history has whole seconds: in doubt it was taken back, and the person is asked again
+        if changed is None or changed < since.replace(microsecond=0):
+            await self.write(grant)
+
+    async def _changed(self, id: str) -> datetime | None:
+        """When something last became of a grant; None when there never was one."""
+        wish = MemoryHistory(path=_path(id), limit=1)
+        try:
+            changes = (await self._bus.call(MEMORY_HISTORY, wish, timeout=SECONDS, repeatable=True)).changes
+        except RemoteFault as fault:
+            if fault.code == ErrorCode.NOT_FOUND:
+                return None
+            raise
+        return changes[0].timestamp if changes else None
 
     async def listed(self) -> GrantList:
         """All of them, oldest first."""

@@ -41,6 +41,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``argv`` names the parameter that holds the argument vector of a program, by which a look is told from a run.
     ``look``: its programs only read, in every call; they are run where nothing can be changed.
     ``plan``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
+    ``ends_planning``: it may end what an agent has bound itself to, so a person is asked about each call and told so.
+    ``data``: its result was written elsewhere, in files, pages, memory or by programs, so the model gets it marked as
+    data.
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
     source when it is called otherwise here. ``category`` is its author's advice on whether a model should have it at
     hand where it is not shown all tools; the owner decides. ``blocks`` are those that may have it, all when none is
@@ -61,7 +64,9 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     urls: tuple[str, ...] = ()
     argv: str = ""
     plan: bool = False
+    ends_planning: bool = False
     look: bool = False
+    data: bool = False
     source: str = "native:unknown"
     category: Category = "discoverable"
     own_name: str = ""

@@ -20,6 +20,7 @@ from trunkline.tools.catalogue import Catalogue, Listed
 from trunkline.tools.dispatch import AtWork, call_hash
 from trunkline.tools.execute import execute
 from trunkline.tools.ledger import Abandoned, Asked, Done, Fresh, Ledger, Settled, Taken, repeated
+from trunkline.tools.planning import unbound
 from trunkline.tools.resources import Resources
 from trunkline.tools.results import Results
 from trunkline.tools.sandboxes import held
@@ -39,7 +40,8 @@ what it may reach."""
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a carrier works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that set
-    none, ``tasks`` is where tools run, ``at_work`` notes whose tool it is. Without ``results`` none is cut."""
+    none, ``tasks`` is where tools run, ``at_work`` notes whose tool it is. Without ``results`` none is cut, or
+    marked as data."""
 
     ledger: Ledger
     shelf: Shelf
@@ -81,9 +83,8 @@ class Carrier:
         attempt = _Attempt()
         outcome = await self._once_only(run, attempt)
         if outcome is not None and attempt.spec is not None:
-            outcome = await self._fitting(
-                run, msgspec.structs.replace(outcome, effect=attempt.spec.effect), attempt
-            )
+            outcome = msgspec.structs.replace(outcome, effect=attempt.spec.effect)
+            outcome = await self._fitting(run, attempt.spec, outcome)
         if outcome is None or not attempt.record or outcome.status == "approval":
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
@@ -92,14 +93,14 @@ class Carrier:
         patient = attempt.spec is None or not attempt.spec.repeatable
         return await self._parts.ledger.finish(run.call, outcome, attempt.seq, patient=patient)
 
-    async def _fitting(self, run: Run, outcome: ToolOutcome, attempt: _Attempt) -> ToolOutcome:
-        """The outcome as a conversation can take it, with the tools that it loads. The platform's own are bounded."""
+    async def _fitting(self, run: Run, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
+        """The outcome as a conversation can take it, with the tools that it loads. The platform's own are bounded, and
+        mark by themselves."""
         if run.loads and outcome.status == "ok" and not outcome.repeated:
             outcome = msgspec.structs.replace(outcome, loads=tuple(dict.fromkeys(run.loads))[:MOST_LOADED])
-        own = attempt.spec is not None and attempt.spec.source == PLATFORM_SOURCE
-        if self._parts.results is None or outcome.repeated or own:
+        if self._parts.results is None or outcome.repeated or spec.source == PLATFORM_SOURCE:
             return outcome
-        return await self._parts.results.fitting(run.call, outcome)
+        return await self._parts.results.fitting(run.call, spec, outcome)
 
     async def _once_only(self, run: Run, attempt: _Attempt) -> ToolOutcome | None:
         """Run the call unless the ledger knows how it ended; as often as another worker is quicker.
@@ -235,7 +236,7 @@ class Carrier:
             noted = parts.at_work(listed.owner, "tool")
             return await execute(
                 listed.tool,
-                held(invocation),
+                unbound(held(invocation)),
                 timeout=timeout,
                 limit=run.limit,
                 tasks=parts.tasks,

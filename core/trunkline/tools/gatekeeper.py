@@ -46,7 +46,8 @@ class Gatekeeper:
         decision = await self._permissions.decide(invocation)
         if not decision.allowed:
             raise ToolError(f"{invocation.spec.name} was not run: {decision.why} {decision.hint}".rstrip())
-        if decision.asks and invocation.approved != invocation.call_hash:
+        asks = decision.asks or invocation.spec.ends_planning  # which no permission stands for
+        if asks and invocation.approved != invocation.call_hash:
             return await self._question(invocation)
         outcome = await proceed(invocation)
         if outcome.status != "approval" or not isinstance(outcome.detail, msgspec.UnsetType):
@@ -55,14 +56,8 @@ class Gatekeeper:
 
     async def _question(self, invocation: ToolInvocation) -> ToolOutcome:
         spec, context = invocation.spec, invocation.context
-        bound = bound_by(spec, invocation.arguments)
-        free = f"; any {', '.join(spec.free)}" if spec.free else ""
         detail = msgspec.structs.replace(
-            await self._shown(invocation),
-            shape=shape_of(spec, invocation.arguments),
-            covers=self._secrets.redacted(f"{spec.name} with {in_short(bound) or 'no arguments'}{free}"),
-            tool=spec.name,
-            effect=spec.effect,
+            await self._shown(invocation), tool=spec.name, effect=spec.effect, **self._for_longer(invocation)
         )
         return ToolOutcome(
             call=context.call,
@@ -71,6 +66,15 @@ class Gatekeeper:
             question=f"The agent of block {context.block} wants to {_wish(spec)}: {spec.name}. Allow it?",
             detail=detail,
         )
+
+    def _for_longer(self, invocation: ToolInvocation) -> dict[str, str]:
+        """What a yes to more than this call would be bound to. There is none to the end of planning."""
+        spec, arguments = invocation.spec, invocation.arguments
+        if spec.ends_planning:
+            return {}
+        free = f"; any {', '.join(spec.free)}" if spec.free else ""
+        covers = f"{spec.name} with {in_short(bound_by(spec, arguments)) or 'no arguments'}{free}"
+        return {"shape": shape_of(spec, arguments), "covers": self._secrets.redacted(covers)}
 
     async def _shown(self, invocation: ToolInvocation) -> ApprovalDetail:
         """What the tool says that it would do, else its arguments; without secrets that can be told as such."""
@@ -93,4 +97,6 @@ class Gatekeeper:
 
 
 def _wish(spec: ToolSpec) -> str:
+    if spec.ends_planning:
+        return "stop planning and work"
     return "read from another host" if spec.urls and spec.effect == "read" else WISHES[spec.effect]

@@ -1,4 +1,4 @@
-"""Takes out what binds an agent to planning in a conversation that is gone, or that nobody came back to in time.
+"""Takes out what binds an agent to planning in a conversation that was deleted. While there may be one it holds.
 
 Only what the platform itself wrote there is touched; the owner's own rules are his.
 """
@@ -9,22 +9,25 @@ from datetime import UTC, datetime, timedelta
 import anyio
 
 from trunkline.errors import ToolError
-from trunkline.messages.memory import DeleteMemory, MemoryFile
+from trunkline.messages.memory import DeleteMemory, ListMemory, MemoryFile
 from trunkline.messages.policies import Policy
-from trunkline.subjects import MEMORY_DELETE
+from trunkline.subjects import MEMORY_DELETE, MEMORY_LIST
 from trunkline.tools.lineage import Lineage
 from trunkline.tools.planning import BY, PREFIX, SECONDS
 from trunkline.tools.rules import FOLDER, policy_files, policy_in
-from trunkline_bus import Bus, BusError
+from trunkline_bus import Bus, BusError, RemoteFault
 
 log = logging.getLogger(__name__)
 
 SWEEP_SECONDS, AGAIN_SECONDS = 3_600.0, 30.0
 """Between two looks, and after one for which memory was not there."""
 
-GRACE = timedelta(days=7)
-"""For how long a conversation may plan that memory has not: its first turn may wait for a person. Then it is gone, or
-its block was put away; who restores that begins to plan anew."""
+GRACE = timedelta(days=366)
+"""For how long a conversation may plan that memory has not: its first turn may wait for a person, for as long as the
+owner lets questions wait."""
+
+AWAY = "archive"
+"""Where blocks lie that were put away: ``BLOCK_TIME``."""
 
 
 class Lapsed:
@@ -37,18 +40,30 @@ class Lapsed:
     async def keep_swept(self) -> None:
         """Look now and every hour. Runs until cancelled."""
         while True:
-            done = await self._sweep()
+            done = await self.sweep()
             await anyio.sleep(SWEEP_SECONDS if done else AGAIN_SECONDS)
 
     async def _is_over(self, policy: Policy) -> bool:
-        now, until = datetime.now(UTC), policy.conditions.until
-        if until is not None and now >= until:
-            return True
-        fresh = policy.created is None or now - policy.created < GRACE
+        if policy.created is None or datetime.now(UTC) - policy.created < GRACE:
+            return False
         block, conversation = policy.subject.removeprefix("block:"), policy.conditions.conversation or ""
-        return not fresh and not await self._lineage.lives(block, conversation)
+        if await self._lineage.lives(block, conversation) or await self._is_put_away(block):
+            return False
+        return not await self._lineage.lives(block, conversation)  # it may have been restored meanwhile
 
-    async def _sweep(self) -> bool:
+    async def _is_put_away(self, block: str) -> bool:
+        """Whether a block of that name can be restored, with its conversations."""
+        try:
+            wish = ListMemory(path=AWAY)
+            found = await self._bus.call(MEMORY_LIST, wish, timeout=SECONDS, repeatable=True)
+        except RemoteFault as fault:
+            if fault.code == "not_found":
+                return False
+            raise
+        return any(one.path.removeprefix(f"{AWAY}/").startswith(f"{block}_") for one in found.entries)
+
+    async def sweep(self) -> bool:
+        """Look at all of it once. Returns whether memory was there."""
         try:
             for file in await policy_files(self._bus):
                 if file.path.startswith(f"{FOLDER}/{PREFIX}"):

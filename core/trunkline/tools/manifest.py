@@ -87,6 +87,7 @@ def _spec(manifest: Manifest) -> ToolSpec:
         idempotent=manifest.idempotent,
         timeout=manifest.timeout,
         paths=paths,
+        data=True,
         source=f"{CLI}{manifest.name}",
         category=manifest.category,
     )

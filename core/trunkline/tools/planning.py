@@ -1,14 +1,15 @@
 """Planning that an agent has bound itself to: denials for one conversation, among the owner's policies in memory.
 
-Agents cannot write there. What is written here only ever forbids, so beginning needs nobody; ending does. The owner
-sees these files, and may delete them.
+Agents cannot write there. What is written here only ever forbids, so beginning needs nobody; ending does, and time ends
+nothing. The owner sees these files, and may delete them.
 """
 
-from datetime import timedelta
+from dataclasses import replace
 
 import msgspec
 
 from trunkline.abc.planning import Planning
+from trunkline.abc.tools import ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.messages.conversation import now
 from trunkline.messages.memory import DeleteMemory, WriteManyMemory
@@ -27,24 +28,26 @@ BY = "trunkline"
 PREFIX = "planning-"
 """How the ids of these policies begin."""
 
-KEPT = timedelta(days=90)
-"""For how long it holds after the plan was last worked on: nobody comes back to every conversation."""
-
 DENIED = {"make": "write:make", "send": "send", "run": "exec:run"}
 """What nobody does who only plans, by the last part of a policy's id."""
 
 
 class CallPlanning(Planning):
-    """Planning in the conversation of one call."""
+    """Planning in the conversation of one call. ``ends``: a person has allowed that very call to end it."""
 
-    def __init__(self, bus: Bus, rules: Remembered[Rules], call: CallTool) -> None:
+    def __init__(self, bus: Bus, rules: Remembered[Rules], call: CallTool, *, ends: bool = False) -> None:
         self._bus = bus
         self._rules = rules
         self._call = call
+        self._ends = ends
+
+    def ending(self) -> "CallPlanning":
+        """The same for a call that may end it."""
+        return CallPlanning(self._bus, self._rules, self._call, ends=True)
 
     async def begin(self) -> None:
         """See ``Planning.begin``."""
-        if await self.holds(for_long=True):
+        if await self.holds():
             return
         files = {_path(id): _text(self._policy(id, action)) for id, action in self._ids().items()}
         wish = WriteManyMemory(files=files, actor=BY, reason="the agent plans in this conversation")
@@ -56,7 +59,7 @@ class CallPlanning(Planning):
 
     async def end(self) -> None:
         """See ``Planning.end``."""
-        if self._call.approved is None:
+        if not self._ends:
             raise ToolError(
                 "Only a person ends planning, by approving the call that asks for it. It goes on."
             )
@@ -65,12 +68,10 @@ class CallPlanning(Planning):
             await self._delete(id)
         await self._rules.renew()
 
-    async def holds(self, *, for_long: bool = False) -> bool:
-        """See ``Planning.holds``; with ``for_long`` also for half of the time that it is kept from the beginning."""
-        then = now() + (KEPT / 2 if for_long else timedelta())
+    async def holds(self) -> bool:
+        """See ``Planning.holds``."""
         rules = await self._rules.of(FOLDER)
-        lasting = {one.id for one in rules if one.conditions.until is None or one.conditions.until > then}
-        return self._ids().keys() <= lasting
+        return self._ids().keys() <= {one.id for one in rules if one.conditions.until is None}
 
     async def _delete(self, id: str) -> None:
         wish = DeleteMemory(path=_path(id), actor=BY, reason="a person approved the end of planning")
@@ -93,11 +94,20 @@ class CallPlanning(Planning):
             resource="tool:*",
             action=action,
             effect="deny",
-            conditions=Conditions(conversation=self._call.conversation, until=now() + KEPT),
+            conditions=Conditions(conversation=self._call.conversation),
             note="The agent plans in this conversation; approve its plan, or delete this file, and it works again.",
             created=now(),
             created_by=BY,
         )
+
+
+def unbound(invocation: ToolInvocation) -> ToolInvocation:
+    """The call as its tool is given it. Planning is ended by a yes to exactly this call alone, and to one of which the
+    person was told that it does."""
+    planning, allowed = invocation.context.planning, invocation.approved == invocation.call_hash
+    if not (invocation.spec.ends_planning and allowed and isinstance(planning, CallPlanning)):
+        return invocation
+    return replace(invocation, context=replace(invocation.context, planning=planning.ending()))
 
 
 def _path(id: str) -> str:

@@ -128,6 +128,7 @@ class RemoteTool(Tool):
             memory_trees=(),
             idempotent=True,  # by its ledger
             timeout=WEEK,
+            data=True,  # whoever took that host over writes it
         )
         self._bus, self._remote, self._name, self._patience = bus, remote, spec.name, patience
 

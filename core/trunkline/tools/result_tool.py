@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import ToolError
-from trunkline.fence import fenced
+from trunkline.fence import quoted
 from trunkline.function_tool import tool
 from trunkline.tools.lineage import Lineage
 from trunkline.tools.results import CHARACTERS, FENCED, TOOL, Results
@@ -140,4 +140,4 @@ def _place(line: str, wanted: list[str]) -> int | None:
 
 def _marked(found: ObjectInfo, text: str) -> str:
     """What came as data stays data, however it is cut."""
-    return fenced(found.metadata[TOOL], text) if FENCED in found.metadata and text else text
+    return quoted(found.metadata[TOOL], text) if FENCED in found.metadata and text else text

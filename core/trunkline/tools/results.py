@@ -1,4 +1,5 @@
-"""Results that are too long for their conversation: kept in the object store, and shown by beginning and end.
+"""Results as a conversation gets them: marked as data where their tool says that they are, and of a bearable length.
+What is too long is kept in the object store, and shown by beginning and end.
 
 A result lies under a name that is made of its block, its conversation and its id, so an id leads to nothing from
 elsewhere. Which conversations may look is not decided here, and no tool is run.
@@ -6,12 +7,13 @@ elsewhere. Which conversations may look is not decided here, and no tool is run.
 
 import logging
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from trunkline.fence import TAG
-from trunkline.messages.tools import READ_RESULT, CallTool, StoredResult, ToolOutcome
+from trunkline.fence import TAG, quoted
+from trunkline.messages.tools import READ_RESULT, CallTool, StoredResult, ToolOutcome, ToolSpec
 from trunkline_bus import BusError, ObjectInfo, ObjectStore, StorageFull, key_of
 
 log = logging.getLogger(__name__)
@@ -26,7 +28,7 @@ TRIES = 3
 """How often a result is stored anew after older ones made room for it."""
 
 FENCED = "fenced"
-"""Noted with a result that was marked as data by its tool: its parts are marked, too."""
+"""Noted with a result that is data, or was marked so by its tool: its parts are marked, too."""
 
 ID, BLOCK, CONVERSATION, TOOL, CHARACTERS = "id", "block", "conversation", "tool", "characters"
 """What else is noted with a result."""
@@ -41,20 +43,21 @@ class Results:
         self._shown = shown
         self._largest = min(largest, room // 2)
 
-    async def fitting(self, call: CallTool, outcome: ToolOutcome) -> ToolOutcome:
-        """The outcome, with an output that fits a conversation; what does not is kept before this returns."""
+    async def fitting(self, call: CallTool, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
+        """The outcome, with an output that a conversation can take; what is too long is kept before this returns."""
         text = outcome.output
+        marked = partial(quoted, spec.name) if spec.data and outcome.status == "ok" else str
         if not _longer(text, self._shown):
-            return outcome
+            return replace(outcome, output=marked(text))
         kept, size = _measured(text, self._largest)
         id = key_of("result", call.call)[:12]
-        if not await self._keep(call, id, text, kept, size):
-            stored = StoredResult(id="", characters=len(text), kept=0)
-            return replace(outcome, output=self._short(text, stored), stored=stored)
         stored = StoredResult(id=id, characters=len(text), kept=kept)
-        return replace(
-            outcome, output=self._short(text, stored), stored=stored, loads=(*_loads(outcome), READ_RESULT)
-        )
+        if await self._keep(call, id, text, kept, size, spec.data):
+            outcome = replace(outcome, loads=(*_loads(outcome), READ_RESULT))
+        else:
+            stored = replace(stored, id="", kept=0)
+        head, ends = self._ends(text)
+        return replace(outcome, output=f"{marked(ends)}\n\n[{_hint(stored, head)}]", stored=stored)
 
     async def find(self, block: str, conversation: str, id: str) -> ObjectInfo | None:
         """A result of that conversation. Raises BusError."""
@@ -73,9 +76,9 @@ class Results:
         """Delete a result. Raises BusError."""
         await self._objects.delete(found.name)
 
-    async def _keep(self, call: CallTool, id: str, text: str, kept: int, size: int) -> bool:
+    async def _keep(self, call: CallTool, id: str, text: str, kept: int, size: int, data: bool) -> bool:
         noted = {ID: id, BLOCK: call.block, CONVERSATION: call.conversation, TOOL: call.name, CHARACTERS: str(kept)}
-        if text.startswith(f"<{TAG} "):
+        if data or text.startswith(f"<{TAG} "):
             noted[FENCED] = "yes"
         name = _name(call.block, call.conversation, id)
         for _ in range(TRIES):
@@ -105,12 +108,13 @@ class Results:
             return False
         return freed > 0
 
-    def _short(self, text: str, stored: StoredResult) -> str:
+    def _ends(self, text: str) -> tuple[int, str]:
+        """How many characters of the beginning are shown, and the beginning with the end."""
         room = min(HEAD + TAIL, self._shown // 4)
         head = room * HEAD // (HEAD + TAIL)
         tail = len(text) - (room - head)
         between = f"[Cut here: characters {head} to {tail} of {len(text)} are left out.]"
-        return f"{text[:head]}\n\n{between}\n\n{text[tail:]}\n\n[{_hint(stored, head)}]"
+        return head, f"{text[:head]}\n\n{between}\n\n{text[tail:]}"
 
 
 def _loads(outcome: ToolOutcome) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import pytest
 
 import trunkline
 from trunkline.config.settings import Price
+from trunkline.fence import unmarked
 from trunkline.messages.conversation import Image, Message
 from trunkline.messages.memory import WriteMemory
 from trunkline.messages.tools import CallTool, ToolOutcome
@@ -70,7 +71,7 @@ async def test_MN_F16_the_vision_model_looks_at_a_picture() -> None:
     async with looking() as (running, models):
         await prefer(running, "preferences.toml", 'vision_model = "seeing/all"\n')
         outcome = await describe(running)
-        assert (outcome.status, outcome.output) == ("ok", "A harbour.")
+        assert (outcome.status, unmarked(outcome.output)) == ("ok", "A harbour.")
         await prefer(running, "blocks/main/block.toml", 'vision_model = "seeing/own"\n')
         assert (await describe(running)).status == "ok"
         first, second = models.seeing.requests

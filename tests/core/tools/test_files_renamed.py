@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from trunkline.fence import unmarked
+
 pytestmark = pytest.mark.anyio
 
 
@@ -17,7 +19,7 @@ async def test_MN_T15_the_modes_of_fs_read(tools: Any) -> None:
         (caller.workspace / "p.txt").write_bytes(b"\x89PNG\r\n\x1a\n\0")
 
         async def read(**arguments: Any) -> str:
-            return str((await caller.call("fs_read", arguments)).output)
+            return unmarked((await caller.call("fs_read", arguments)).output)
 
         assert await read(path="d/a.csv") == "name,age\nAda,36\nbob,7\n"
         assert await read(path="d/a.csv", mode="Line", start_line=2, end_line=-2) == "Ada,36\n"
@@ -65,7 +67,7 @@ async def test_MN_F13_documents_are_read_as_the_text_in_them(tools: Any) -> None
         document.save(str(caller.workspace / "a.docx"))
 
         async def read(**arguments: Any) -> str:
-            return str((await caller.call("fs_read", arguments)).output)
+            return unmarked((await caller.call("fs_read", arguments)).output)
 
         assert await read(path="a.csv") == "a,b\n1,2\n"
         assert await read(path="a.json") == '{"a": [1, 2]}'
@@ -110,18 +112,19 @@ async def test_MN_T15_globs_and_greps_by_their_other_names(tools: Any) -> None:
         caller.workspace.mkdir(parents=True)
         for number in range(4):
             (caller.workspace / f"{number}.py").write_text(f"def f{number}():\n    pass\n")
-        found = (await caller.call("glob_search", {"pattern": "**/*.py", "max_results": 3})).output
+        found = unmarked((await caller.call("glob_search", {"pattern": "**/*.py", "max_results": 3})).output)
         assert found.splitlines()[:3] == ["0.py", "1.py", "2.py"]
         assert "Truncated" in found
-        found = (await caller.call("grep_search", {"pattern": r"f[13]\(", "file_pattern": "*.py"})).output
-        assert found == "1.py\n3.py"
+        found = await caller.call("grep_search", {"pattern": r"f[13]\(", "file_pattern": "*.py"})
+        assert unmarked(found.output) == "1.py\n3.py"
         arguments = {
             "pattern": "DEF F2",
             "case_insensitive": True,
             "output_mode": "content",
             "context_lines": 1,
         }
-        assert (await caller.call("grep_search", arguments)).output == "2.py:1: def f2():\n2.py-2-     pass"
+        found = await caller.call("grep_search", arguments)
+        assert unmarked(found.output) == "2.py:1: def f2():\n2.py-2-     pass"
 
 
 # Ripgrep ---------------------------------------------------------------------------------------------------------

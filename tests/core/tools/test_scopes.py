@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from trunkline.fence import unmarked
+
 pytestmark = pytest.mark.anyio
 
 HOSTILE = [
@@ -62,7 +64,7 @@ async def test_the_scope_workspace_reaches_other_blocks_and_no_further(tools: An
         caller.files["blocks/main/block.toml"] = scope("workspace")
         await caller.call("write_file", {"path": "x", "content": "theirs"}, block="other")
         other = caller.workspace.parent / "other"
-        assert (await caller.call("read_file", {"path": f"{other}/x"})).output == "theirs"
+        assert unmarked((await caller.call("read_file", {"path": f"{other}/x"})).output) == "theirs"
         assert (await caller.call("write_file", {"path": f"{other}/a/y", "content": "new"})).status == "ok"
         assert (other / "a/y").read_text() == "new"
         (other / "out").symlink_to(outside)
@@ -87,8 +89,8 @@ async def test_mb_t7_the_scope_system_reaches_everything_but_secrets_and_trunkli
     monkeypatch.setenv("HOME", str(outside))
     async with tools() as caller:
         caller.files["blocks/main/block.toml"] = scope("system")
-        assert (await caller.call("read_file", {"path": "~/secret"})).output == "the secret"
-        assert (await caller.call("read_file", {"path": f"{outside}/secret"})).output == "the secret"
+        assert unmarked((await caller.call("read_file", {"path": "~/secret"})).output) == "the secret"
+        assert unmarked((await caller.call("read_file", {"path": f"{outside}/secret"})).output) == "the secret"
         assert (await caller.call("write_file", {"path": f"{outside}/new", "content": "x"})).status == "ok"
         (outside / "link").symlink_to(caller.home)
         (outside / ".env").write_text("KEY=1")

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 from msgspec import Meta
 
 from trunkline import BlockPath, ToolContext, ToolError, tool
-from trunkline.fence import fenced
 from trunkline_documents.amounts import TOKENS_AT_ONCE, tokens
 
 _MARK = re.compile(r"^<!-- page (\d+) -->$", re.MULTILINE)
@@ -15,7 +14,7 @@ Page = Annotated[int, Meta(ge=1)]
 Best = Annotated[int, Meta(ge=1, le=50)]
 
 
-@tool(effect="read", timeout=180.0)
+@tool(effect="read", timeout=180.0, data=True)
 async def read_document(
     context: ToolContext, path: BlockPath, first_page: Page = 1, last_page: Page | None = None
 ) -> str:
@@ -36,7 +35,7 @@ async def read_document(
             f"{path!r} has about {tokens(text)} tokens there, more than {TOKENS_AT_ONCE} at once. "
             f"Use ingest_document, then search_in_documents.{pages}"
         )
-    return fenced(path, text)
+    return text
 
 
 def _pages(text: str, first: int, last: int) -> str:
@@ -49,7 +48,7 @@ def _pages(text: str, first: int, last: int) -> str:
     return text[starts[0] : ends[0] if ends else len(text)]
 
 
-@tool(effect="read")
+@tool(effect="read", data=True)
 async def search_in_documents(context: ToolContext, query: str, top_k: Best = 8) -> str:
     """Search the documents of this conversation, of this block and of all blocks, best first. Quote with the citation.
 
@@ -59,10 +58,10 @@ async def search_in_documents(context: ToolContext, query: str, top_k: Best = 8)
     """
     found = await context.documents.search(query, limit=top_k)
     places = [f"[{one.citation}]{f' in {one.path}' if one.path else ''}\n{one.text}" for one in found]
-    return fenced("documents", "\n\n".join(places)) if places else "Nothing was found."
+    return "\n\n".join(places) or "Nothing was found."
 
 
-@tool(effect="read")
+@tool(effect="read", data=True)
 async def list_documents(context: ToolContext) -> list[dict[str, Any]]:
     """List the documents that search_in_documents searches."""
     own = [

@@ -102,7 +102,7 @@ def _replaced(context: ToolContext, path: str, find: str, replace: str, all: boo
     return diff_preview(path, now, replaced(now, path, find, replace, all))
 
 
-@tool(effect="read")
+@tool(effect="read", data=True)
 def preview_change(
     context: ToolContext,
     path: BlockPath,

@@ -18,7 +18,7 @@ Depth = Annotated[int, Meta(ge=1, le=DEEPEST_SEARCH)]
 Most = Annotated[int, Meta(ge=1, le=1_000)]
 
 
-@tool(effect="read", timeout=30.0)
+@tool(effect="read", timeout=30.0, data=True)
 def find_files(
     context: ToolContext,
     pattern: str,

@@ -21,7 +21,7 @@ _FRAME = (
 )
 
 
-@tool(effect="read", timeout=180.0)
+@tool(effect="read", timeout=180.0, data=True)
 async def describe_image(context: ToolContext, image_path: BlockPath, question: str = USUAL) -> str:
     """Have a model that sees look at a picture of the workspace (PNG, JPEG, GIF, WebP; 5 MB at most) and answer.
 

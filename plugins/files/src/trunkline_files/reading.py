@@ -23,7 +23,7 @@ Limit = Annotated[int, Meta(ge=1, le=LONGEST_READ)]
 Depth = Annotated[int, Meta(ge=1, le=DEEPEST_LIST)]
 
 
-@tool(effect="read", timeout=180.0, always_send=True)
+@tool(effect="read", timeout=180.0, data=True, always_send=True)
 async def read_file(
     context: ToolContext,
     path: BlockPath,
@@ -131,7 +131,7 @@ def _from_file(context: ToolContext, part: _Part) -> str | None:
             return part.of(file)
 
 
-@tool(effect="read", always_send=True)
+@tool(effect="read", data=True, always_send=True)
 def list_directory(context: ToolContext, path: BlockPath = "", max_depth: Depth = 1) -> str:
     """List what a folder of the workspace holds: folders end with /, files come with their size in bytes.
 

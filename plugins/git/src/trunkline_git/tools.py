@@ -30,7 +30,7 @@ def git_tools(settings: GitSettings) -> list[Tool]:
 
 
 def _status(settings: GitSettings) -> Tool:
-    @tool(effect="exec", look=True, idempotent=True, timeout=settings.timeout + BEGINNING_SECONDS)
+    @tool(effect="exec", look=True, idempotent=True, timeout=settings.timeout + BEGINNING_SECONDS, data=True)
     async def git_status(context: ToolContext, folder: BlockPath = "") -> str:
         """Tell the branch and what has changed in a repository of the workspace.
 
@@ -49,7 +49,7 @@ def _status(settings: GitSettings) -> Tool:
 
 
 def _commit(settings: GitSettings) -> Tool:
-    @tool(effect="exec", paths=("add_files",), timeout=3 * settings.timeout + BEGINNING_SECONDS)
+    @tool(effect="exec", paths=("add_files",), timeout=3 * settings.timeout + BEGINNING_SECONDS, data=True)
     async def git_commit(
         context: ToolContext,
         message: str,
@@ -108,7 +108,7 @@ def _commit(settings: GitSettings) -> Tool:
 
 
 def _git(settings: GitSettings) -> Tool:
-    @tool(effect="exec", argv="command", timeout=2 * settings.timeout + BEGINNING_SECONDS)
+    @tool(effect="exec", argv="command", timeout=2 * settings.timeout + BEGINNING_SECONDS, data=True)
     async def git(
         context: ToolContext, command: list[str] | str, folder: BlockPath = "", network: bool = False
     ) -> str:

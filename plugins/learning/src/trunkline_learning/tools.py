@@ -15,7 +15,7 @@ from trunkline_learning.playbook import Strategy
 Limit = Annotated[int, Meta(ge=1, le=100)]
 
 
-@tool(effect="read")
+@tool(effect="read", data=True)
 async def known_facts(
     context: ToolContext,
     query: str = "",
@@ -58,7 +58,7 @@ async def known_facts(
     return [await _told(context, chunk) for chunk in chunks]
 
 
-@tool(effect="read")
+@tool(effect="read", data=True)
 async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10) -> str:
     """Look up strategies that earlier tasks have taught, for a task. Each has an id and how often it helped or harmed.
 

@@ -19,7 +19,7 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Kind = Literal["file", "document", "turn", "chunk", "fact"]
 
 
-@tool(effect="read", always_send=True)
+@tool(effect="read", data=True, always_send=True)
 async def memory_read(context: ToolContext, path: MemoryPath, commit: str | None = None) -> dict[str, Any]:
     """Read a file of memory.
 
@@ -31,7 +31,7 @@ async def memory_read(context: ToolContext, path: MemoryPath, commit: str | None
     return {"path": file.path, "content": file.content, "modified_at": file.modified_at}
 
 
-@tool(effect="read", always_send=True)
+@tool(effect="read", data=True, always_send=True)
 async def memory_search(
     context: ToolContext,
     query: str,
@@ -110,7 +110,7 @@ def _moment(name: str, text: str) -> datetime | None:
         raise ToolError(f"{name} must be a day or a time such as 2026-05-01T14:30, not {text!r}.") from None
 
 
-@tool(effect="read")
+@tool(effect="read", data=True)
 async def memory_list(context: ToolContext, path: str = "", recursive: bool = False) -> list[dict[str, Any]]:
     """List the names under a folder of memory.
 
@@ -125,7 +125,7 @@ async def memory_list(context: ToolContext, path: str = "", recursive: bool = Fa
     ]
 
 
-@tool(effect="read")
+@tool(effect="read", data=True)
 async def memory_history(
     context: ToolContext, path: MemoryTree, limit: Limit = 10, commit: str | None = None
 ) -> list[dict[str, Any]] | dict[str, Any]:
@@ -152,7 +152,7 @@ async def memory_history(
     ]
 
 
-@tool(effect="read")
+@tool(effect="read", data=True)
 async def memory_blame(
     context: ToolContext,
     path: MemoryPath,

@@ -46,7 +46,7 @@ async def remember(
     }
 
 
-@tool(effect="read", always_send=True)
+@tool(effect="read", data=True, always_send=True)
 async def recall(
     context: ToolContext,
     query: str,
@@ -84,7 +84,7 @@ async def recall(
     }
 
 
-@tool(effect="read")
+@tool(effect="read", data=True)
 async def reason(
     context: ToolContext,
     query: str,

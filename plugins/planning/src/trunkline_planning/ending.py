@@ -1,4 +1,5 @@
-"""The two ways out of planning. Both ask a person, whatever the block's approvals say: no agent lifts its own limit."""
+"""The two ways out of planning. The platform asks a person about both, whatever is permitted: no agent lifts its own
+limit."""
 
 import trunkline
 from trunkline.errors import ToolError
@@ -8,7 +9,7 @@ from trunkline_planning.planning import open_plan, path_of
 from trunkline_planning.version import version_of
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True)
+@trunkline.tool(effect="write", idempotent=True, plan=True, ends_planning=True)
 async def approve_plan(context: trunkline.ToolContext, version: str) -> str:
     """Ask the owner to approve the plan as it stands; on a yes planning ends and you carry it out. Present it first.
 
@@ -26,7 +27,7 @@ async def _plan_shown(context: trunkline.ToolContext, version: str) -> trunkline
     return _shown_whole(await _same(context, version))
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True)
+@trunkline.tool(effect="write", idempotent=True, plan=True, ends_planning=True)
 async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -> str:
     """Ask the owner to end planning without an approved plan.
 
@@ -40,29 +41,19 @@ async def exit_plan_mode(context: trunkline.ToolContext, cancel: bool = False) -
     return "Planning has ended; the plan stays as it is."
 
 
-class PersonDecides:
-    """Asks about every call that ends planning."""
+class PlanAsItStands:
+    """Refuses an approval of a plan that is another one by now, or that nobody could see whole: none is asked for."""
 
     stage: trunkline.Stage = "gate"
 
     async def __call__(
         self, invocation: trunkline.ToolInvocation, proceed: trunkline.Proceed
     ) -> trunkline.ToolOutcome:
-        """Only a yes to exactly this call passes."""
-        spec, context = invocation.spec, invocation.context
-        ours = {tool.spec.name for tool in (approve_plan, exit_plan_mode)}
-        if not spec.source.startswith("native:") or spec.name not in ours:
-            return await proceed(invocation)
-        if invocation.approved == invocation.call_hash:
-            return await proceed(invocation)
-        if spec.name == approve_plan.spec.name:
-            _shown_whole(await _same(context, str(invocation.arguments.get("version", ""))))
-            question = f"The agent of block {context.block} has made a plan. Approve it, and let it work?"
-        else:
-            question = f"The agent of block {context.block} wants to stop planning and work. Allow it?"
-        return trunkline.ToolOutcome(
-            call=context.call, status="approval", call_hash=invocation.call_hash, question=question
-        )
+        """Raises ToolError."""
+        spec = invocation.spec
+        if spec.source.startswith("native:") and spec.name == approve_plan.spec.name:
+            _shown_whole(await _same(invocation.context, str(invocation.arguments.get("version", ""))))
+        return await proceed(invocation)
 
 
 async def _same(context: trunkline.ToolContext, version: str) -> Plan:

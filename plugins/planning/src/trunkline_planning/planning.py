@@ -83,7 +83,7 @@ async def add_plan_risk(context: trunkline.ToolContext, risk: str, mitigation: s
     return await _edit(context, lambda plan: plan.with_entry("Risks", entry))
 
 
-@trunkline.tool(effect="read", plan=True)
+@trunkline.tool(effect="read", plan=True, data=True)
 async def present_plan(context: trunkline.ToolContext) -> str:
     """The whole plan, to be shown to the owner, and the version by which approve_plan names it."""
     plan = await open_plan(context)
@@ -92,7 +92,7 @@ async def present_plan(context: trunkline.ToolContext) -> str:
     return f"{plan.text}\nversion: {version_of(plan.text)}"
 
 
-@trunkline.tool(effect="read", plan=True)
+@trunkline.tool(effect="read", plan=True, data=True)
 async def get_plan_status(context: trunkline.ToolContext) -> dict[str, Any]:
     """Whether you are planning in this conversation, and how far the plan is."""
     text = await text_of(context.memory, path_of(context))
@@ -123,8 +123,6 @@ async def open_plan(context: trunkline.ToolContext) -> Plan:
 
 async def _edit(context: trunkline.ToolContext, edit: Callable[[Plan], Plan]) -> str:
     await open_plan(context)
-    if await context.planning.holds():
-        await context.planning.begin()  # it holds for as long from now on
     plan = Plan(await change(context.memory, path_of(context), lambda text: edit(Plan(text)).text))
     counts = ", ".join(f"{len(plan.entries(name))} {name.lower()}" for name in ("Steps", "Files", "Risks"))
     return f"Written. The plan has {counts}."

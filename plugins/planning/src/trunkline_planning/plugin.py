@@ -1,4 +1,4 @@
-"""The plugin: its tools, and the gate before the two that end planning."""
+"""The plugin: its tools, and the gate before the one that approves a plan."""
 
 from collections.abc import Iterable
 
@@ -27,7 +27,7 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
 
 @trunkline.hookimpl
 def trunkline_tool_middleware() -> Iterable[trunkline.ToolMiddleware]:
-    """Whoever ends planning is a person."""
-    from trunkline_planning.ending import PersonDecides
+    """A person approves what they are shown."""
+    from trunkline_planning.ending import PlanAsItStands
 
-    return [PersonDecides()]
+    return [PlanAsItStands()]

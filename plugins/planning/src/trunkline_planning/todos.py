@@ -48,7 +48,7 @@ async def todo_write(context: trunkline.ToolContext, todos: tuple[Todo, ...]) ->
     return _told(tasks) + warning
 
 
-@trunkline.tool(effect="read", plan=True)
+@trunkline.tool(effect="read", plan=True, data=True)
 async def todo_read(context: trunkline.ToolContext) -> str:
     """Read the list of what is to do in this conversation."""
     return _told(tasks_in(await text_of(context.memory, _path(context))))

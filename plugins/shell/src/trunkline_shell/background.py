@@ -71,7 +71,7 @@ def _looking(tasks: Tasks) -> list[Tool]:
         """
         return told(tasks.find(context.block, task))
 
-    @tool(effect="read")
+    @tool(effect="read", data=True)
     def background_task_output(context: ToolContext, task: TaskId, lines: Lines = TAIL) -> str:
         """Tell the last lines that a background task printed, and whether it runs.
 
@@ -93,7 +93,7 @@ def _looking(tasks: Tasks) -> list[Tool]:
 
 
 def _wait(tasks: Tasks) -> Tool:
-    @tool(effect="read", timeout=LONGEST_WAIT + 30.0)
+    @tool(effect="read", timeout=LONGEST_WAIT + 30.0, data=True)
     async def wait_background_task(
         context: ToolContext, task: TaskId, timeout: Seconds = LONGEST_WAIT
     ) -> str:

@@ -58,6 +58,7 @@ def command_tool(settings: ShellSettings) -> Tool:
         argv="command",
         free=("timeout",),
         timeout=LONGEST_SECONDS + BEGINNING_SECONDS,
+        data=True,
         always_send=True,
     )
     async def execute_command(

@@ -14,6 +14,7 @@ import anyio
 
 import trunkline
 from trunkline import ToolOutcome, ToolSpec, new_id
+from trunkline.fence import unmarked
 from trunkline.messages.tools import CallTool, CancelCall, ListTools
 from trunkline.subjects import CALL_TOOL, CANCEL_CALL, LIST_TOOLS
 
@@ -141,6 +142,6 @@ class ServedBlock:
 
 def _decoded(output: str) -> Any:
     try:
-        return json.loads(output)
+        return json.loads(unmarked(output))
     except ValueError as error:
         raise Refused("Memory answered with something that is no list of files.") from error
