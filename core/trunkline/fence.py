@@ -33,6 +33,13 @@ _UNSEEN = ("Cc", "Cf", "Mn", "Me")
 _LONGER = re.compile(r"\w|[.:-]\w")
 """How a longer name goes on behind that of the tag, such as that of ``</ContextMenu>`` or ``</Context.Provider>``."""
 
+_WHOLE = re.compile(
+    rf'<{TAG} source="[^"\n]*" mark="(?P<mark>\w+)" note="[^"\n]*">\n(?P<text>.*)\n</{TAG} mark="(?P=mark)">'
+    r"(\n\[Changed here[^\n]*\])?",
+    re.DOTALL,
+)
+"""A result that is one block and nothing else."""
+
 _LOOK_ALIKES = str.maketrans(
     {
         **dict.fromkeys("\u0441\u03f2\u1d04", "c"),
@@ -64,9 +71,8 @@ def quoted(source: str, text: str) -> str:
 
 def unmarked(output: str) -> str:
     """What stands in the block that a tool's result is; the same when it is none. Models get the block."""
-    begins, _, rest = output.partition("\n")
-    body, ends, _ = rest.rpartition(f"\n</{TAG} mark=")
-    return body if begins.startswith(f"<{TAG} ") and ends else output
+    found = _WHOLE.fullmatch(output)
+    return found["text"] if found is not None else output
 
 
 def disarmed(text: str, tag: str = TAG) -> str:

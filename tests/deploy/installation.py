@@ -27,7 +27,10 @@ CONF = ROOT / "deploy/nats/nats-server.conf"
 CHANNEL = "telegram"
 """The channel for which ``deploy/nats/accounts.conf`` is made."""
 
-USERS = tuple(role.name for role in roles((CHANNEL,)))
+LENT = {"external": ("main",)}
+"""The agents that blocks are lent to there, and the blocks."""
+
+USERS = tuple(role.name for role in roles((CHANNEL,), lent=LENT))
 WORKERS: Mapping[WorkerKind, str] = {
     "gateway": "gateway",
     "monitor": "monitor",

@@ -29,10 +29,10 @@ from trunkline.runtime.connecting import bus_settings
 from trunkline.testing.platform import clean_environ
 from trunkline_bus import Endpoint, Topic
 
-from .installation import CHANNEL, ROOT, USERS
+from .installation import CHANNEL, LENT, ROOT, USERS
 
 DEPLOY = ROOT / "deploy"
-COMMANDS = ("operator", "lender")
+COMMANDS = ("operator", "lender-external")
 """The users of a person's commands: nothing runs all the time under them."""
 
 KINDS = {user: "channels" if user.startswith("channel-") else user for user in USERS if user not in COMMANDS}
@@ -40,14 +40,14 @@ KINDS = {user: "channels" if user.startswith("channel-") else user for user in U
 
 def test_the_accounts_are_drawn_from_the_roles() -> None:
     """``deploy/nats/accounts.conf`` is what the module prints."""
-    argv = [sys.executable, "-m", "trunkline.permissions", CHANNEL]
+    argv = [sys.executable, "-m", "trunkline.permissions", CHANNEL, "--lend", "external=main"]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     assert printed == (DEPLOY / "nats/accounts.conf").read_text()
 
 
 def test_every_subject_has_its_role() -> None:
     """What is new in the subject table must be given to somebody: an endpoint is served by one role, called by some."""
-    everybody = roles((CHANNEL,), ("laptop",), ("weather",))
+    everybody = roles((CHANNEL,), ("laptop",), ("weather",), LENT)
     for endpoint in (one for one in vars(subjects).values() if isinstance(one, Endpoint)):
         assert sum(endpoint in role.serves for role in everybody) == 1, endpoint.name
         assert any(endpoint in role.calls for role in everybody), endpoint.name
@@ -83,8 +83,15 @@ def test_no_grant_is_a_whole_plane() -> None:
 )
 def test_a_name_that_would_widen_a_grant_is_refused(names: tuple[str, ...]) -> None:
     """A channel's name becomes part of subjects and of a variable's name, so it is checked."""
-    with pytest.raises(ValueError, match="cannot be a channel's user"):
+    with pytest.raises(ValueError, match="cannot be the user of a channel"):
         accounts(names)
+
+
+@pytest.mark.parametrize("lent", [{"Claude": ("main",)}, {"a.b": ("main",)}, {"claude": ("*",)}, {"claude": ("",)}])
+def test_a_block_is_lent_to_a_name_and_by_its_name(lent: dict[str, tuple[str, ...]]) -> None:
+    """Both become parts of subjects."""
+    with pytest.raises(ValueError, match=r"is no name of a block|cannot be the user of"):
+        accounts((CHANNEL,), lent=lent)
 
 
 @pytest.mark.parametrize("commented", ["as it is", "with what is commented out"])

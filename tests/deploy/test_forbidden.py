@@ -14,6 +14,7 @@ from .installation import USERS, Installation, installation
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
+LENT = ("external.main", "external.garden", "claude.main")
 STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT")
 BUCKETS = ("KV_pulse", "KV_workers", "KV_quotas", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results")
 VERBS = (
@@ -39,6 +40,7 @@ COMMANDS = (
     "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
     "trunkline.cmd.model.complete", "trunkline.cmd.tools.call", "trunkline.cmd.remote.laptop.list",
     "trunkline.cmd.remote.laptop.call", "trunkline.cmd.tools.call-decided",
+    *(f"trunkline.cmd.lent.{whose}.{verb}" for whose in LENT for verb in ("list", "call")),
 )  # fmt: skip
 SAYINGS = (
     "trunkline.turn.inbox.conv", "trunkline.turn.moved.conv", "trunkline.turn.part.0.conv",
@@ -48,6 +50,7 @@ SAYINGS = (
     "trunkline.dead.bus.reason", "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
     "trunkline.turn.due.one.end", "trunkline.evt.audit.main.noted", "trunkline.ctl.panic",
     "trunkline.ctl.panic.stopped",
+    *(f"trunkline.ctl.lent.{whose}.call.cancel" for whose in LENT),
 )  # fmt: skip
 PARTS = tuple(f"part-{part}" for part in range(8))
 SERVICE = ("$SRV.PING", "$SRV.INFO", "$SRV.STATS", "$SRV.STATS.trunkline-gateway")
@@ -186,6 +189,7 @@ SIZES = {
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
+        *memory("history"),
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
         *reads("KV_workers", "KV_pulse"), *inboxes("channel-telegram", "operator", "monitor"), *SIZES,
@@ -202,8 +206,9 @@ PUBLISH: dict[str, set[str]] = {
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
     },
-    "lender": {
-        "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.ctl.tools.call.cancel", *CLAIMS,
+    "lender-external": {
+        "trunkline.cmd.lent.external.main.list", "trunkline.cmd.lent.external.main.call",
+        "trunkline.ctl.lent.external.main.call.cancel", *CLAIMS,
         *inboxes("tools"),  # to break a streaming answer off
     },
     "tools": {
@@ -214,7 +219,8 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.cmd.model.complete", "trunkline.journal.effect.call", *reads("EFFECT", "KV_workers"), *EXPORTS,
         "trunkline.evt.audit.main.noted", *looks("AUDIT"), *QUOTAS,
         "trunkline.ctl.panic.stopped",
-        *CLAIMS, *inboxes("monitor", "lender", "operator", "memory"),  # to break an answer off, and to say who it is
+        *CLAIMS,
+        *inboxes("monitor", "lender-external", "operator", "memory"),  # to break an answer off, and to say who it is
     },
     "memory": {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
@@ -258,11 +264,12 @@ SUBSCRIBE: dict[str, set[str]] = {
         "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.journal.effect.call",
         "trunkline.cmd.tools.call-decided",
         "trunkline.ctl.tools.call.cancel", "trunkline.ctl.panic", "trunkline.evt.memory.files.changed", *SERVED,
+        *(one for one in (*COMMANDS, *SAYINGS) if ".lent." in one),
     },
     "memory": {*memory(*MEMORY), *SERVED},
     "channel-telegram": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", *SERVED},
     "operator": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", "trunkline.ctl.panic.stopped"},
-    "lender": set(),
+    "lender-external": set(),
     "streams": set(),
 }  # fmt: skip
 """What of ``subscribed()`` each user may hear."""

@@ -3,17 +3,20 @@
 import sys
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.tools import CallTool, StoredResult
+from trunkline.messages.policies import Conditions, Policy
+from trunkline.messages.tools import CallTool, StoredResult, ToolOutcome, ToolReply
 from trunkline.messages.turn import ApprovalSettled
 from trunkline.messages.workers import WorkerKind
-from trunkline.subjects import CALL_DECIDED, CALL_TOOL, MEMORY_WRITE_MANY
+from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, LENT_CALL, MEMORY_WRITE_MANY
 from trunkline.testing.calling import call_tool
-from trunkline_bus import BusError, RemoteFault, connect
+from trunkline_bus import Bus, BusError, Endpoint, RemoteFault, connect, new_id
 
 from .installation import CHANNEL, Installation, as_user, installation
 
@@ -111,12 +114,12 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
             while not (running.home / "answer").exists():  # noqa: ASYNC110 - another process writes it
                 await anyio.sleep(0.05)
         assert (running.home / "answer").read_text()
-        async with connect(as_user("lender", running.server.url, running.passwords)) as bus:
-            read = await call_tool(bus, "memory_read", {"path": "notes/mole.md"}, actor="agent:other")
+        async with connect(as_user("lender-external", running.server.url, running.passwords)) as bus:
+            read = await lent(bus, "memory_read", {"path": "notes/mole.md"})
             assert "digs at night" in read.output
             files = {"blocks/main/notes/long.md": "x" * 9_000}
             await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, gone=(), actor="owner"))
-            long = await call_tool(bus, "memory_read", {"path": "notes/long.md"})
+            long = await lent(bus, "memory_read", {"path": "notes/long.md"})
             assert isinstance(long.stored, StoredResult)
         for command in COMMANDS:
             words = command.format(home=running.home, result=long.stored.id).split()
@@ -127,25 +130,70 @@ async def test_a_conversation_with_tools_and_memory_passes_through_separate_user
         await forged(running)
 
 
+async def lent(
+    bus: Bus,
+    name: str,
+    arguments: dict[str, Any],
+    agent: str = "external",
+    block: str = "main",
+    patience: float = 60.0,
+    **said: Any,
+) -> ToolOutcome:
+    """A call of an agent that the block is lent to, with whatever it says of itself."""
+    known = {"call": new_id("call"), "block": block, "conversation": "conv_1", "turn": "turn_1", "actor": "owner"}
+    wish = CallTool(name=name, arguments=arguments, **(known | said))
+    async with bus.call_streaming(LENT_CALL, wish, idle_timeout=patience, agent=agent, block=block) as replies:
+        async for reply in replies:
+            if isinstance(reply, ToolOutcome):
+                return reply
+    raise AssertionError("there was no outcome")
+
+
 async def forged(running: Installation) -> None:
-    """Who lends tools says itself that a person has approved a call: refused where it may call, denied where not."""
-    async with connect(as_user("lender", running.server.url, running.passwords)) as bus:
-        wish = {"path": "notes/forged.md", "content": "x"}
-        asked = await call_tool(bus, "memory_write", wish, actor="agent:other")
-        assert asked.status == "approval", asked.output
-        made = CallTool(
-            call=asked.call, name="memory_write", arguments=wish, block="main", conversation="conv_1", turn="turn_1",
-            actor="owner", approved=asked.call_hash,
-        )  # fmt: skip
+    """Whoever took over the program that lends a block: it can neither say that a person has approved a call, nor use
+    what was approved elsewhere, nor be another agent, another block's or the block's own, nor see their results."""
+    await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=granted("conv_1"), gone=(), actor="owner"))
+    mine = {"path": "notes/allowed.md", "content": "x"}
+    async with connect(as_user("monitor", running.server.url, running.passwords)) as bus:
+        assert (await call_tool(bus, "memory_write", mine)).status == "ok", "the yes is for this conversation"
+        long = (await call_tool(bus, "memory_read", {"path": "notes/long.md"})).stored
+        assert isinstance(long, StoredResult)
+    async with connect(as_user("lender-external", running.server.url, running.passwords)) as bus:
+        for said in ({}, {"block": "main"}, {"forked_from": "conv_1"}):
+            assert (await lent(bus, "memory_write", mine, **said)).status == "approval"
+            assert (await lent(bus, "read_result", {"id": long.id}, **said)).status == "error"
+        asked = await lent(bus, "memory_write", mine)
         with pytest.raises(RemoteFault, match="Only the monitor"):
-            async with bus.call_streaming(CALL_TOOL, made, idle_timeout=60) as replies:
-                _ = [reply async for reply in replies]
-        with pytest.raises(BusError):
-            async with bus.call_streaming(CALL_DECIDED, made, idle_timeout=2) as replies:
-                _ = [reply async for reply in replies]
-        assert any("tools.call-decided" in line for line in running.denied())
-        gone = await call_tool(bus, "memory_read", {"path": "notes/forged.md"}, actor="agent:other")
-        assert gone.status == "error"
+            await lent(bus, "memory_write", mine, call=asked.call, approved=asked.call_hash)
+        for agent, block in (("external", "garden"), ("claude", "main")):
+            with pytest.raises(BusError):
+                await lent(bus, "memory_write", mine, agent, block, patience=2)
+            assert any(f"lent.{agent}.{block}.call" in line for line in running.denied())
+        for endpoint in (CALL_TOOL, CALL_DECIDED):
+            with pytest.raises(BusError):
+                await said_to(bus, endpoint, mine)
+            assert any(f'"{endpoint.subject.template}"' in line for line in running.denied())
+    lines = [stored.data async for stored in running.bus.history(AUDIT)]
+    theirs = [one for one in lines if one.conversation.startswith("lent_")]
+    assert {(one.actor, one.block) for one in theirs} == {("agent:external", "main")}
+
+
+def granted(conversation: str) -> dict[str, str]:
+    """A yes of the owner's to all writing into memory in one conversation, as a file."""
+    policy = Policy(
+        subject="block:main", resource="tool:memory_write", action="write", effect="allow",
+        conditions=Conditions(conversation=conversation), created_by="owner",
+    )  # fmt: skip
+    return {"policies/yes.json": msgspec.json.encode(policy).decode()}
+
+
+async def said_to(bus: Bus, endpoint: Endpoint[CallTool, ToolReply], arguments: dict[str, Any]) -> None:
+    wish = CallTool(
+        call=new_id("call"), name="memory_write", arguments=arguments, block="main", conversation="conv_1",
+        turn="turn_1", actor="owner",
+    )  # fmt: skip
+    async with bus.call_streaming(endpoint, wish, idle_timeout=2) as replies:
+        _ = [reply async for reply in replies]
 
 
 async def test_streams_that_come_late_or_again_are_found(tmp_path: Path) -> None:

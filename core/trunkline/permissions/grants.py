@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from trunkline import subjects as s
 from trunkline.permissions.roles import Role
-from trunkline_bus import BucketSpec, ConsumerSpec, ObjectStoreSpec
+from trunkline_bus import BucketSpec, ConsumerSpec, ObjectStoreSpec, Subject
 
 DISCOVERY = ("$SRV.PING", "$SRV.INFO", "$SRV.STATS")
 
@@ -49,7 +49,8 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
     yield from _called(role)
     if not role.answers:
         yield from _answered(role, everybody)
-    yield from (topic.subject.filter() for topic in role.says)
+    for topic in role.says:
+        yield from _filled(role, topic.subject)
     yield from _stored(role)
     for consumer in role.consumes:
         yield from _consumed(consumer)
@@ -78,10 +79,17 @@ def _published(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:
 
 def _called(role: Role) -> Iterator[str]:
     for endpoint in role.calls:
-        if "channel" not in endpoint.subject.keys:
-            yield endpoint.subject.filter()
-        for name in role.channels if "channel" in endpoint.subject.keys else ():
-            yield endpoint.subject.filter(channel=name)
+        yield from _filled(role, endpoint.subject)
+
+
+def _filled(role: Role, subject: Subject) -> Iterator[str]:
+    """A subject under every name that the role speaks under."""
+    if "channel" in subject.keys:
+        yield from (subject.filter(channel=name) for name in role.channels)
+    elif "agent" in subject.keys:
+        yield from (subject.filter(agent=agent, block=block) for agent, block in role.lends)
+    else:
+        yield subject.filter()
 
 
 def _answered(role: Role, everybody: tuple[Role, ...]) -> Iterator[str]:

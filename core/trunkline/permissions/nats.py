@@ -23,15 +23,20 @@ def accounts(
     channels: tuple[str, ...],
     remotes: Mapping[str, str] = MappingProxyType({}),
     plugins: tuple[str, ...] = (),
+    lent: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> str:
-    """The configuration for an installation with these channels and remotes (public keys by their names), and with
-    these plugins in processes of their own.
+    """The configuration for an installation with these channels and remotes (public keys by their names), with
+    these plugins in processes of their own, and with these blocks lent to others, by the names of the agents.
 
     Raises:
         ValueError: a channel's name is none, stands there twice, or is one that the operator speaks under; or a
-            plugin's name is none or stands there twice.
+            plugin's or agent's name is none or stands there twice, or a block's name is none.
     """
-    everybody = roles(_checked(channels), tuple(remotes), _checked(plugins))
+    _checked(tuple(lent))
+    for block in (block for blocks in lent.values() for block in blocks):
+        if _CHANNEL.fullmatch(block) is None:
+            raise ValueError(f"{block!r} is no name of a block; write it in a-z, 0-9 and -")
+    everybody = roles(_checked(channels), tuple(remotes), _checked(plugins), lent)
     keys = {remote(name).name: key for name, key in remotes.items()}
     users = "\n".join(_user(role, everybody, keys.get(role.name)) for role in everybody)
     return (
@@ -50,8 +55,8 @@ def _checked(channels: tuple[str, ...]) -> tuple[str, ...]:
         taken = name in ("cli", "terminal", "http") or variables.count(password_variable(name)) > 1
         if taken or _CHANNEL.fullmatch(name) is None:
             raise ValueError(
-                f"{name!r} cannot be a channel's user or a plugin's: write each name once, in a-z, 0-9 and -; "
-                "cli and terminal are the operator's, http the gateway's own"
+                f"{name!r} cannot be the user of a channel, a plugin or an agent: write each name once, in a-z, 0-9 "
+                "and -; cli and terminal are the operator's, http the gateway's own"
             )
     return channels
 

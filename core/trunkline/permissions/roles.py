@@ -3,7 +3,9 @@
 A new endpoint, topic or bucket is denied to everybody until it stands here.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from trunkline import subjects as s
@@ -66,7 +68,8 @@ class Role:
     ``reads`` are streams that it reads stored messages of, ``removes`` those it deletes single messages of, and
     ``consumes`` the consumers it pulls from. ``measures`` are streams whose settings it may see. ``keeps`` are
     buckets it writes, ``looks`` those it reads. ``brings`` are object buckets it puts objects in, ``fetches`` those
-    whose objects it reads and deletes. ``channels`` are the names under which it speaks to the gateway. ``keys``
+    whose objects it reads and deletes. ``channels`` are the names under which it speaks to the gateway. ``lends`` are
+    the agent and the block under whose names it calls tools. ``keys``
     are parts of what it serves that it serves under one value alone. ``discovers`` lets it ask services who they
     are, ``watches`` lets it see the settings and sizes of every stream. ``prepares`` lets it make and change
     streams and nothing else. ``away``: it runs on a leaf node with streams of its own, or apart, so it has nothing
@@ -87,6 +90,7 @@ class Role:
     brings: tuple[ObjectStoreSpec, ...] = ()
     fetches: tuple[ObjectStoreSpec, ...] = ()
     channels: tuple[str, ...] = ()
+    lends: tuple[tuple[str, str], ...] = ()
     keys: tuple[tuple[str, str], ...] = ()
     worker: bool = True
     discovers: bool = False
@@ -132,7 +136,7 @@ MONITOR = Role(
 
 TOOLS = Role(
     name="tools",
-    serves=(s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED, s.TOOLS_ALIVE),
+    serves=(s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED, s.TOOLS_ALIVE, s.LENT_LIST, s.LENT_CALL),
     calls=(
         *BLOCK_MEMORY,
         *COLLECTED,
@@ -149,7 +153,7 @@ TOOLS = Role(
         s.TELL_OWNER,
     ),
     says=(s.EFFECT, s.AUDIT, s.STOPPED),
-    hears=(s.EFFECT, s.CANCEL_CALL, s.PANIC, s.MEMORY_CHANGED),
+    hears=(s.EFFECT, s.CANCEL_CALL, s.LENT_CANCEL, s.PANIC, s.MEMORY_CHANGED),
     reads=(s.EFFECT_STREAM,),
     keeps=(s.QUOTA_BUCKET,),
     looks=(s.WORKER_BUCKET, s.QUOTA_BUCKET),
@@ -191,13 +195,6 @@ OPERATOR = Role(
     watches=True,
 )  # fmt: skip
 
-LENDER = Role(  # `trunkline mcp serve` lends a block's tools, each call through the tools worker's guards
-    name="lender",
-    calls=(s.LIST_TOOLS, s.CALL_TOOL),
-    says=(s.CANCEL_CALL,),
-    worker=False,
-)
-
 STREAMS = Role(
     name="streams",
     says=(s.MOVED,),  # `trunkline partitions` deals what waits in the inbox anew
@@ -219,6 +216,17 @@ def channel(name: str) -> Role:
         hears=(s.FEED, s.APPROVAL),
         reads=CHANNEL_READER,
         channels=(name,),
+    )
+
+
+def lender(agent: str, blocks: tuple[str, ...]) -> Role:
+    """``trunkline mcp serve BLOCK --as AGENT``: it calls tools of these blocks, through all guards, as that agent."""
+    return Role(
+        name=f"lender-{agent}",
+        calls=(s.LENT_LIST, s.LENT_CALL),
+        says=(s.LENT_CANCEL,),
+        lends=tuple((agent, block) for block in blocks),
+        worker=False,
     )
 
 
@@ -252,8 +260,13 @@ def plugin(name: str, channels: tuple[str, ...] = ()) -> Role:
 
 
 def roles(
-    channels: tuple[str, ...], remotes: tuple[str, ...] = (), plugins: tuple[str, ...] = ()
+    channels: tuple[str, ...],
+    remotes: tuple[str, ...] = (),
+    plugins: tuple[str, ...] = (),
+    lent: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> tuple[Role, ...]:
-    """Every role of an installation with these channels and remotes, and these plugins in processes of their own."""
-    extra = (*map(channel, channels), *map(remote, remotes), *map(plugin, plugins))
-    return (GATEWAY, MONITOR, TOOLS, MEMORY, *extra, OPERATOR, LENDER, STREAMS)
+    """Every role of an installation with these channels and remotes, these plugins in processes of their own, and these
+    blocks lent to others, by the names of the agents."""
+    lenders = (lender(agent, blocks) for agent, blocks in lent.items())
+    extra = (*map(channel, channels), *map(remote, remotes), *map(plugin, plugins), *lenders)
+    return (GATEWAY, MONITOR, TOOLS, MEMORY, *extra, OPERATOR, STREAMS)

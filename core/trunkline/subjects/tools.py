@@ -29,6 +29,14 @@ CALL_DECIDED: Endpoint[CallTool, ToolReply] = Endpoint(
     "tools.call-decided", Subject("trunkline.cmd.tools.call-decided"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
     doc="The same with what people decided about the call. Asked by the monitor alone, whose journal has it.",
 )  # fmt: skip
+LENT_LIST = Endpoint(
+    "lent.list", Subject("trunkline.cmd.lent.{agent}.{block}.list"), ListTools, ToolCatalogue,
+    doc="The tools of a block that is lent to another agent.",
+)  # fmt: skip
+LENT_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
+    "lent.call", Subject("trunkline.cmd.lent.{agent}.{block}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
+    doc="Run a tool for another agent. Who asks, and of which block, the subject says, and not the call.",
+)  # fmt: skip
 REMOTE_LIST = Endpoint(
     "remote.list", Subject("trunkline.cmd.remote.{remote}.list"), ListTools, ToolCatalogue,
     doc="The tools of another host. Served by that host, asked by the tools worker.",
@@ -54,4 +62,10 @@ CANCEL_CALL: Topic[CancelCall] = Topic(
     subject=Subject("trunkline.ctl.tools.{call}.cancel"),
     payload=CancelCall,
     doc="Stop a tool call, wherever it runs. Heard by every tools worker.",
+)
+LENT_CANCEL: Topic[CancelCall] = Topic(
+    name="lent call cancel",
+    subject=Subject("trunkline.ctl.lent.{agent}.{block}.{call}.cancel"),
+    payload=CancelCall,
+    doc="Stop a call of an agent that a block is lent to. Heard by every tools worker.",
 )

@@ -58,6 +58,7 @@ from trunkline.tools.gatekeeper import Gatekeeper
 from trunkline.tools.isolated import IsolatedTools
 from trunkline.tools.lapsed import Lapsed
 from trunkline.tools.ledger import Ledger, scope_of
+from trunkline.tools.lending import Lending
 from trunkline.tools.limits import BrokenLimits, Limits, block_files
 from trunkline.tools.lineage import Lineage
 from trunkline.tools.liveness import Liveness
@@ -173,6 +174,8 @@ class ToolsWorker(Worker):
         await context.service.add(LIST_TOOLS, self._list)
         await context.service.add(CALL_TOOL, self._undecided, limit=MOST_WAITING)
         await context.service.add(CALL_DECIDED, self._call, limit=MOST_WAITING)
+        lending = Lending(self.listed, self.undecided, self.stop)
+        await lending.answer(context.bus, context.service)
 
     def own_tools(self, results: Results | None) -> tuple[Tool, ...]:
         """The platform's own tools."""
@@ -251,34 +254,44 @@ class ToolsWorker(Worker):
             return None
 
     async def _list(self, request: Request[ListTools]) -> ToolCatalogue:
-        block = _block(request.data.block)
+        return await self.listed(request.data)
+
+    async def listed(self, wish: ListTools) -> ToolCatalogue:
+        """A block's catalogue. Refused when nobody can tell what it may use."""
+        block = _block(wish.block)
         try:
             limits = await self.limits_of(block)
         except BrokenLimits:
             limits = Limits(frozenset())
         except ToolError as error:
             raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(error)) from error
-        return (await self._shelf.catalogue()).shown(limits, request.data.version)
+        return (await self._shelf.catalogue()).shown(limits, wish.version)
 
     async def _alive(self, request: Request[AskAlive]) -> Alive:
         call = request.data.call
         return Alive(at_work=not call or self._calls.has(call) or self._ledger.owes(call))
 
     async def _undecided(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
+        async for reply in self.undecided(request.data):
+            yield reply
+
+    async def undecided(self, call: CallTool) -> AsyncIterator[ToolReply]:
         """A call of whoever may call tools. What people decided is not theirs to say: the server lets the monitor
         alone speak where that counts."""
-        call = request.data
         if call.decided:
             self.audit.note(
                 event="decision", block=call.block, actor=call.actor, conversation=call.conversation, turn=call.turn,
                 call=call.call, tool=call.name, decision="denied", why=NOT_THEIRS,
             )  # fmt: skip
             raise Refusal("forbidden", NOT_THEIRS)
-        async for reply in self._call(request):
+        async for reply in self._replies(call):
             yield reply
 
     async def _call(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
-        call = request.data
+        async for reply in self._replies(request.data):
+            yield reply
+
+    async def _replies(self, call: CallTool) -> AsyncIterator[ToolReply]:
         _block(call.block)
         try:
             EFFECT.subject.format(call=call.call)
@@ -289,7 +302,11 @@ class ToolsWorker(Worker):
             yield reply
 
     async def _cancel(self, message: Received[CancelCall]) -> None:
-        self._calls.stop(message.keys["call"], message.data.reason or "the call was cancelled")
+        self.stop(message.keys["call"], message.data)
+
+    def stop(self, call: str, wish: CancelCall) -> None:
+        """Stop a call if it runs here, or comes here yet."""
+        self._calls.stop(call, wish.reason or "the call was cancelled")
 
     def _importers(self) -> list[Importer]:
         return [owned.item for owned in self.context.plugins.importers()]

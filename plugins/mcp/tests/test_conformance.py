@@ -94,7 +94,7 @@ async def test_our_server_passes_all_that_the_revision_requires_of_a_server(tmp_
 async def test_a_block_passes_what_the_suite_asks_of_what_it_has(tmp_path, revision):
     """A block of a whole platform: tools through the dispatch, memory as resources."""
     async with platform(workers=("memory", "tools"), plugins=[SuitesTools()]) as running:
-        served = BlockServer(ServedBlock(running.bus, "main", "agent:suite"))
+        served = BlockServer(ServedBlock(running.bus, "main", "suite"))
         async with at_address(served.server()) as url:
             found = await verdicts("server", revision, ["--url", url], tmp_path)
     assert {name for name in OFFERED[revision] if not found[name].ok} == set()

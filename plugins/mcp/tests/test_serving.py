@@ -15,6 +15,7 @@ from mcp import Client, MCPError, StdioServerParameters
 from mcp.server.lowlevel import Server
 
 import trunkline
+from trunkline.fence import unmarked
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_mcp.serving.block import ServedBlock
 from trunkline_mcp.serving.server import BlockServer
@@ -82,7 +83,7 @@ async def served(tools: Tools, **config: Any) -> AsyncIterator[str]:
 
 
 def server_of(running: Platform) -> Server[Any]:
-    return BlockServer(ServedBlock(running.bus, "main", "agent:claude")).server()
+    return BlockServer(ServedBlock(running.bus, "main", "claude")).server()
 
 
 def text(result: Any) -> str:
@@ -170,7 +171,7 @@ async def test_a_program_begins_it_as_a_server_of_its_own(tmp_path):
         assert client.server_info.title == "Trunkline: main"
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert {"memory_read", "read_file"} <= names
-        assert json.loads(text(await client.call_tool("memory_list", {}))) == []
+        assert json.loads(unmarked(text(await client.call_tool("memory_list", {})))) == []
 
 
 async def test_over_http_it_serves_with_the_homes_token_until_it_is_stopped(tmp_path):

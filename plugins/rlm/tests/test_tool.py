@@ -10,6 +10,7 @@ import pytest
 from rlm_processes import begun_by, none_left
 
 import trunkline
+from trunkline.fence import unmarked
 from trunkline.latch import Latch
 from trunkline.messages.turn import ToolEnded, ToolStarted
 from trunkline.runtime.memory_client import BlockMemory
@@ -64,7 +65,7 @@ async def test_an_agent_retrieves_from_real_chunks() -> None:
         memory = BlockMemory(running.bus, "main", "owner")
         kept = await memory.remember("Anna keeps the key in the shed.", tags=["house"], conversation="conv_1")
         answer = await running.say("go")
-        result = msgspec.json.decode(answer.text)
+        result = msgspec.json.decode(unmarked(answer.text))
         assert "key in the shed" in result["answer"]
         assert result["source_chunks"] == list(kept.chunk_ids)
         assert result["traversal_path"][0].startswith("search_chunks")
@@ -81,7 +82,7 @@ async def test_a_budget_of_the_owner_ends_a_retrieval() -> None:
     usage = trunkline.Usage(input_tokens=100_000)
     reply = [code("llm_query('more')"), trunkline.Finish(usage=usage, model="m")]
     async with asked(reply, reply, **{"plugins.rlm.max_cost_usd": 0.1}) as (running, plugin):
-        result = msgspec.json.decode((await running.say("go")).text)
+        result = msgspec.json.decode(unmarked((await running.say("go")).text))
         assert result["answer"] is None and "used up" in result["ended"]
         assert sum(request.purpose == "repl" for request in plugin.model.requests) == 1
 

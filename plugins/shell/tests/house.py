@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import psutil
 import pytest
 
+from trunkline.fence import unmarked
 from trunkline.messages.tools import ToolOutcome
 from trunkline.testing.calling import audited, call_tool
 from trunkline.testing.platform import Platform, platform
@@ -29,11 +31,11 @@ class House:
         self.refused: dict[str, str] = {}
 
     async def call(self, name: str, **arguments: Any) -> ToolOutcome:
-        """Call a tool; what is refused must be in the audit log at the end."""
+        """Call a tool; what is refused must be in the audit log at the end. What it tells comes without its mark."""
         said = await call_tool(self.running.bus, name, arguments)
         if said.status == "error":
             self.refused[said.call] = said.status
-        return said
+        return bare(said)
 
     async def run(self, command: list[str] | str, **more: Any) -> ToolOutcome:
         """Have a command executed."""
@@ -43,7 +45,12 @@ class House:
         """Call a tool that asks, and say yes."""
         asked = await self.call(name, **arguments)
         assert asked.status == "approval", asked
-        return await call_tool(self.running.bus, name, arguments, approved=asked.call_hash)
+        return bare(await call_tool(self.running.bus, name, arguments, approved=asked.call_hash))
+
+
+def bare(outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome without the mark that says that it is data."""
+    return msgspec.structs.replace(outcome, output=unmarked(outcome.output))
 
 
 @asynccontextmanager

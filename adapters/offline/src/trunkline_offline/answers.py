@@ -1,6 +1,7 @@
 """What the offline adapter answers: a pure function of the request. The same request always gets the same answer."""
 
 from trunkline import Message, ModelRequest, ToolCall
+from trunkline.fence import unmarked
 from trunkline_offline.commands import BadCommand, command_of, listing
 from trunkline_offline.passages import Passage, passages_of, rank
 from trunkline_offline.questions import is_greeting, keywords
@@ -36,7 +37,7 @@ def answer(request: ModelRequest) -> Answer:
         return _command(request, text, since)
     done = [message for message in since if message.role == "tool" and message.name != SEARCH]
     if done:  # a plugin made the call of what the person said
-        return "\n\n".join(f"{_heading(message)}\n\n{told(message.content)}" for message in done), ()
+        return "\n\n".join(f"{_heading(message)}\n\n{told(unmarked(message.content))}" for message in done), ()
     if is_greeting(text):
         return _with_how_to(HELP), ()
     return _search(request, text, since)
@@ -64,8 +65,8 @@ def _command(request: ModelRequest, text: str, since: tuple[Message, ...]) -> An
 
 
 def _shown(message: Message) -> str:
-    """What a tool answered that the person ran: as it is."""
-    return f"{_heading(message)}\n\n```\n{message.content}\n```"
+    """What a tool answered that the person ran: as it is, without the mark that is meant for models."""
+    return f"{_heading(message)}\n\n```\n{unmarked(message.content)}\n```"
 
 
 def _heading(message: Message) -> str:
@@ -82,7 +83,7 @@ def _search(request: ModelRequest, text: str, since: tuple[Message, ...]) -> Ans
     results = [message for message in since if message.role == "tool"]
     if not rounds:
         return _calls(request, [" ".join(words)])
-    found = rank([passages_of(message.content) for message in results if not message.error], words)
+    found = rank([passages_of(unmarked(message.content)) for message in results if not message.error], words)
     if not found and rounds == 1 and len(words) > 1 and not any(message.error for message in results):
         return _calls(request, sorted(words, key=len, reverse=True)[:MAX_SINGLE])
     return _with_how_to(_report(found, results, words)), ()

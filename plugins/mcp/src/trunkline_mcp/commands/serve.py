@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LOOK = 2.0
 """Seconds between two looks whether the block's tools have changed."""
 
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,31}")
+NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 EXAMPLES = """
 trunkline mcp serve main
@@ -43,9 +43,11 @@ def command(home: Path, block: str, name: str, http: bool, port: int) -> None:
     import trunkline
 
     if NAME.fullmatch(name) is None:
-        raise trunkline.TrunklineError(f"{name!r} is no name: a-z, 0-9, . _ and -, at most 32.")
+        raise trunkline.TrunklineError(f"{name!r} is no name: a-z, 0-9 and -, at most 32.")
+    if NAME.fullmatch(block) is None:
+        raise trunkline.TrunklineError(f"{block!r} is no name of a block: a-z, 0-9 and -, at most 32.")
     token = _token(home) if http else ""
-    with_workers(lambda bus: _served(bus, block, f"agent:{name}", port, token), "memory", "tools")
+    with_workers(lambda bus: _served(bus, block, name, port, token), "memory", "tools")
 
 
 def _token(home: Path) -> str:
@@ -62,14 +64,14 @@ def _token(home: Path) -> str:
     return token
 
 
-async def _served(bus: "Bus", block: str, actor: str, port: int, token: str) -> None:
+async def _served(bus: "Bus", block: str, agent: str, port: int, token: str) -> None:
     import anyio
 
     from trunkline_mcp.serving.block import ServedBlock
     from trunkline_mcp.serving.server import BlockServer
     from trunkline_mcp.serving.transports import serve_http, serve_pipes
 
-    lent = ServedBlock(bus, block, actor)
+    lent = ServedBlock(bus, block, agent)
     await _insist_on_block(lent)
     served = BlockServer(lent)
     async with anyio.create_task_group() as tasks:

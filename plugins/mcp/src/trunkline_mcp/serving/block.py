@@ -1,7 +1,7 @@
 """A block as another agent may use it: every call and every look into memory passes the tools worker's dispatch.
 
 Knows the bus and no protocol. The other agent acts under a name of its own (``agent:NAME``), so that the owner's
-policies, the effect ledger and history tell it from the block's own agent.
+policies, the effect ledger and history tell it from the block's own agent. It speaks on subjects of that name.
 """
 
 import json
@@ -16,7 +16,7 @@ import trunkline
 from trunkline import ToolOutcome, ToolSpec, new_id
 from trunkline.fence import unmarked
 from trunkline.messages.tools import CallTool, CancelCall, ListTools
-from trunkline.subjects import CALL_TOOL, CANCEL_CALL, LIST_TOOLS
+from trunkline.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
 
 log = logging.getLogger(__name__)
 
@@ -43,12 +43,12 @@ class Entry:
 
 
 class ServedBlock:
-    """One block, as the agent ``actor`` may use it."""
+    """One block, as the agent of that name may use it."""
 
-    def __init__(self, bus: trunkline.Bus, block: str, actor: str) -> None:
+    def __init__(self, bus: trunkline.Bus, block: str, agent: str) -> None:
         self.block = block
         self._bus = bus
-        self._actor = actor
+        self._names = {"agent": agent, "block": block}
         self._conversation = new_id("conv")
         self._known: tuple[str | None, tuple[ToolSpec, ...]] = (None, ())
 
@@ -56,7 +56,8 @@ class ServedBlock:
         """The tools that the block may use now. Raises Refused when nobody can tell."""
         version, specs = self._known
         try:
-            told = await self._bus.call(LIST_TOOLS, ListTools(block=self.block, version=version))
+            wish = ListTools(block=self.block, version=version)
+            told = await self._bus.call(LENT_LIST, wish, **self._names)
         except trunkline.RemoteFault as fault:
             raise Refused(fault.message) from fault
         if told.tools is not None:
@@ -70,12 +71,13 @@ class ServedBlock:
         Raises:
             Refused: it failed, was refused, or a person has to decide first.
         """
-        outcome = await self._outcome(name, arguments, report)
+        call = new_id("call")
+        outcome = await self._outcome(call, name, arguments, report)
         match outcome.status:
             case "ok":
                 return outcome.output
             case "approval" if outcome.waits:
-                await self._stop(outcome.call, "nobody can be asked here")
+                await self._stop(call, "nobody can be asked here")
                 raise Refused(
                     f"{name} asks a person something, whom nobody can ask from here, so it was stopped in its middle. "
                     "It may have had an effect; find out before you call it again."
@@ -103,10 +105,12 @@ class ServedBlock:
         """A file's text. Raises Refused, also when there is none."""
         return str(_decoded(await self.call(READ, {"path": path}))["content"])
 
-    async def _outcome(self, name: str, arguments: dict[str, Any], report: Report | None) -> ToolOutcome:
+    async def _outcome(
+        self, call: str, name: str, arguments: dict[str, Any], report: Report | None
+    ) -> ToolOutcome:
         wish = CallTool(
-            call=new_id("call"), name=name, arguments=arguments, block=self.block, conversation=self._conversation,
-            turn=new_id("turn"), actor=self._actor,
+            call=call, name=name, arguments=arguments, block=self.block, conversation=self._conversation,
+            turn=new_id("turn"), actor="",
         )  # fmt: skip
         try:
             return await self._answered(wish, report)
@@ -118,11 +122,11 @@ class ServedBlock:
             raise Refused(fault.message) from fault
 
     async def _stop(self, call: str, reason: str) -> None:
-        await self._bus.publish(CANCEL_CALL, CancelCall(reason=reason), call=call)
+        await self._bus.publish(LENT_CANCEL, CancelCall(reason=reason), call=call, **self._names)
 
     async def _answered(self, wish: CallTool, report: Report | None) -> ToolOutcome:
         signs = 0
-        async with self._bus.call_streaming(CALL_TOOL, wish, idle_timeout=SILENCE) as replies:
+        async with self._bus.call_streaming(LENT_CALL, wish, idle_timeout=SILENCE, **self._names) as replies:
             async for reply in replies:
                 if isinstance(reply, ToolOutcome):
                     return reply
