@@ -107,13 +107,17 @@ class ToolCall(Closed, frozen=True, kw_only=True):
 
 
 class ToolOutput(Closed, frozen=True, kw_only=True):
+    """``stored``, of a result that was too long, is ours."""
+
     id: str
     output: str
+    stored: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ToolFailure(Closed, frozen=True, kw_only=True):
     id: str
     error: str
+    stored: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class LoopDone(Closed, frozen=True, kw_only=True):

@@ -8,6 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from trunkline.fence import unmarked
+
 from .client import Reply
 from .conftest import House, Open, client_of
 from .processes import git
@@ -47,7 +49,8 @@ SIMILAR = textwrap.dedent('''
 
 
 def looked_up(reply: Reply) -> list[str]:
-    return [f"{hit['path']}:{hit['line']}:{hit['content']}" for hit in json.loads(reply.results()[0])["hits"]]
+    hits = json.loads(unmarked(reply.results()[0]))["hits"]
+    return [f"{hit['path']}:{hit['line']}:{hit['content']}" for hit in hits]
 
 
 async def test_FS_6_memory_evolves_by_addition(house: Open, sources: Path) -> None:
