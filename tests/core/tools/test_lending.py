@@ -1,0 +1,146 @@
+"""Whoever a block is lent to: what it says of itself counts for nothing, and what is others' it cannot reach."""
+
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.messages.tools import CallTool, CancelCall, ListTools, ToolOutcome
+from trunkline.subjects import LENT_CALL, LENT_CANCEL, LENT_LIST
+from trunkline_bus import RemoteFault, new_id
+
+pytestmark = pytest.mark.anyio
+
+
+class Diary:
+    """Tools that say who calls, change something once, and take their time."""
+
+    def __init__(self) -> None:
+        self.begun, self.ended = anyio.Event(), anyio.Event()
+        self.written: list[str] = []
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="read")
+        def who(context: trunkline.ToolContext) -> str:
+            """Say who calls."""
+            return f"{context.actor} of {context.block} in {context.conversation}, {context.turn}, {context.call}"
+
+        @trunkline.tool(effect="write")
+        def write(text: str) -> str:
+            """Write into the diary."""
+            self.written.append(text)
+            return f"written: {text}"
+
+        @trunkline.tool(effect="read")
+        async def dwell() -> str:
+            """Take your time."""
+            self.begun.set()
+            try:
+                await anyio.sleep(60)
+            finally:
+                self.ended.set()
+            return "done"
+
+        @trunkline.tool(effect="read")
+        def much() -> str:
+            """Say much."""
+            return "secret " * 50_000
+
+        return [who, write, dwell, much]
+
+
+def said(name: str, arguments: dict[str, Any], **more: Any) -> CallTool:
+    """A call as a program that was taken over would put it: as another's."""
+    claims = {
+        "call": new_id("call"),
+        "block": "main",
+        "conversation": "conv_1",
+        "turn": "turn_1",
+        "actor": "owner",
+    }
+    return CallTool(name=name, arguments=arguments, **(claims | more))
+
+
+async def lent(caller: Any, wish: CallTool, agent: str = "claude", block: str = "garden") -> ToolOutcome:
+    async with caller.bus.call_streaming(
+        LENT_CALL, wish, idle_timeout=20, agent=agent, block=block
+    ) as replies:
+        async for reply in replies:
+            if isinstance(reply, ToolOutcome):
+                return reply
+    raise AssertionError("no outcome")
+
+
+async def test_the_subject_says_who_asks_and_of_which_block(tools: Any) -> None:
+    """Not the call: neither its block, nor its actor, nor its conversation, turn or key is what it says. Two calls of
+    one session belong together, and those of another agent, or in another block, do not."""
+    async with tools(Diary()) as caller:
+        one, two = [(await lent(caller, said("who", {}))).output.split(" in ") for _ in range(2)]
+        assert one[0] == two[0] == "agent:claude of garden"
+        assert one[1].split(", ")[:2] == two[1].split(", ")[:2]
+        for foreign in ("conv_1", "turn_1", "call_"):
+            assert foreign not in one[1]
+        for agent, block in (("other", "garden"), ("claude", "main")):
+            told = (await lent(caller, said("who", {}), agent, block)).output
+            assert told.startswith(f"agent:{agent} of {block} in lent_") and one[1].split(", ")[0] not in told
+
+
+async def test_the_catalogue_is_that_of_the_block_that_is_lent(tools: Any) -> None:
+    """Whichever block the wish names."""
+    async with tools(Diary()) as caller:
+        caller.files["blocks/garden/block.toml"] = 'tools = ["who"]\n'
+        told = await caller.bus.call(LENT_LIST, ListTools(block="main"), agent="claude", block="garden")
+        assert [spec.name for spec in told.tools] == ["who"]
+        refused = await lent(caller, said("write", {"text": "x"}))
+        assert refused.status == "error" and "garden" in refused.output
+
+
+async def test_another_s_record_result_and_call_are_out_of_reach(tools: Any) -> None:
+    """With its key, the conversation and the block all known: the outcome in the ledger is not told, the stored result
+    not read, and what runs is not stopped."""
+    diary = Diary()
+    async with tools(diary) as caller:
+        await caller.call("write", {"text": "mine"}, key="call_mine")
+        theirs = await lent(
+            caller, said("write", {"text": "mine"}, call="call_mine", again=True), block="main"
+        )
+        assert not theirs.repeated and diary.written == ["mine", "mine"]
+        long = await caller.call("much")
+        for more in ({}, {"forked_from": "conv_1"}):
+            read = await lent(caller, said("read_result", {"id": long.stored.id}, **more), block="main")
+            assert read.status == "error" and "secret" not in read.output
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(caller.call, "dwell", key="call_long"))
+            await diary.begun.wait()
+            await caller.bus.publish(
+                LENT_CANCEL, CancelCall(), agent="claude", block="main", call="call_long"
+            )
+            await lent(caller, said("who", {}), block="main")
+            assert not diary.ended.is_set()
+            await caller.cancel("call_long")
+
+
+async def test_its_own_call_it_can_stop(tools: Any) -> None:
+    """By the key that it gave it."""
+    diary = Diary()
+    async with tools(diary) as caller, anyio.create_task_group() as tasks:
+        tasks.start_soon(lent, caller, said("dwell", {}, call="call_1"))
+        await diary.begun.wait()
+        await caller.bus.publish(LENT_CANCEL, CancelCall(), agent="claude", block="garden", call="call_1")
+        with anyio.fail_after(30):
+            await diary.ended.wait()
+
+
+async def test_it_cannot_say_what_people_decided(tools: Any) -> None:
+    """It is refused, and nothing is run."""
+    diary = Diary()
+    async with tools(diary, config={"permissions.approvals": "some"}) as caller:
+        wish = said("write", {"text": "x"}, call="call_1")
+        asked = await lent(caller, wish)
+        assert asked.status == "approval"
+        with pytest.raises(RemoteFault, match="Only the monitor"):
+            await lent(caller, said("write", {"text": "x"}, call="call_1", approved=asked.call_hash))
+        assert diary.written == []
