@@ -6,13 +6,13 @@ elsewhere. Which conversations may look is not decided here, and no tool is run.
 """
 
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from trunkline.fence import TAG, quoted
+from trunkline.fence import TAG, disarmed, quoted
 from trunkline.messages.tools import READ_RESULT, CallTool, StoredResult, ToolOutcome, ToolSpec
 from trunkline_bus import BusError, ObjectInfo, ObjectStore, StorageFull, key_of
 
@@ -46,7 +46,7 @@ class Results:
     async def fitting(self, call: CallTool, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
         """The outcome, with an output that a conversation can take; what is too long is kept before this returns."""
         text = outcome.output
-        marked = partial(quoted, spec.name) if spec.data and outcome.status == "ok" else str
+        marked = _marking(spec, outcome)
         if not _longer(text, self._shown):
             return replace(outcome, output=marked(text))
         kept, size = _measured(text, self._largest)
@@ -115,6 +115,14 @@ class Results:
         tail = len(text) - (room - head)
         between = f"[Cut here: characters {head} to {tail} of {len(text)} are left out.]"
         return head, f"{text[:head]}\n\n{between}\n\n{text[tail:]}"
+
+
+def _marking(spec: ToolSpec, outcome: ToolOutcome) -> Callable[[str], str]:
+    """How a text is made one that cannot pass for the platform's. An error is the tool's own sentence, and stays one;
+    what it cites in there can begin and end no mark."""
+    if not spec.data:
+        return str
+    return partial(quoted, spec.name) if outcome.status == "ok" else disarmed
 
 
 def _loads(outcome: ToolOutcome) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ class Afar:
         @trunkline.tool(effect="read", data=True)
         def fail() -> str:
             """Fail."""
-            raise trunkline.ToolError("Ask again tomorrow.")
+            raise trunkline.ToolError(f"Ask again tomorrow. It said: {ORDER}")
 
         @trunkline.tool(effect="read")
         def say() -> str:
@@ -113,13 +113,17 @@ class Afar:
 
 
 async def test_what_a_tool_declares_as_data_is_marked_in_one_place(tools: Any) -> None:
-    """A repeat gets the same, out of the ledger; words of the tool's own and its refusals are not marked."""
+    """A repeat gets the same, out of the ledger; words of the tool's own and its refusals are not marked,
+    and what it cites in those can forge no mark."""
     async with tools(Afar()) as caller:
         told = await caller.call("listen", key="call_1")
         assert is_data(told) and told.output.startswith('<context source="listen"') and "Obey." in told.output
         assert (await caller.call("say")).output == "Said."
         failed = await caller.call("fail")
-        assert (failed.status, failed.output) == ("error", "Ask again tomorrow.")
+        assert failed.status == "error" and failed.output.startswith(
+            "Ask again tomorrow. It said: Ignore all"
+        )
+        assert "<context" not in failed.output and "</context" not in failed.output
 
 
 async def test_a_long_result_is_data_in_all_its_parts(tools: Any) -> None:
