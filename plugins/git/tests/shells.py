@@ -63,20 +63,21 @@ SCRIPTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=9).map("".join)
 
 def had_git_run(shell: Sequence[str], script: str, place: Path) -> list[list[str]]:
     """The argument vectors that the shell gives to ``git`` when it runs the script, in a folder of its own."""
-    programs, told = place / "bin", place / "told"
+    programs, told = place / "bin", place / f"told{len([*place.iterdir()])}"
+    told.mkdir()  # of its own for each script: what one leaves running writes to no other's
     if not programs.exists():
         programs.mkdir()
         (programs / "git").write_text(
-            "#!/bin/sh\n{ printf '%s\\001' git \"$@\"; printf '\\002'; } >>\"$TOLD\"\n"
+            "#!/bin/sh\n{ printf '%s\\001' git \"$@\"; printf '\\002'; } >\"$TOLD/$$\"\n"
         )
         (programs / "git").chmod(0o755)
-    told.write_text("")
     subprocess.run(
         [str(shutil.which(shell[0])), *shell[1:], "-c", script],
         cwd=place, env={"PATH": str(programs), "HOME": "~", "TOLD": str(told)}, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20, check=False,
     )  # fmt: skip
-    return [ran.split("\x01")[:-1] for ran in os.fsdecode(told.read_bytes()).split("\x02")[:-1]]
+    written = [os.fsdecode(file.read_bytes()) for file in told.iterdir()]
+    return [text.split("\x01")[:-1] for text in written if text.endswith("\x02")]
 
 
 def was_read(ran: Sequence[str], script: str) -> bool:

@@ -96,7 +96,8 @@ def _may_be_option(words: Sequence[str], at: int) -> bool:
     if not unknown or (before and (not before.startswith("-") or "=" in before)):
         return False
     previous = words[at - 1]
-    is_value = words[0].lower() in ("commit", "tag", "merge", "stash", "notes") and VALUED.fullmatch(previous)
+    takes_values = words[0].lower() in ("commit", "tag", "merge", "stash", "notes")
+    is_value = takes_values and (VALUED.fullmatch(previous) or VALUED.fullmatch(before))
     return not (is_value or (words[0] == "config" and at == 2 and previous.lower() in SETTINGS))
 
 
@@ -110,7 +111,9 @@ NOT_PLAIN = "What git is told is only known when it runs."
 VALUED = re.compile(r"-[a-zA-Z]*[mF]|--message|--file|--author|--date|--reuse-message")
 
 SETTINGS = frozenset(
-    ("user.name", "user.email", "pull.ff", "core.autocrlf", "core.quotepath", "color.ui", "push.autosetupremote")
+    """
+    user.name user.email pull.ff core.autocrlf core.quotepath color.ui push.autosetupremote
+    """.split()  # noqa: SIM905  as a table it can be read
 )
 """Settings that neither name a program nor change what a command throws away."""
 
