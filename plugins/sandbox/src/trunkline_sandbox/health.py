@@ -23,7 +23,7 @@ async def limits(backend: str) -> HealthResult:
     return HealthResult(
         "warning",
         "No control group can be made, so bubblewrap bounds the memory of each process, not of all of a program.",
-        "Let systemd run Trunkline with Delegate=yes, or run it in a login session of its user; root needs groups.",
+        "Run Trunkline in a login session of its user, or as a unit of that user's systemd; root needs groups.",
     )
 
 
