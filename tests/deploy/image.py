@@ -49,7 +49,7 @@ def image(folder: Path) -> Iterator[str]:
         )
         (folder / "base.tar").unlink()
         context = _context(folder / "context")
-        arguments = {"BASE": BASE, "PIP_NO_INDEX": "1"}
+        arguments = {"BASE": BASE, "PIP_NO_INDEX": "1", "PACKAGES": ""}
         with DockerImage(context, tag=TAG, dockerfile_path="deploy/Dockerfile", buildargs=arguments) as built:
             yield str(built)
     finally:

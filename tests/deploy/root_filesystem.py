@@ -1,6 +1,7 @@
 """A base image out of this machine, for where no registry can be reached: Python, a shell, and the libraries they need.
 
-It stands in for ``python:3.12-slim``. Everything above it is made by the steps of ``deploy/Dockerfile``.
+It stands in for ``python:3.12-slim`` with what programs of agents are held by. Everything above it is made by the steps
+of ``deploy/Dockerfile``.
 """
 
 import re
@@ -14,6 +15,7 @@ from pathlib import Path
 
 PROGRAMS = (
     "sh", "cat", "ls", "id", "rm", "mkdir", "install", "chmod", "chown", "env", "touch", "sleep", "useradd",
+    "true", "bwrap", "slirp4netns",
 )  # fmt: skip
 ALSO = (
     "libgcc_s.so.1", "libstdc++.so.6", "libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2", "libpthread.so.0",

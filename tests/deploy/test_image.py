@@ -1,7 +1,9 @@
 """The image is built by its Dockerfile, and the compose file's services hold a conversation in containers of it."""
 
+import json
 import re
 import secrets
+import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,11 +25,12 @@ from .installation import ROOT, USERS
 
 pytestmark = [
     pytest.mark.kill,
-    pytest.mark.timeout(400),
+    pytest.mark.timeout(900),
     pytest.mark.skipif((missing := no_engine()) is not None, reason=missing or ""),
 ]
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
+PROGRAMS: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose.programs.yaml").read_text())
 STARTED = ("nats", "streams", "memory", "tools", "monitor", "gateway")
 PASSWORDS = {password_variable(user): "p" + secrets.token_hex(16) for user in USERS}
 
@@ -37,13 +40,13 @@ class Composed:
 
     def __init__(self, name: str, network: Network) -> None:
         self.containers: dict[str, DockerContainer] = {}
-        self._image, self._network = name, network
+        self.image, self._network = name, network
         self._project = f"tl{secrets.token_hex(4)}"
 
     def start(self, service: str, command: list[str] | None = None) -> Container:
         """Start a service, or run it with another command."""
         what = COMPOSE["services"][service]
-        made = DockerContainer(self._image).with_network(self._network).with_network_aliases(service)
+        made = DockerContainer(self.image).with_network(self._network).with_network_aliases(service)
         for name, value in {**what.get("environment", {}), **UNASKED}.items():
             made = made.with_env(name, _filled(str(value)))
         for place in what["tmpfs"]:
@@ -131,11 +134,14 @@ def _healthy(container: Container) -> None:
 def test_the_compose_file_s_services_hold_a_conversation_in_containers(tmp_path: Path) -> None:
     """The image is built by its Dockerfile. A conversation with a tool and memory goes through NATS and five workers.
 
-    Each container is nobody special, its health checks work, and SIGTERM drains it. One test, since the image is
-    built once.
+    Each container is nobody special, its health checks work, and SIGTERM drains it. Programs have a sandbox where the
+    second compose file allows it, and there alone. One test, since the image is built once.
     """
     with composed(tmp_path) as running:
         _converse(running)
+        assert [status for status, *_ in _sandbox(running.image, {})] == ["warning", "warning"]
+        found = _sandbox(running.image, PROGRAMS["services"]["tools"])
+        assert [status for status, *_ in found] == ["ok", "ok"], found
         for service in STARTED:
             _nobody_special(running.containers[service].get_wrapped_container())
         for service in reversed(STARTED[1:]):
@@ -160,6 +166,24 @@ def _converse(running: Composed) -> None:
         assert found.status_code == 200, found.text
         assert "burrow" in found.json()["choices"][0]["message"]["content"]
         assert client.get(f"{address}/v1/models").status_code == 401
+
+
+def _sandbox(image: str, more: dict[str, list[str]]) -> list[tuple[str, str, str]]:
+    """What doctor says of it, and of a network in it, in a container of the tools worker with ``more`` settings.
+
+    By Docker's own command: what ``systempaths`` means is for the client to know.
+    """
+    tools = COMPOSE["services"]["tools"]
+    words = ["--read-only", *(f"--tmpfs={place}" for place in tools["tmpfs"])]
+    words += (f"--cap-drop={name}" for name in tools["cap_drop"])
+    words += (f"--security-opt={text}" for text in (*tools["security_opt"], *more.get("security_opt", ())))
+    words += (f"--device={name}" for name in more.get("devices", ()))
+    argv = ["docker", "run", "--rm", *words, image, "doctor", "--json"]
+    said = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert said.stdout, said.stderr
+    checks = {one["id"]: one for one in json.loads(said.stdout)["checks"]}
+    asked = (checks[name] for name in ("sandbox.available", "sandbox.network"))
+    return [(one["status"], one["summary"], one["hint"]) for one in asked]
 
 
 def _nobody_special(container: Container) -> None:

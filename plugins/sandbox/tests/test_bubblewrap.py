@@ -108,8 +108,8 @@ async def test_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.Monke
     assert "apt install bubblewrap" in (await sandbox.unavailable() or "")
     with pytest.raises(ToolError, match="apt install bubblewrap"):
         await sandbox.run(("true",), workspace=tmp_path, env={})
-    said = "bwrap: setting up uid map: Permission denied"
-    assert "sysctl" in cure(said)
+    assert "sysctl" in cure("bwrap: setting up uid map: Permission denied")
+    assert "systempaths" in cure("bwrap: Can't mount proc on /newroot/proc: Operation not permitted")
 
 
 @pytest.mark.parametrize(

@@ -16,16 +16,16 @@ UNKNOWN_MACHINE = f"There is no filter of system calls for {platform.machine()}.
 
 _CURES = (
     (
+        ("mount proc",),
+        "Parts of /proc are hidden or covered here, so no new one can be mounted: run a container with --security-opt "
+        "systempaths=unconfined, a systemd unit without ProtectKernelTunables, or use the Docker backend.",
+    ),
+    (
         ("uid map", "user namespace", "new namespace", "Operation not permitted"),
         "Let ordinary users make user namespaces: as root, sysctl -w user.max_user_namespaces=15000; where there are "
         "such settings also kernel.unprivileged_userns_clone=1 (Debian) and "
         "kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu). In a container: run it with --security-opt "
         "seccomp=unconfined --security-opt systempaths=unconfined, or use the Docker backend.",
-    ),
-    (
-        ("proc",),
-        "This container hides parts of /proc, so no new one can be mounted: run it with --security-opt "
-        "systempaths=unconfined, or use the Docker backend.",
     ),
 )
 
