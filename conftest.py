@@ -1,11 +1,18 @@
 """What all tests share, of the core and of plugins: asynchronous ones run on asyncio, the only loop that NATS's client
-knows; none is timed."""
+knows; none is timed, and hypothesis tries the same examples in every run.
+
+``pytest --hypothesis-profile wander`` tries others each time, and ten times as many: for whoever looks for what nobody
+thought of. What that finds becomes an ``@example``; it is not to stop whoever lands something else.
+"""
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")  # a busy machine is no failure; speed is measured in benchmarks/
+# a busy machine is no failure; speed is measured in benchmarks/
+untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("same", untimed, derandomize=True)
+settings.register_profile("wander", untimed, max_examples=1000)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,10 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hypothesis import strategies as st
@@ -71,13 +73,28 @@ def had_git_run(shell: Sequence[str], script: str, place: Path) -> list[list[str
             "#!/bin/sh\n{ printf '%s\\001' git \"$@\"; printf '\\002'; } >\"$TOLD/$$\"\n"
         )
         (programs / "git").chmod(0o755)
-    subprocess.run(
+    _run(
         [str(shutil.which(shell[0])), *shell[1:], "-c", script],
-        cwd=place, env={"PATH": str(programs), "HOME": "~", "TOLD": str(told)}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=20, check=False,
-    )  # fmt: skip
+        place,
+        {"PATH": str(programs), "TOLD": str(told)},
+    )
     written = [os.fsdecode(file.read_bytes()) for file in told.iterdir()]
     return [text.split("\x01")[:-1] for text in written if text.endswith("\x02")]
+
+
+def _run(argv: Sequence[str], place: Path, environ: dict[str, str]) -> None:
+    """Run it, and end what it began besides: by chance a script loops without an end, perhaps in the background."""
+    with subprocess.Popen(
+        ["/bin/sh", "-c", 'ulimit -t 1; exec "$@"', "sh", *argv],
+        cwd=place, env={"HOME": "~", **environ}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, start_new_session=True,
+    ) as running:  # fmt: skip
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                running.wait(timeout=20)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
 
 
 def was_read(ran: Sequence[str], script: str) -> bool:
