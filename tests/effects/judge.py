@@ -22,6 +22,7 @@ class Case:
     what the conversation holds as its results, ``shown`` what a reader of the feed was shown. ``ledger`` is the
     outcome there. ``standing`` is how far it came in the ledger by a tools worker that was killed over it, None when
     none was. ``answers`` are those that others got who asked under the same key. ``cut``: somebody ended its turn.
+    ``made``: the journal has it as a call of the model; what no record has, a turn that goes on elsewhere never made.
     """
 
     mark: str
@@ -35,6 +36,7 @@ class Case:
     standing: Standing | None = None
     answers: Sequence[ToolOutcome] = ()
     cut: bool = False
+    made: bool = True
     ended: bool = True
     tool: str = "transfer"
 
@@ -77,8 +79,17 @@ class Finding:
 
 def judge(case: Case) -> Iterator[Finding]:
     """Everything that is wrong with what was told of a call."""
-    for sort, what in (*_happened(case), *_told(case), *_agree(case)):
+    wrong = (*_happened(case), *_told(case), *_agree(case)) if case.made else tuple(_never_made(case))
+    for sort, what in wrong:
         yield Finding(sort, case.mark, f"{what} ({case.fault}) {case}")
+
+
+def _never_made(case: Case) -> Iterator[tuple[Sort, str]]:
+    """Its monitor lost the turn before it had recorded what the model said, and whoever took it over ended it."""
+    if case.effects or case.ledger is not None:
+        yield "unreported", "no record has it as a call, and it was run"
+    if not (case.cut and case.ended):
+        yield "lost", "the model called it, and no record has it"
 
 
 def _happened(case: Case) -> Iterator[tuple[Sort, str]]:

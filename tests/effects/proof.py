@@ -236,6 +236,7 @@ async def _cases(
             standing=_standing(blow, mark, told.writers.get(mark, {})),
             answers=blow.answers.get(mark, ()),
             cut=blow.cut,
+            made=mark in ids,
             ended=turns[mark] in told.ended,
             tool=wave.kind.tool,
         )

@@ -30,6 +30,7 @@ GOOD = {
     "unknown and had": case(UNKNOWN, "unknown", standing="started"),
     "unknown and not had": case(UNKNOWN, "unknown", 0, standing="started"),
     "cut": case(OK, outcomes=[], stored=[UNFINISHED], shown=[], cut=True),
+    "never made": case(OK, effects=0, outcomes=[], stored=[], shown=[], ledger=None, cut=True, made=False),
     "never decided": case(OK, effects=0, outcomes=[], stored=[UNDECIDED], shown=[], cut=True),
 }
 
@@ -52,6 +53,8 @@ BAD = {
     "somebody else is told something else": (
         "false", case(OK, answers=[ToolOutcome(call="c", status="ok", output="moved that")]),
     ),
+    "never made and had": ("unreported", case(OK, outcomes=[], stored=[], ledger=None, cut=True, made=False)),
+    "never made, and nobody ended it": ("lost", case(OK, effects=0, stored=[], ledger=None, made=False)),
     "the turn does not end": ("lost", case(OK, ended=False)),
     "undecided and had": ("false", case(OK, outcomes=[], stored=[UNDECIDED], shown=[], cut=True)),
 }  # fmt: skip
