@@ -15,8 +15,9 @@ import pytest
 
 from trunkline.config.edit import write_settings
 from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.tools import CallTool, CancelCall, ListTools, StoredResult, ToolOutcome
-from trunkline.subjects import CALL_TOOL, CANCEL_CALL, LIST_TOOLS, MEMORY_WRITE_MANY
+from trunkline.messages.tools import CancelCall, ListTools, StoredResult, ToolOutcome
+from trunkline.subjects import CANCEL_CALL, LIST_TOOLS, MEMORY_WRITE_MANY
+from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, clean_environ, platform
 from trunkline_bus import new_id
 
@@ -152,16 +153,7 @@ async def running(
 
 
 async def call(found: Platform, name: str, key: str = "", **arguments: Any) -> ToolOutcome:
-    request = CallTool(
-        call=key or new_id("call"), name=name, arguments=arguments, block="main", conversation="conv_1",
-        turn="turn_1", actor="owner",
-    )  # fmt: skip
-    with anyio.fail_after(60):
-        async with found.bus.call_streaming(CALL_TOOL, request, idle_timeout=10) as replies:
-            async for reply in replies:
-                if isinstance(reply, ToolOutcome):
-                    return reply
-    raise AssertionError("no outcome")
+    return await call_tool(found.bus, name, arguments, call=key or new_id("call"))
 
 
 async def offered(found: Platform, *names: str) -> None:

@@ -8,25 +8,13 @@ import sys
 import time
 from typing import Any
 
-import anyio
-
-from trunkline.messages.tools import CallTool, ToolOutcome
-from trunkline.subjects import CALL_TOOL
+from trunkline.messages.tools import ToolOutcome
+from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform
-from trunkline_bus import new_id
 
 
 async def call(running: Platform, name: str, block: str = "main", **arguments: Any) -> ToolOutcome:
-    request = CallTool(
-        call=new_id("call"), name=name, arguments=arguments, block=block, conversation="conv_1", turn="turn_1",
-        actor="owner",
-    )  # fmt: skip
-    with anyio.fail_after(30):
-        async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=60) as replies:
-            async for reply in replies:
-                if isinstance(reply, ToolOutcome):
-                    return reply
-    raise AssertionError("no outcome")
+    return await call_tool(running.bus, name, arguments, block=block)
 
 
 def at_terminal(environ: dict[str, str], typed: str, *arguments: str) -> tuple[int, str]:

@@ -3,14 +3,13 @@
 from pathlib import Path
 from typing import Any
 
-import anyio
 import pytest
 
 from trunkline.messages.memory import WriteManyMemory
-from trunkline.messages.tools import CallTool, ListTools, ToolOutcome
-from trunkline.subjects import CALL_TOOL, LIST_TOOLS, MEMORY_WRITE_MANY
+from trunkline.messages.tools import ListTools, ToolOutcome
+from trunkline.subjects import LIST_TOOLS, MEMORY_WRITE_MANY
+from trunkline.testing.calling import call_tool
 from trunkline.testing.platform import Platform, platform
-from trunkline_bus import new_id
 
 pytestmark = pytest.mark.anyio
 
@@ -29,16 +28,7 @@ TARGETS = [
 
 
 async def call(running: Platform, name: str, **arguments: Any) -> ToolOutcome:
-    request = CallTool(
-        call=new_id("call"), name=name, arguments=arguments, block="main", conversation="conv_1", turn="turn_1",
-        actor="owner",
-    )  # fmt: skip
-    with anyio.fail_after(40):
-        async with running.bus.call_streaming(CALL_TOOL, request, idle_timeout=60) as replies:
-            async for reply in replies:
-                if isinstance(reply, ToolOutcome):
-                    return reply
-    raise AssertionError("no outcome")
+    return await call_tool(running.bus, name, arguments)
 
 
 async def owner_writes(running: Platform, *gone: str, **files: str) -> None:
