@@ -1,6 +1,6 @@
 # What a person types. Needs Python 3.11 or later, git and make; the rest comes into .venv.
 .POSIX:
-.PHONY: help chat up doctor setup test lint docs lock clean
+.PHONY: help chat up doctor setup test lint docs recording lock clean
 
 BIN = .venv/bin
 
@@ -11,6 +11,7 @@ help:
 	@echo "make test    set up and run every test"
 	@echo "make lint    ruff and mypy only"
 	@echo "make docs    draw docs/reference from the code again"
+	@echo "make recording  play the story at the top of the README again, and draw it"
 	@echo "make lock    pin the dependencies of requirements.in again (needs uv)"
 	@echo "make clean   remove .venv, caches and builds; your data stays"
 
@@ -44,12 +45,17 @@ lint: setup
 docs: setup
 	$(BIN)/python docs/generate.py
 
+recording: setup
+	cd docs && ../$(BIN)/python -m recording images/recording.svg
+
 lock:
 	uv pip compile requirements.in --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --no-emit-index-url --no-emit-find-links --output-file requirements.txt
 	sed '/^# testing/,$$d' requirements.in | uv pip compile - --quiet --universal --python-version 3.11 \
 		--generate-hashes --constraint requirements.txt --no-header --no-annotate --no-emit-index-url \
 		--no-emit-find-links --output-file deploy/requirements.txt
+	echo uv | uv pip compile - --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --no-emit-find-links --output-file scripts/uv.txt
 
 clean:
 	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -3,27 +3,37 @@
 Each worker is a process of its own. A click is a decision through the gateway; it is over when the feed says that the
 turn goes on (*resumed*), and when it has the result of the call that was allowed (*ran*). The number of those that wait
 is kept, by a new question for each that is answered.
+
+With ``--calls`` one turn asks for so many calls in one answer, each of which waits for a yes, and they are allowed one
+after the other. Everything runs in one process then, so the processor's seconds are all of Trunkline but NATS and the
+disk. The cost of a yes must not grow with the number of those before it.
 """
 
 import argparse
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import anyio
 
+import trunkline
 from benchmarks import machine
 from benchmarks.figures import milliseconds, percentile, progress, table
+from trunkline.abc.models import Call, ModelAdapter, ModelRequest
 from trunkline.messages.approvals import Approval
+from trunkline.messages.conversation import ToolCall
 from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.turn import ApprovalSettled, ToolEnded
+from trunkline.testing.platform import platform
 from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
 from trunkline.testing.scripted_provider import provider_process
 
 PATIENCE = 120.0
+QUARTERS = 4
 PROMISED = 0.3
 """Seconds from click to resume that 95 of 100 people may wait at most (issue 5)."""
 
@@ -91,6 +101,65 @@ async def _allow(running: ProcessPlatform, asked: Approval) -> None:
     await running.gateway.decide(asked.turn, asked.call, asked.call_hash, allow=True)
 
 
+class Noting:
+    """A plugin with a tool that waits for a yes each time, and a model that asks for so many calls of it."""
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> Sequence[trunkline.Tool]:
+        @trunkline.tool(effect="write")
+        async def note(text: str) -> str:
+            """Note."""
+            return text
+
+        return [note]
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [ScriptedModel(self._reply)]
+
+    def _reply(self, request: ModelRequest) -> ReplyItems:
+        if any(message.role == "tool" for message in request.messages):
+            return "done"
+        count = int(request.messages[-1].content)
+        return [Call(ToolCall(id=f"call_{n}", name="note", arguments={"text": str(n)})) for n in range(count)]
+
+
+async def measure_one_turn(calls: int) -> list[float]:
+    """The processor's seconds of a yes, in each quarter of the turn."""
+    config = {
+        "runtime.provider_adapter": "scripted",
+        "permissions.approvals": "some",
+        "approvals.deadline": 3_600.0,
+        "monitor.max_tool_calls": calls,
+    }
+    clock: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="trunkline-bench-") as folder:
+        async with platform(Path(folder), plugins=[Noting()], config=config, patience=600.0) as running:
+            accepted = await running.send(str(calls))
+            while len(asked := await running.gateway.waiting()) < calls:  # noqa: ASYNC110  asked over the bus
+                await anyio.sleep(0.2)
+            async with aclosing(running.gateway.watch(accepted.conversation, accepted.turn).events()) as events:
+                for number, one in enumerate(asked):
+                    progress(f"yes {number + 1} of {calls}")
+                    clock.append(process_time())
+                    await running.gateway.decide(one.turn, one.call, one.call_hash, allow=True)
+                    async for event in events:
+                        if isinstance(event, ToolEnded) and event.call_id == one.call:
+                            break
+            progress("")
+    length = (len(clock) - 1) // QUARTERS
+    return [(clock[(n + 1) * length] - clock[n * length]) / length for n in range(QUARTERS)]
+
+
+def report_one_turn(quarters: Sequence[float], calls: int) -> str:
+    """The figures as Markdown."""
+    rows = [
+        (f"quarter {number}", milliseconds(cost), f"{cost / quarters[0]:.2f}")
+        for number, cost in enumerate(quarters, 1)
+    ]
+    return f"{machine.described()}\n\n{table((f'{calls} approvals in one turn', 'CPU ms a yes', 'ratio'), rows)}"
+
+
 def report(figures: Figures, pending: int) -> str:
     """The figures as Markdown."""
     rows = [
@@ -113,7 +182,12 @@ def main() -> None:
     parser.add_argument("--pending", type=int, default=100, help="how many wait (100)")
     parser.add_argument("--clicks", type=int, default=100, help="how many are answered (100)")
     parser.add_argument("--json", action="store_true", help="print the seconds as JSON")
+    parser.add_argument("--calls", type=int, default=0, help="measure one turn with so many calls instead")
     given = parser.parse_args()
+    if given.calls:
+        quarters = anyio.run(measure_one_turn, given.calls, backend_options={"use_uvloop": True})
+        print(json.dumps(quarters) if given.json else report_one_turn(quarters, given.calls))
+        return
     with provider_process() as provider:
         figures = anyio.run(
             measure, provider, given.pending, given.clicks, backend_options={"use_uvloop": True}

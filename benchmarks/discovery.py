@@ -4,7 +4,7 @@ A real platform and a model that is scripted: it wants one tool. Where it is sho
 for it by words, loads it and calls it. What each model call is sent is counted as the platform counts tokens (four
 bytes each), definitions first, as providers have them. *Cached* is what begins like the call before, which a provider's
 cache need not read again. Sizes do not depend on the machine. The tools are made up, each about as long as those that
-come with Trunkline.
+come with Trunkline. Then the request that a fresh home sends for "hello", as an emulated vendor's endpoint receives it.
 """
 
 import argparse
@@ -22,11 +22,13 @@ import msgspec
 import trunkline
 from benchmarks.figures import progress, table
 from trunkline.abc.models import Call, ModelAdapter, ModelRequest
+from trunkline.config.settings import MonitorSettings
 from trunkline.messages.conversation import ToolCall
 from trunkline.messages.tools import ToolSpec
 from trunkline.monitor.assembly import tokens_of
 from trunkline.testing.platform import platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline.testing.scripted_provider import ScriptedProvider
 from trunkline.tools.ranking import Ranking
 
 VERBS = (
@@ -138,6 +140,18 @@ async def measure(count: int, way: str, turns: int) -> list[dict[str, int]]:
     return figures
 
 
+async def default_request() -> dict[str, int]:
+    """What a fresh home sends for "hello": tools, and tokens of the whole body and of its parts."""
+    with ScriptedProvider() as provider:
+        shipped = MonitorSettings().discovery_above  # platforms of tests differ
+        async with platform(config={**provider.settings, "monitor.discovery_above": shipped}) as running:
+            await running.say("hello")
+        body = provider.asked[-1].body
+    parts = {"tokens": body, "tools' tokens": body["tools"], "messages' tokens": body["messages"]}
+    sizes = {name: tokens_of(json.dumps(part, ensure_ascii=False)) for name, part in parts.items()}
+    return {"tools": len(body["tools"]), **sizes}
+
+
 def _others() -> tuple[str, ...]:
     """The plugins that bring tools of their own."""
     from importlib.metadata import distributions
@@ -226,8 +240,9 @@ def main() -> None:
     given = parser.parse_args()
     figures = anyio.run(run, given.tools, max(3, given.turns), backend_options={"use_uvloop": True})
     places = ranks(max(given.tools), 200)
+    default = anyio.run(default_request)
     if given.json:
-        print(json.dumps({"figures": figures, "places": places}, indent=2))
+        print(json.dumps({"figures": figures, "places": places, "default": default}, indent=2))
         return
     head = ("tools", "turn", "model calls", "largest call", "tokens sent", "of these cached", "read anew")
     print(table(head, _rows(figures)))
@@ -237,6 +252,7 @@ def main() -> None:
         f"\nOf {max(given.tools)} tools, the one that is meant is found first in {first} of {len(places)} searches,"
     )
     print(f"and among the 20 that are shown in {shown}.")
+    print("\nThe default request of hello: " + ", ".join(f"{name} {size}" for name, size in default.items()))
 
 
 if __name__ == "__main__":

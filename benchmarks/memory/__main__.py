@@ -20,6 +20,7 @@ FIGURES = (
     "history",
     "size",
     "appends",
+    "backup",
     "search",
     "recall",
     "remembered",

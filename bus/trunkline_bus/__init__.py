@@ -25,6 +25,7 @@ from trunkline_bus.errors import (
     TopologyConflict,
 )
 from trunkline_bus.ids import key_of, new_id
+from trunkline_bus.jsapi import StoredRecord
 from trunkline_bus.kv import Entry, KeyValue
 from trunkline_bus.leaf import Guest, LeafDoor, LeafWay
 from trunkline_bus.messages import Ack, DeadLetter, Received, Stored
@@ -90,6 +91,7 @@ __all__ = [
     "Service",
     "StorageFull",
     "Stored",
+    "StoredRecord",
     "StreamError",
     "StreamSpec",
     "StreamUnavailable",

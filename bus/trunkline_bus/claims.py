@@ -31,3 +31,9 @@ class Claims:
         if body is None:
             raise DecodeError("claim_missing", f"the object {claim[:100]!r} of this message is gone")
         return body
+
+    async def erase(self, headers: Mapping[str, str] | None) -> None:
+        """Overwrite and remove the body that a message names, if it names one. Raises ``StreamError`` kinds."""
+        claim = headers.get(CLAIM) if headers else None
+        if claim is not None:
+            await self._store.erase(claim)

@@ -18,6 +18,7 @@ from trunkline_bus.codec import Codec
 from trunkline_bus.endpoint import Endpoint, Topic
 from trunkline_bus.envelope import Scope
 from trunkline_bus.inbound import Inbound
+from trunkline_bus.jsapi import StoredRecord
 from trunkline_bus.kv import KeyValue
 from trunkline_bus.link import Link
 from trunkline_bus.messages import Ack, Received, Stored
@@ -25,6 +26,7 @@ from trunkline_bus.middleware import BusMiddleware
 from trunkline_bus.objects import ObjectStore
 from trunkline_bus.outbound import NO_SCOPE, Outbound, Withheld
 from trunkline_bus.pinned import Delivery
+from trunkline_bus.raw import RawStream
 from trunkline_bus.settings import BusSettings
 from trunkline_bus.specs import BucketSpec, ConsumerSpec, ObjectStoreSpec
 from trunkline_bus.subscription import Subscription
@@ -57,9 +59,9 @@ class Bus:
             replicas=settings.claim_replicas,
         )
         store = ObjectStore(link, bucket)
-        claims = Claims(store, min(settings.claim_threshold, link.max_payload - 4096))
-        self.outbound = Outbound(settings.name, codec, claims, middleware)
-        self.inbound = Inbound(link, codec, claims, self.outbound, middleware)
+        self._claims = Claims(store, min(settings.claim_threshold, link.max_payload - 4096))
+        self.outbound = Outbound(settings.name, codec, self._claims, middleware)
+        self.inbound = Inbound(link, codec, self._claims, self.outbound, middleware)
         self._subscriptions: set[Subscription] = set()
 
     @property
@@ -233,6 +235,22 @@ class Bus:
     async def purge(self, topic: Topic[Any], **keys: str) -> None:
         """Remove all stored messages of the topic; a missing key matches any."""
         await streams.purge(self.link, topic, keys)
+
+    def records(self, stream: str, filter: str = ">") -> AsyncIterator[StoredRecord]:
+        """What a stream keeps under matching subjects, as bytes, oldest first. Raises ``StreamError`` kinds."""
+        return RawStream(self.link, stream).records(filter)
+
+    async def body(self, record: StoredRecord) -> bytes:
+        """The body of such a message, also when it was too large for one. Raises ``DecodeError`` when that is gone."""
+        return await self._claims.resolve(record.headers, record.data)
+
+    async def erase(self, stream: str, record: StoredRecord) -> None:
+        """Overwrite a stored message, and the large body that it names, on the server's disk, and remove both.
+
+        Raises ``StreamError`` kinds.
+        """
+        await self._claims.erase(record.headers)
+        await RawStream(self.link, stream).erase(record.seq)
 
     async def subscribe(
         self,

@@ -58,7 +58,8 @@ def check_keys(where: str, subject: Subject) -> None:
 class Endpoint(Generic[Req, Rep]):
     """A request and its reply on one subject. ``reply`` may be a union.
 
-    ``streaming`` endpoints answer with any number of replies. ``traced=False`` makes no span per request.
+    ``streaming`` endpoints answer with any number of replies. ``traced=False`` makes no span per request;
+    ``root=False`` makes none for a request that is part of no trace and does not fail: housekeeping is no trace.
     Raises ``TypeError`` when a type has no versioned tag.
     """
 
@@ -68,6 +69,7 @@ class Endpoint(Generic[Req, Rep]):
     reply: type[Rep]
     doc: str = ""
     traced: bool = True
+    root: bool = True
     streaming: bool = False
 
     def __post_init__(self) -> None:

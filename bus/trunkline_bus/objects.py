@@ -17,6 +17,7 @@ from trunkline_bus.jetstream import last_record, records, store
 from trunkline_bus.jsapi import MSG_ID, STREAM_NOT_FOUND, StoredRecord
 from trunkline_bus.link import Link
 from trunkline_bus.persistence import ask
+from trunkline_bus.raw import RawStream
 from trunkline_bus.specs import ObjectStoreSpec
 from trunkline_bus.topology import apply_one
 
@@ -143,6 +144,18 @@ class ObjectStore:
         gone = msgspec.structs.replace(info, deleted=True, size=0, chunks=0, digest="")
         await self._store(self._meta(name), msgspec.json.encode(gone), {MSG_ID: new_id(), **_ROLLUP})
         await self._purge(info.nuid)
+
+    async def erase(self, name: str) -> bool:
+        """Overwrite ``name`` on the server's disk and remove it; whether it was there. Raises ``StreamError`` kinds."""
+        info = await self.info(name)
+        stream = RawStream(self._link, self.spec.stream_name)
+        subjects = (
+            [self._meta(name)] if info is None else [f"$O.{self.spec.name}.C.{info.nuid}", self._meta(name)]
+        )
+        for subject in subjects:
+            async for record in stream.records(subject):
+                await stream.erase(record.seq)
+        return info is not None
 
     async def infos(self) -> list[ObjectInfo]:
         """What is known of each object in the bucket, the one that was stored first at the beginning."""

@@ -53,13 +53,15 @@ class StreamState(msgspec.Struct, frozen=True, kw_only=True):
 class ConsumerState(msgspec.Struct, frozen=True, kw_only=True):
     """How far a consumer has come.
 
-    ``waiting`` messages were never delivered, ``held`` ones are delivered and not acknowledged. ``pin`` is the id of
-    the client that the consumer is pinned to, ``pinned_at`` since when.
+    ``waiting`` messages were never delivered, ``held`` ones are delivered and not acknowledged. ``pulls`` is how many
+    requests of living clients wait for messages. ``pin`` is the id of the client that the consumer is pinned to,
+    ``pinned_at`` since when.
     """
 
     name: str
     waiting: int
     held: int
+    pulls: int = 0
     pin: str = ""
     pinned_at: datetime | None = None
 
@@ -90,6 +92,7 @@ async def consumer_state(bus: Bus, stream: str, name: str) -> ConsumerState:
         name=name,
         waiting=info["num_pending"],
         held=info["num_ack_pending"],
+        pulls=info.get("num_waiting", 0),
         pin=pin,
         pinned_at=parse_time(group["pinned_ts"]) if pin else None,
     )

@@ -6,7 +6,7 @@ The stock tooling (``nats micro ls``, ``info``, ``stats``) sees every service. T
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -30,7 +30,7 @@ from trunkline_bus.link import STATUS, Link
 from trunkline_bus.messages import Fault
 from trunkline_bus.outbound import NO_SCOPE, Outbound
 from trunkline_bus.subscription import Gate, Subscription
-from trunkline_bus.trace import remote_parent, span_of, tell_failure
+from trunkline_bus.trace import Unrecorded, remote_parent, span_of, tell_failure
 
 _log = logging.getLogger(__name__)
 _tracer = trace.get_tracer("trunkline_bus")
@@ -317,11 +317,26 @@ async def _reply(bus: _OnBus, msg: Msg, scope: Scope, payload: Any, headers: dic
 
 @contextmanager
 def _span(client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any]) -> Iterator[trace.Span]:
-    """A SERVER span of ``client`` below the caller's span; no span for an untraced endpoint."""
+    """A SERVER span of ``client`` below the caller's span; none for an untraced endpoint. A request outside every trace
+    at an endpoint that begins none has one only if it failed."""
     if not endpoint.traced:
         with remote_parent(envelope.traceparent):
             yield trace.INVALID_SPAN
-        return
+    elif envelope.traceparent is not None or endpoint.root:
+        with remote_parent(envelope.traceparent), _recorded(client, endpoint, envelope) as span:
+            yield span
+    else:
+        began, unrecorded = time.time_ns(), Unrecorded()
+        yield unrecorded
+        if unrecorded.failure is not None:
+            with _recorded(client, endpoint, envelope, began) as span:
+                span.set_attribute("error.type", unrecorded.failure)
+                span.set_status(trace.StatusCode.ERROR, unrecorded.failure)
+
+
+def _recorded(
+    client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any], began: int | None = None
+) -> AbstractContextManager[trace.Span]:
     attributes = {
         "messaging.system": "nats",
         "messaging.client.id": client,
@@ -329,13 +344,8 @@ def _span(client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any]) ->
         "messaging.destination.template": endpoint.subject.template,
         "messaging.message.id": envelope.id,
     }
-    with (
-        remote_parent(envelope.traceparent),
-        span_of(
-            _tracer, f"process {endpoint.subject.template}", kind=SpanKind.SERVER, attributes=attributes
-        ) as span,
-    ):
-        yield span
+    name = f"process {endpoint.subject.template}"
+    return span_of(_tracer, name, kind=SpanKind.SERVER, attributes=attributes, began=began)
 
 
 def _internal(subject: str, error: Exception) -> Fault:

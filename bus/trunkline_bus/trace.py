@@ -39,17 +39,32 @@ def span_of(
     *,
     kind: trace.SpanKind = trace.SpanKind.INTERNAL,
     attributes: Mapping[str, str | int] | None = None,
+    began: int | None = None,
 ) -> Iterator[trace.Span]:
     """A span around the block, the current one in it. Of an exception that ends the block it tells the type alone: its
-    text may quote what people said, and a trace does not."""
+    text may quote what people said, and a trace does not. ``began`` is its start in nanoseconds, if that was before."""
     with tracer.start_as_current_span(
-        name, kind=kind, attributes=attributes, record_exception=False, set_status_on_exception=False
-    ) as span:
+        name, kind=kind, attributes=attributes, start_time=began, record_exception=False,
+        set_status_on_exception=False,
+    ) as span:  # fmt: skip
         try:
             yield span
         except Exception as error:
             tell_failure(span, error)
             raise
+
+
+class Unrecorded(NonRecordingSpan):
+    """Stands for a span that nobody wants to see unless the work failed; remembers whether it did."""
+
+    def __init__(self) -> None:
+        super().__init__(trace.INVALID_SPAN_CONTEXT)
+        self.failure: str | None = None
+        """The type of the exception."""
+
+    def set_status(self, status: trace.Status | trace.StatusCode, description: str | None = None) -> None:
+        """Remember a failure."""
+        self.failure = description
 
 
 def tell_failure(span: trace.Span, error: Exception) -> None:

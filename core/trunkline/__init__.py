@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from trunkline.abc.channels import Channel, Gateway, Watch
     from trunkline.abc.completion import Completer
-    from trunkline.abc.context import ContextPart, ContextSource, TurnInfo, TurnMiddleware
+    from trunkline.abc.context import ContextGap, ContextPart, ContextSource, TurnInfo, TurnMiddleware
     from trunkline.abc.documents import Document, Documents, DocumentText, Reader, Section
     from trunkline.abc.embedders import Embedder
     from trunkline.abc.foreground import ForegroundChannel, Sitting
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from trunkline.abc.person import Person
     from trunkline.abc.platform import ConfigSection, HealthCheck, HealthResult, Lifespan, PluginSettings
+    from trunkline.abc.purging import Purge, Purger
     from trunkline.abc.sandbox import Sandbox, SandboxLimits, SandboxProcess, SandboxResult
     from trunkline.abc.tools import (
         Meant,
@@ -116,6 +117,7 @@ if TYPE_CHECKING:
         SearchMemory,
         Why,
     )
+    from trunkline.messages.purging import Kept
     from trunkline.messages.tools import Effect, ToolOutcome, ToolSchema, ToolSpec
     from trunkline.messages.turn import (
         ApprovalRequested,
@@ -150,7 +152,7 @@ __version__ = "0.1.0"
 _PLACES: dict[str, str] = {
     "trunkline.abc.channels": "Channel Gateway Watch",
     "trunkline.abc.completion": "Completer",
-    "trunkline.abc.context": "ContextPart ContextSource TurnInfo TurnMiddleware",
+    "trunkline.abc.context": "ContextGap ContextPart ContextSource TurnInfo TurnMiddleware",
     "trunkline.abc.documents": "Document DocumentText Documents Reader Section",
     "trunkline.abc.embedders": "Embedder",
     "trunkline.abc.foreground": "ForegroundChannel Sitting",
@@ -161,6 +163,7 @@ _PLACES: dict[str, str] = {
     "Reasoning Text ToolRan",
     "trunkline.abc.person": "Person",
     "trunkline.abc.platform": "ConfigSection HealthCheck HealthResult Lifespan PluginSettings",
+    "trunkline.abc.purging": "Purge Purger",
     "trunkline.abc.sandbox": "Sandbox SandboxLimits SandboxProcess SandboxResult",
     "trunkline.abc.tools": "Meant Proceed SourceContext SourcedTool Stage Tool ToolAlias ToolContext "
     "ToolInvocation ToolMiddleware ToolSource",
@@ -185,6 +188,7 @@ _PLACES: dict[str, str] = {
     "Image ListConversations Message ToolCall Usage",
     "trunkline.messages.gateway": "ConversationView MessageAccepted SendMessage TurnView",
     "trunkline.messages.memory": "MemoryChange MemoryEntry MemoryFile MemoryHit MemoryHits SearchMemory Why",
+    "trunkline.messages.purging": "Kept",
     "trunkline.messages.tools": "Effect ToolOutcome ToolSchema ToolSpec",
     "trunkline.messages.turn": "ApprovalRequested ApprovalSettled FeedEvent MessageSteered ReasoningDelta StatusShown "
     "TextDelta TextReset ToolEnded ToolStarted TurnEnded TurnRequested",
@@ -226,6 +230,7 @@ __all__ = [
     "CompletionError",
     "ConfigError",
     "ConfigSection",
+    "ContextGap",
     "ContextPart",
     "ContextSource",
     "ConversationPage",
@@ -255,6 +260,7 @@ __all__ = [
     "ImportedFile",
     "Importer",
     "Installed",
+    "Kept",
     "Letter",
     "LetterChannel",
     "Lifespan",
@@ -294,6 +300,8 @@ __all__ = [
     "PluginSettings",
     "Proceed",
     "Pulse",
+    "Purge",
+    "Purger",
     "Reader",
     "Reasoning",
     "ReasoningDelta",

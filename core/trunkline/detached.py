@@ -85,7 +85,8 @@ class Record:
             fcntl.flock(handle, fcntl.LOCK_EX)
         except OSError as error:
             raise ToolError(
-                f"The program cannot be recorded, so it was not begun: {error.strerror}."
+                f"The program cannot be recorded, so it was not begun: {error.strerror}.",
+                kind="unavailable",
             ) from error
         return handle
 

@@ -15,6 +15,7 @@
     └── CompletionError           a model that a tool or background work asked did not answer
 """
 
+import errno
 from enum import StrEnum
 from typing import Literal
 
@@ -72,6 +73,9 @@ class ErrorCode(StrEnum):
     INTERNAL = "internal"
 
 
+PASSING = (ErrorCode.ENGINE_UNAVAILABLE, ErrorCode.STORAGE_FAILURE)
+"""With these a worker says that it cannot work now: the same request may be granted later."""
+
 FIXED_SENTENCES: dict[ErrorCode, str] = {
     ErrorCode.INVALID_REQUEST: "The request is not valid.",
     ErrorCode.UNAUTHORIZED: "A valid credential is required.",
@@ -109,16 +113,57 @@ class ModelError(Exception):
         self.detail = detail
 
 
+ToolErrorKind = Literal[
+    "invalid_arguments", "not_found", "no_match", "conflict", "too_large", "permission_denied", "approval_denied",
+    "no_answer", "rate_limited", "limit_exceeded", "timeout", "cancelled", "outcome_unknown", "unavailable",
+    "unsupported", "upstream_error", "failed", "internal",
+]  # fmt: skip
+
+TOOL_ERROR_KINDS: dict[ToolErrorKind, str] = {
+    "invalid_arguments": "the call's arguments are not right; with others it may work",
+    "not_found": "what the call names is not there: a tool, a file, a page, a chunk",
+    "no_match": "the text that the call means to find or replace does not occur, or is not clear",
+    "conflict": "it is there already, or somebody changed it meanwhile",
+    "too_large": "an argument, a file or a result is larger than may be",
+    "permission_denied": "a policy, a guard, a scope or the operating system forbids it",
+    "approval_denied": "a person said no, or nobody answered in time",
+    "no_answer": "a person who was asked something did not answer",
+    "rate_limited": "it was done as often as it may be; later it may work",
+    "limit_exceeded": "a program needed more memory or time of the processor than it may have",
+    "timeout": "it took longer than it may",
+    "cancelled": "somebody stopped it",
+    "outcome_unknown": "it may have had its effect, and nobody can tell; verify before doing it again",
+    "unavailable": "something that it needs cannot be reached now; later it may work",
+    "unsupported": "it cannot be done here, until a person installs, configures or mends something",
+    "upstream_error": "a server, site or program elsewhere answered with an error",
+    "failed": "the tool says that it failed, and no more",
+    "internal": "a defect of the tool or the platform; the log has the details",
+}
+"""What each kind of tool error means. A kind is stable: programs may rely on it, and its text may change."""
+
+
 class ToolError(Exception):
-    """A tool refused or failed. The text goes to the model: what, why, and what would be allowed."""
+    """A tool refused or failed. The text goes to the model: what, why, and what would be allowed. ``kind`` is for
+    programs: one of ``TOOL_ERROR_KINDS``."""
+
+    kind: ToolErrorKind = "failed"
+
+    def __init__(self, text: str = "", *, kind: ToolErrorKind | None = None) -> None:
+        super().__init__(text)
+        if kind is not None:
+            self.kind = kind
 
 
 class OutcomeUnknown(ToolError):
     """The tool may have had its effect, and cannot tell. The text tells the model to verify before doing it again."""
 
+    kind: ToolErrorKind = "outcome_unknown"
+
 
 class NoAnswer(ToolError):
     """A person who was asked something did not answer, would not, or cannot be asked; the text says which."""
+
+    kind: ToolErrorKind = "no_answer"
 
 
 class CompletionError(ToolError):
@@ -128,5 +173,42 @@ class CompletionError(ToolError):
     """
 
     def __init__(self, code: str, text: str) -> None:
-        super().__init__(text)
+        super().__init__(text, kind=kind_of_code(code))
         self.code = code
+
+
+_KIND_OF_CODE: dict[str, ToolErrorKind] = {
+    "invalid_request": "invalid_arguments", "invalid_path": "invalid_arguments", "invalid_value": "invalid_arguments",
+    "invalid_type": "invalid_arguments", "invalid_scope": "invalid_arguments", "invalid_fields": "invalid_arguments",
+    "missing_required_fields": "invalid_arguments", "bad_request": "invalid_arguments",
+    "bad_archive": "invalid_arguments", "unauthorized": "permission_denied", "forbidden": "permission_denied",
+    "panic": "permission_denied", "invalid_policy": "unsupported", "not_found": "not_found", "conflict": "conflict",
+    "write_conflict": "conflict", "too_large": "too_large", "context_overflow": "too_large",
+    "rate_limited": "rate_limited", "over_budget": "rate_limited", "timeout": "timeout",
+    "not_supported": "unsupported", "provider_error": "upstream_error", "engine_unavailable": "unavailable",
+    "storage_failure": "unavailable", "write_failure": "unavailable", "internal": "internal",
+}  # fmt: skip
+
+
+def kind_of_code(code: str) -> ToolErrorKind:
+    """The kind of a tool error that comes from a worker's fault with this code."""
+    return _KIND_OF_CODE.get(code, "failed")
+
+
+def kind_named(name: str) -> ToolErrorKind:
+    """The kind of this name; ``failed`` for one that this version does not know."""
+    return next((kind for kind in TOOL_ERROR_KINDS if kind == name), "failed")
+
+
+_KIND_OF_ERRNO: dict[int, ToolErrorKind] = {
+    errno.ENOENT: "not_found", errno.ENOTDIR: "not_found", errno.EISDIR: "invalid_arguments",
+    errno.EINVAL: "invalid_arguments", errno.ENAMETOOLONG: "invalid_arguments", errno.EEXIST: "conflict",
+    errno.ENOTEMPTY: "conflict", errno.EACCES: "permission_denied", errno.EPERM: "permission_denied",
+    errno.EROFS: "permission_denied", errno.ELOOP: "permission_denied", errno.EFBIG: "too_large",
+    errno.ENOSPC: "unavailable", errno.EDQUOT: "unavailable", errno.ETIMEDOUT: "timeout",
+}  # fmt: skip
+
+
+def kind_of_os(error: OSError) -> ToolErrorKind:
+    """The kind of a tool error that the operating system is the cause of."""
+    return _KIND_OF_ERRNO.get(error.errno or 0, "failed")

@@ -99,7 +99,9 @@ def _values(name: str, kind: type[msgspec.Struct], arguments: dict[str, Any]) ->
     try:
         values = msgspec.convert(arguments, kind)
     except msgspec.ValidationError as error:
-        raise ToolError(f"The arguments of {name} are not right: {error}.") from error
+        raise ToolError(
+            f"The arguments of {name} are not right: {error}.", kind="invalid_arguments"
+        ) from error
     return {field: getattr(values, field) for field in kind.__struct_fields__}
 
 
@@ -142,6 +144,7 @@ def tool(
     ends_planning: bool = False,
     look: bool = False,
     data: bool = False,
+    derived: bool = False,
     always_send: bool = False,
 ) -> Callable[[Callable[..., Any]], FunctionTool]:
     """Turn a function into a tool.
@@ -157,6 +160,7 @@ def tool(
     planning, on plan files if it has paths at all. ``ends_planning``: it may end planning (``context.planning.end()``),
     so a person is asked about each call, whatever is permitted. ``data``: what it returns was written elsewhere (a
     file, a page, memory, a program's output), so the model gets it marked as data, in which nobody tells it what to do.
+    ``derived``: what it returns repeats what memory holds, so no search of memory returns it as evidence.
     ``always_send``: a model that is not shown all tools should have it at hand, because it is for every day. A
     parameter annotated ``ToolContext`` is given the context and is not part of the schema. The first paragraph of
     the docstring is the description, lines ``name: text`` under ``Args:`` describe the parameters.
@@ -177,6 +181,7 @@ def tool(
             ends_planning=ends_planning,
             look=look,
             data=data,
+            derived=derived,
             category="always-send" if always_send else "discoverable",
         )
         return made

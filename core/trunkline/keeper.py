@@ -60,7 +60,7 @@ def _keep(folder: Path, told: int) -> None:
 async def _kept(record: Record, told: int) -> None:
     order = record.order()
     if order is None:
-        raise ToolError("The order cannot be read.")
+        raise ToolError("The order cannot be read.", kind="internal")
     process = await _begun(order)
     os.write(told, BEGAN)
     try:
@@ -97,7 +97,7 @@ async def _begun(order: Order) -> SandboxProcess:
     config = load_config(Path(order.home))
     backends = {owned.item.name: owned.item for owned in Plugins.load(config).sandboxes()}
     if order.backend not in backends:
-        raise ToolError(f"The sandbox {order.backend} is not to be found.")
+        raise ToolError(f"The sandbox {order.backend} is not to be found.", kind="unsupported")
     limits = SandboxLimits(
         memory=order.memory,
         cpus=order.cpus,

@@ -1,7 +1,7 @@
 """The latch that panic leaves: while its file lies in the home, no program is begun and no model is asked.
 
 It is a file so that it outlives every process and holds without a bus. That it is there is what counts; what it says is
-for people. One that cannot be looked at holds: who pulled it must be able to rely on it.
+for people. When its file cannot be checked, the latch holds: whoever pulled it must be able to rely on it.
 """
 
 import json
@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.2
 
 RELEASE = "trunkline panic --release"
 
-STOPPED = f"Everything was stopped by panic, and nothing is begun until a person says so: {RELEASE}"
+STOPPED = f"Everything was stopped by panic. Nothing starts until a person releases it: {RELEASE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,10 @@ class Latch:
         return Pulled()
 
     def pull(self, by: str) -> None:
-        """Stop everything, for good. Who was first is kept.
+        """Stop everything until it is released. The record names the first who pulled it.
 
         Raises:
-            StorageError: the file cannot be written, so nothing holds.
+            StorageError: the file cannot be written, so the latch does not hold and programs may start.
         """
         said = json.dumps(asdict(Pulled(datetime.now(UTC).isoformat(timespec="seconds"), by)))
         try:
@@ -78,10 +78,10 @@ class Latch:
             ) from error
 
     def release(self) -> bool:
-        """Let everything go on; whether it held.
+        """Let everything go on. Returns whether the latch held.
 
         Raises:
-            StorageError: the file cannot be removed, so it still holds.
+            StorageError: the file cannot be removed, so everything stays stopped.
         """
         try:
             self._file.unlink()
@@ -96,7 +96,7 @@ class Latch:
     def refuse(self) -> None:
         """Raise ToolError while it holds."""
         if self.holds:
-            raise ToolError(f"{STOPPED}. Nothing was run.")
+            raise ToolError(f"{STOPPED}. Nothing was run.", kind="permission_denied")
 
     async def until(self, holds: bool) -> None:
         """Wait until it holds, or no longer does; seen after a fifth of a second at most."""

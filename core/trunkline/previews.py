@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from trunkline.messages.approvals import ApprovalDetail
-from trunkline.text import printable, unhidden
+from trunkline.text import one_line, printable, unhidden
 
 LONGEST = 6_000
 """Characters of a preview that are shown: the beginning, and a quarter of them from the end."""
@@ -68,23 +68,19 @@ def arguments_preview(arguments: Mapping[str, Any]) -> ApprovalDetail:
 
 def in_short(arguments: Mapping[str, Any]) -> str:
     """Arguments in one line, each cut when it is long, and so is the whole. Names may be a model's words as well."""
-    each = (f"{_cut(_line(name))}={_cut(_line(_written(value)))}" for name, value in arguments.items())
+    each = (f"{_cut(one_line(name))}={_cut(one_line(_written(value)))}" for name, value in arguments.items())
     return _cut(", ".join(each), LONGEST_LINE)
 
 
 def _argument(name: str, value: Any) -> str:
     text = printable(value if isinstance(value, str) else _written(value))
     if "\n" not in text:
-        return f"{_line(name)}: {text}"
-    return f"{_line(name)}:\n" + "\n".join(f"  {line}" for line in text.splitlines())
+        return f"{one_line(name)}: {text}"
+    return f"{one_line(name)}:\n" + "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def _written(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=repr)
-
-
-def _line(text: str) -> str:
-    return unhidden(printable(text)).replace("\n", " ")
 
 
 def _cut(text: str, most: int = SHORT) -> str:

@@ -5,6 +5,8 @@ import threading
 from collections.abc import Callable
 from typing import TypeVar
 
+from trunkline.signal_stack import signal_stack
+
 T = TypeVar("T")
 
 SETTLING = 10_000
@@ -32,7 +34,8 @@ class Strand:
         with self._lock:
             self._thread = threading.get_ident()
         try:
-            return function()
+            with signal_stack():
+                return function()
         finally:
             with self._lock:
                 self._thread = None

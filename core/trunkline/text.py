@@ -46,6 +46,12 @@ def unhidden(text: str) -> str:
     return _UNSEEN.sub(lambda found: "".join(f"⟨U+{ord(sign):04X}⟩" for sign in found[0]), text)
 
 
+def one_line(text: str) -> str:
+    """The text on one line, with everything in it visible: for a cell of a table, a name, a heading. A line break in
+    what somebody else wrote must not begin a line of ours."""
+    return unhidden(printable(text)).replace("\n", " ").replace("\t", " ")
+
+
 _PIECE = re.compile(
     r"""(?P<gap>[ \t]+)
     |(?P<bare>(?:[A-Za-z0-9_./:=@%+,^-]|(?<=[A-Za-z0-9_])~)+)

@@ -5,8 +5,14 @@ a number that is too long pass as it is. Agents may write ``preferences.toml``, 
 hold a worker up is refused before it is parsed, as text that is no TOML is.
 """
 
+import re
 import tomllib
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import msgspec
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 LARGEST = 128 * 1024
 """Characters of a text."""
@@ -20,6 +26,55 @@ class Unfit(tomllib.TOMLDecodeError):
 
     def __init__(self, why: str) -> None:
         ValueError.__init__(self, why)
+
+
+class BadSettings(ValueError):
+    """A file of settings that a person has to mend. The text names the file, the line where that is known, and what is
+    wrong. What the file guards stays shut meanwhile: nobody knows what it was to say."""
+
+
+def read_settings(path: str, text: str, kind: type[S]) -> S:
+    """The settings that a file holds.
+
+    A type that forbids no unknown keys leaves them to others, but for a key that is nearly one of its own: a slip in
+    ``model`` must not send a text to another one.
+
+    Raises:
+        BadSettings: the text is no TOML, or does not fit.
+    """
+    try:
+        table = read_toml(text)
+        settings = msgspec.convert(table, kind)
+    except tomllib.TOMLDecodeError as error:
+        raise BadSettings(f"{path}: {error}.") from error
+    except msgspec.ValidationError as error:
+        raise BadSettings(f"{path}{_line(text, str(error))}: {error}.") from error
+    own = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for key in table.keys() - set(own):
+        if near := get_close_matches(key, own, 1, cutoff=0.8):
+            line = _line(text, f"there is no `{key}`")
+            raise BadSettings(f"{path}{line}: there is no {key}. Did you mean {near[0]}?")
+    return settings
+
+
+def _line(text: str, said: str) -> str:
+    """Where the key stands that a sentence names in backticks, as ``, line 3``; "" where that is not found."""
+    if not (key := re.escape(key_named(said))):
+        return ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if re.match(rf"""\s*(?:["']?{key}["']?\s*[.=]|\[.*\b{key}["']?\])""", line):
+            return f", line {number}"
+    return ""
+
+
+def key_named(said: str) -> str:
+    """The key that a sentence about a file complains of: one that is unknown, else the last one of the path; "" for
+    none."""
+    unknown = re.search(r"unknown field `([^`]+)`|there is no `([^`]+)`", said)
+    if unknown is not None:
+        return unknown[1] or unknown[2]
+    path = re.findall(r"`\$([^`]*)`", said)
+    return re.sub(r"\[[^\]]*\]", "", path[-1]).rpartition(".")[2] if path else ""
 
 
 def read_toml(text: str) -> dict[str, Any]:

@@ -58,24 +58,29 @@ MEANING = {
     "gateway.port": "the port; 0 takes any free one",
     "gateway.hosts": "further names that people reach the gateway by, such as a reverse proxy's; others are refused",
     "gateway.max_content": "how large a message may be",
+    "gateway.max_queued": "how many messages of one conversation may wait for their answers; further ones are refused",
     "gateway.head_timeout": "how long the head of a request may take to come; then the connection is closed",
     "gateway.body_timeout": "how long the body of a request may take to come",
     "gateway.metrics": "who may read `/metrics`: `token`, `open` (anybody who reaches the port) or `off`",
     "approvals.deadline": "how long a person is waited for who has to decide about a call; then it is denied",
-    "approvals.background": "the same for turns that nobody sits in front of: schedules and webhooks",
+    "approvals.background": "the same for turns that no message began; this version begins none",
     "approvals.channels": "the same for turns of a channel, by its name, as in `{ mail = 259200 }` for three days",
     "approvals.remind": "the part of that time after which people are reminded; 1 is never",
     "gateway.default_block": "the block for messages that name none; it is made on the first start",
-    "monitor.engine_port": "the loopback port of the bare agent loop, `POST /engine/chat`; a free one when it is taken",
+    "monitor.engine": "serve the bare agent loop, `POST /engine/chat`, to whoever has the token of the home",
+    "monitor.engine_port": "the loopback port of the bare agent loop; 0 takes any free one",
     "monitor.bootstrap": "the first line of what every model is told",
     "monitor.window": "how many tokens a model takes in that `models.windows` does not name; context is cut to fit",
     "monitor.context_share": "the part of the window that files of memory and what is recalled may fill",
     "monitor.model_silence": "how long a model may say nothing before the call counts as failed",
     "monitor.max_answer": "how much a model may say in one call, with reasoning and tool calls; the rest is cut off",
+    "monitor.max_tool_calls": "how many tool calls of one answer are run; the others are refused",
+    "monitor.parallel_tool_calls": "how many tool calls of one turn run at once",
     "monitor.tool_silence": "how long a tools worker may be silent before its call is sent again, under the same key",
     "monitor.coalesce": "how long text is gathered before it is shown",
-    "monitor.discovery_above": "how many tools a block may have to show its model all of them; with more the model "
-    "finds and loads what it needs. `discovery` in `block.toml` or `preferences.toml` goes before",
+    "monitor.discovery_above": "how many tools a block may have to send its model all of them; with more it is "
+    "sent at most so many, and finds and loads the others. `discovery` in `block.toml` or `preferences.toml` goes "
+    "before",
     "monitor.concurrency": "how many conversations are worked on at once",
     "monitor.drain": "how long running turns may take to end when the worker stops",
     "models.prices": "what models cost, in US dollars per million tokens: "
@@ -98,6 +103,7 @@ MEANING = {
     "tools.drain": "how long running calls may take to end when the worker stops",
     "tools.hold": "how long a call that must not run twice waits in its middle for a person's answer",
     "tools.concurrency": "how many tools run at once",
+    "tools.backlog": "how many calls wait for one of those places; more are refused for the moment and asked for again",
     "retention.inbox_mb": "how much may wait in the inbox, in MB; then messages are refused, and none is dropped",
     "retention.journal_days": "how long journals of turns and the effect ledger are kept, in days",
     "retention.journal_mb": "how much of the journals is kept, in MB",
@@ -140,7 +146,7 @@ MEANING = {
     "plugins.import_seconds": "how long the import of a plugin may take before it is left out, in seconds",
     "plugins.stall": "seconds for which a process may stand still before it ends itself and says which code held it; "
     "0: for ever",
-    "plugins.crashes": "how many crashes within an hour, with the same plugin at work, put it into quarantine; "
+    "plugins.crashes": "how many crashes within an hour, by the same plugin's code, put it into quarantine; "
     "0: no plugin ever",
 }
 """What each key means. One that is missing here, or is no key any more, stops the generator."""

@@ -6,7 +6,7 @@ from textwrap import dedent
 from generator.markdown import code, prose, table
 from trunkline import errors
 from trunkline.cli.errors import FAILED, INTERRUPTED, USAGE
-from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelFault
+from trunkline.errors import FIXED_SENTENCES, TOOL_ERROR_KINDS, ErrorCode, ModelFault
 from trunkline.gateway.http.replies import STATUS
 from trunkline_bus import errors as bus_errors
 
@@ -27,6 +27,14 @@ FAULTS = {
     "refused": "the provider or a guard refused the request",
 }
 
+KIND_NOTE = """
+A tool that fails gives its model a text. For programs it also says of which kind the error is: in the result's
+`error_kind` in the journal, the effect ledger, the feed and the stored conversation, and as `error.type` of the call's
+span. A plugin's tool says it with `raise trunkline.ToolError("There is no such shelf.", kind="not_found")`; without
+`kind` it is `failed`. An exception of another type is `internal`. An MCP server's `isError` is `upstream_error`. The
+kinds are stable, the texts are not.
+"""
+
 EXITS = {
     0: "all is well",
     FAILED: "an error: one sentence on standard error, mostly with a hint",
@@ -38,7 +46,7 @@ EXITS = {
 
 def page() -> str:
     """The whole page."""
-    return "\n\n".join([INTRODUCTION.strip(), _codes(), _faults(), _exits(), _trees()])
+    return "\n\n".join([INTRODUCTION.strip(), _codes(), _faults(), _kinds(), _exits(), _trees()])
 
 
 def _codes() -> str:
@@ -55,6 +63,11 @@ def _faults() -> str:
     rows = [(code(fault), FAULTS[fault]) for fault in typing.get_args(ModelFault)]
     note = "Behind `provider_error` stands one of these. They are in the log and in traces, and never reach a client."
     return f"## Why a model failed\n\n{note}\n\n{table(('fault', 'means'), rows)}"
+
+
+def _kinds() -> str:
+    rows = [(code(kind), means) for kind, means in TOOL_ERROR_KINDS.items()]
+    return f"## Kinds of tool errors\n\n{KIND_NOTE.strip()}\n\n{table(('kind', 'means'), rows)}"
 
 
 def _exits() -> str:

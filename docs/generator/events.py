@@ -23,11 +23,16 @@ SSE = """
 Each event has an `id`, a position in the turn such as `1.17` or `1.7_2.5~3`; take it as it is. Send the last one as
 `Last-Event-ID` (or `?from=`) to `GET /api/turns/{id}/events`, and the stream goes on behind it, without gap or repeat,
 also after a restart of any worker, and where a crash of the server took events of the feed with it. The turn's id is in
-the header `X-Turn-ID`, the conversation's in `X-Conversation-ID`. The last event is `done` or `error`. A line
+the header `X-Turn-ID`, the conversation's in `X-Conversation-ID`. No two events of a stream have the same id. A
+`status` named `waiting` has none, because it is about another turn. The last event is `done` or `error`. A line
 `: keep-alive` comes when nothing else came for 15 seconds.
+
+The events marked as extensions are Trunkline's own. A client that does not know them passes over them and misses
+nothing of the answer but `text-reset`, which comes after a crash only. In the other events whatever is Trunkline's own
+is in `metadata`. `/openapi.json` has all of this as JSON schemas under `x-events`.
 """
 
-NOT_SHOWN = "Reasoning, steered messages and settled approvals are shown to channels only."
+NOT_SHOWN = "Reasoning and steered messages are shown to channels only."
 
 WITHIN = (ApprovalDetail, StoredResult)
 """What stands in the data of events, here and on the feed."""

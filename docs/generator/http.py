@@ -105,9 +105,12 @@ def _schemas() -> list[type[msgspec.Struct]]:
 def _engine() -> str:
     parts = [
         "## The agent loop",
-        "`POST /engine/chat` is on a port of its own (`monitor.engine_port`, by default 8421; a free one when that is "
-        "taken), on loopback only. It runs one turn and keeps nothing: messages in, events out. It wants the headers "
-        "`X-Actor-ID` and `X-Actor-Permissions`. Events: `text-delta`, `tool-call`, `tool-result`, `done`, `error`.",
+        "`POST /engine/chat` is served only where `monitor.engine` is true: on a loopback port of its own "
+        "(`monitor.engine_port`, by default 8422), behind the gateway's checks: token, Host, Origin. It runs one turn "
+        "and stores nothing: messages in, events out. It wants the headers `X-Actor-ID`, for whom it works, and "
+        "`X-Actor-Permissions`, what its calls may do at most (`memory:*,tools:*`, `tools:read_file`, "
+        "`memory:/finances/*`). They never widen what the block may do, and a call that needs approval is not run. "
+        "Events: `text-delta`, `tool-call`, `tool-result`, `done`, `error`.",
     ]
     for kind in (engine.EngineRequest, engine.EngineMessage, engine.EngineMetadata):
         parts.append(f"### {kind.__name__}\n\n{prose(kind)}\n\n{fields_table(kind)}")

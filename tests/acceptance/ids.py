@@ -1,79 +1,87 @@
-"""Which tests hold which acceptance id of "Hands that can be trusted": ``python -m tests.acceptance.ids`` prints it.
+"""Every id of the five specifications, with the tests that carry it or the open issue that will build it.
 
-A test holds an id when its name carries it, or its docstring or that of its file names it.
+``python -m tests.acceptance.ids`` prints the table, ``--open`` only what an open issue builds. A test carries an id
+when its name has it, when its docstring or that of its file names it, or when the table names the test.
 """
 
 import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
+
+from .requirement import ISSUES, Requirement
+from .specs import crevnclaw, memoryblock, mnemoai, personal_ai, rlm_mem
 
 ROOT = Path(__file__).parents[2]
 
-HANDS: Mapping[str, str] = {
-    "MB-T6": "no path leads out of the block",
-    "MB-T7": "protected names stay closed in every scope, to shells too",
-    "MB-T8": "no programs until they are granted, then asked about",
-    "MB-T9": "what a shell hides is not taken for reading",
-    "MB-T10": "denied, not decided in time, decided twice, nothing to decide",
-    "MB-T11": "every channel sees a question, the first answer counts",
-    "MB-T17": "a command that comes due needs what a command needs (the pulse that makes it come due is not built)",
-    "MN-T5": "what may be run and written while planning",
-    "MN-T6": "what git may do without a question, with one, and not at all",
-    "MN-T7": "output, exit status, time limit, no surviving grandchild",
-    "MN-T12": "configuration of MCP servers, names that collide",
-    "MN-T15": "edits and searches of files that go wrong",
-    "MN-T16": "nobody there is never a yes",
-    "CC-T11": "what a program in the sandbox cannot do",
-    "CC-T12": "panic ends everything in two seconds and holds",
-    "CC-T13": "a network for programs only after a person's word at a terminal",
-    "CC-T14": "MCP servers that split, page, flood, crash, repeat and hang",
-    "PA-T1": "what is written is read back the same",
-    "PA-T2": "traversals read nothing",
-    "PA-T3": "edits and reads of what is not there",
-    "PA-T4": "two writes at once never mix",
-    "PA-T5": "a write that fails leaves no half file",
-    "PA-T13": "75 iterations, and a cap that stops with a reason",
-    "PA-T14": "calls of one answer run together, one hangs alone",
-    "PA-T15": "results reach the model unchanged",
-    "PA-T21": "what is read is no approval, and reading is audited",
-    "RLM-T8": "what code in the REPL cannot do",
-    "RLM-T9": "what code in the REPL can do",
-    "RLM-T10": "loops, allocations and recursion end within the limit",
-    "RLM-T11": "sessions without an end, with an empty or a second one",
-    "RLM-T12": "depth, budget and cost of questions to models",
-    "RLM-T13": "fifty sessions do not see each other",
+REQUIREMENTS: Mapping[str, Requirement] = {
+    **memoryblock.REQUIREMENTS,
+    **personal_ai.REQUIREMENTS,
+    **rlm_mem.REQUIREMENTS,
+    **mnemoai.REQUIREMENTS,
+    **crevnclaw.REQUIREMENTS,
 }
-"""Each id, and what it is about."""
+"""Each id, and what is known of it."""
+
+SPECS = ROOT.parent / "shared" / "spec"
+"""Where the specifications lie beside a checkout; a clone of the repository alone has none."""
+
+SPEC_FILES = ("memoryblock.md", "personal-ai-contracts.md", "rlm-mem.md", "mnemoai.md", "crevnclaw.md")
 
 FOLDERS = ("tests", "plugins", "channels", "adapters", "core/trunkline/testing")
 
-_ID = re.compile(r"(?<![A-Za-z])(PA|MB|MN|CC|RLM)[-_]T(\d+)(?:\s*(?:to|\.\.)\s*T?(\d+))?", re.IGNORECASE)
+_ID = re.compile(
+    r"(?<![A-Za-z])(?P<house>PA|MB|MN|CC|RLM)[-_](?P<kind>[FT])(?P<first>\d+)(?P<part>b?)(?![0-9])"
+    r"(?:\s*(?:to|\.\.)\s*[FT]?(?P<last>\d+))?"
+    r"|(?<![A-Za-z])(?P<check>SWAP|ARCH|DEPLOY|FS)[-_](?P<number>\d+)",
+    re.IGNORECASE,
+)
+_DEFINED = re.compile(r"^\s*(?:\d+\. |- |    )((?:PA|MB|MN|CC|RLM)-[FT]\d+[a-z]?)\b", re.MULTILINE)
+_CHECKED = re.compile(r"^\| (SWAP|ARCH|DEPLOY|FS)-([\d/]+) \|", re.MULTILINE)
 
 
 def ids_in(text: str) -> Iterator[str]:
     """The ids that a text names."""
-    for house, first, last in _ID.findall(text):
-        for number in range(int(first), int(last or first) + 1):
-            yield f"{house.upper()}-T{number}"
+    for found in _ID.finditer(text):
+        if found["check"]:
+            yield f"{found['check'].upper()}-{found['number']}"
+            continue
+        for number in range(int(found["first"]), int(found["last"] or found["first"]) + 1):
+            yield f"{found['house'].upper()}-{found['kind'].upper()}{number}{found['part'].lower()}"
 
 
-def held() -> dict[str, list[str]]:
-    """The tests of each id, as ``file::name``."""
-    found: dict[str, list[str]] = {}
+def specified(folder: Path) -> set[str]:
+    """The ids that the specifications define."""
+    found: set[str] = set()
+    for name in SPEC_FILES:
+        text = (folder / name).read_text(encoding="utf-8")
+        found.update(_DEFINED.findall(text))
+        found.update(f"{check}-{one}" for check, many in _CHECKED.findall(text) for one in many.split("/"))
+    return found
+
+
+@cache
+def named_by_tests() -> Mapping[str, tuple[str, ...]]:
+    """The ids that each test names, by ``file::name``; a file's docstring counts for all its tests."""
+    found: dict[str, tuple[str, ...]] = {}
     for folder in FOLDERS:
         for file in sorted((ROOT / folder).rglob("*.py")):
-            if ".venv" in file.parts or not (
-                file.name.startswith("test_") or file.name.endswith("_suite.py")
-            ):
+            if ".venv" in file.parts or not file.name.startswith("test_") | file.name.endswith("_suite.py"):
                 continue
             tree = ast.parse(file.read_text(encoding="utf-8"))
+            about = ast.get_docstring(tree) or ""
             for test in _tests(tree):
-                text = " ".join((test.name, ast.get_docstring(test) or "", ast.get_docstring(tree) or ""))
-                for id in dict.fromkeys(ids_in(text)):
-                    found.setdefault(id, []).append(f"{file.relative_to(ROOT)}::{test.name}")
+                text = " ".join((test.name, ast.get_docstring(test) or "", about))
+                found[f"{file.relative_to(ROOT)}::{test.name}"] = tuple(dict.fromkeys(ids_in(text)))
     return found
+
+
+def carrying(id: str) -> tuple[str, ...]:
+    """The tests of an id, those that the table names first."""
+    named = [test for test in named_by_tests() if id in named_by_tests()[test]]
+    return tuple(dict.fromkeys((*REQUIREMENTS[id].tests, *named)))
 
 
 def _tests(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
@@ -82,15 +90,22 @@ def _tests(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
             yield node
 
 
-def table() -> str:
-    """The ids with their tests, as Markdown."""
-    tests = held()
-    lines = ["| id | about | tests |", "|---|---|---|"]
-    for id, about in HANDS.items():
-        names = [f"`{name}`" for name in tests.get(id, ())] or ["none"]
-        lines.append(f"| {id} | {about} | {', '.join(names)} |")
+def table(*, only_open: bool = False) -> str:
+    """The ids with what carries them, as Markdown."""
+    lines = ["| id | about | state | tests |", "|---|---|---|---|"]
+    for id, one in REQUIREMENTS.items():
+        if only_open and one.issue is None:
+            continue
+        names = ", ".join(f"`{name}`" for name in carrying(id)) or "none yet"
+        lines.append(f"| {id} | {one.about.replace('|', '/')} | {_state(one)} | {names} |")
     return "\n".join(lines)
 
 
+def _state(one: Requirement) -> str:
+    if one.issue is None:
+        return "done"
+    return f"issue {one.issue} ({ISSUES[one.issue]})" + (f": {one.open}" if one.open else "")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(table() + "\n")
+    sys.stdout.write(table(only_open="--open" in sys.argv[1:]) + "\n")

@@ -15,7 +15,7 @@ EXPORTS = {
     "Authenticator", "Block", "BlockConfig", "BlockModel", "BlockPath", "Bus", "BusMessage", "BusMiddleware", "Call",
     "Change", "Channel", "ChannelsSettings", "Chunk", "ChunkMetadata", "ChunkType", "Completer", "Completion",
     "CompletionError", "ConfigError",
-    "ConfigSection", "ContextPart", "ContextSource",
+    "ConfigSection", "ContextGap", "ContextPart", "ContextSource",
     "ConversationPage", "ConversationSlice", "ConversationSummary", "ConversationView", "Document",
     "DocumentText", "Documents", "Effect", "Embedder",
     "ErrorCode", "FeedEvent", "Finish", "Folder", "ForegroundChannel", "FunctionTool", "Gateway", "GatewaySettings",
@@ -35,7 +35,7 @@ EXPORTS = {
     "ToolSchema", "ToolSource", "ToolSpec", "ToolStarted", "ToolsSettings", "TrunklineError", "TurnEnded", "TurnInfo",
     "TurnMiddleware", "TurnRequested", "TurnView", "Unavailable", "UnreadableDocument", "Usage", "Watch",
     "Why", "WorkerKind",
-    "Gap", "ImportedConversation", "ImportedFile", "Importer", "Installed", "Source",
+    "Gap", "ImportedConversation", "ImportedFile", "Importer", "Installed", "Source", "Kept", "Purge", "Purger",
     "__version__", "beneath", "hookimpl", "new_id", "printable", "program", "tool",
 }  # fmt: skip
 

@@ -5,7 +5,7 @@ import trunkline_bus
 EXPECTED = """
 Ack BucketSpec Bus BusError BusMessage BusMiddleware BusSettings CallError CallTimeout Change ConnectionFailed
 ConsumerSpec DeadLetter DecodeError Delivery EmbeddedServer Endpoint Entry Envelope Guest KeyValue LeafDoor LeafWay
-NoResponders ObjectInfo
+NoResponders ObjectInfo StoredRecord
 ObjectStore ObjectStoreSpec Payload Received Refusal RemoteFault Request Scope SequenceConflict ServerSettings
 ServerStartError ServerTooOld ServerUser Service StorageFull Stored StreamError StreamSpec StreamUnavailable Subject
 SubjectError Subscription Topic Topology TopologyConflict Transform apply background_tasks connect

@@ -46,8 +46,8 @@ class Disk:
         self.root.mkdir()
         self._ballast = at / BALLAST
 
-    def fill(self) -> None:
-        """Leave no room at all."""
+    def fill(self, *, spare: int = 0) -> None:
+        """Leave no room, or ``spare`` bytes."""
         handle = os.open(self._ballast, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         piece = PIECE
         try:
@@ -56,6 +56,7 @@ class Disk:
                     os.write(handle, b"\0" * piece)
                 except OSError:
                     piece //= 8
+            os.ftruncate(handle, max(0, os.fstat(handle).st_size - spare))
         finally:
             os.close(handle)
 

@@ -16,6 +16,7 @@ from trunkline_bus import new_id
 from .ear import Ear
 from .faults import Fault, Kind, plan, rolling, victims
 from .gaps import Gap, gaps, shown, worst
+from .given import Given, given_of
 from .ledger import Account, Auditor, Broken
 from .load import Load
 from .stage import Setting, Stage, on_stage
@@ -64,12 +65,13 @@ class Order:
 class Outcome:
     """What came of it.
 
-    ``gaps``: on the feed. ``shown``: what a reader was shown. ``passing``: errors that ended an HTTP stream but not its
-    turn.
+    ``given``: what each model call was given. ``gaps``: on the feed. ``shown``: what a reader was shown. ``passing``:
+    errors that ended an HTTP stream but not its turn.
     """
 
     order: Order
     seconds: float = 0.0
+    given: list[Given] = field(default_factory=list)
     turns: int = 0
     steered: int = 0
     clients: int = 0
@@ -91,6 +93,20 @@ class Outcome:
         return sum(self.faults.values())
 
 
+@dataclass(frozen=True, slots=True)
+class _Model:
+    """The scripted model at ``url``, and what it was given so far."""
+
+    url: str
+    given: list[Given]
+
+    async def gather(self) -> None:
+        """Note what it was given, and have it forget that."""
+        async with httpx.AsyncClient(timeout=60) as http:
+            requests = (await http.delete(self.url.removesuffix("/v1") + "/_requests")).json()
+        self.given.extend(given_of(one["body"]) for one in requests if one["method"] == "POST")
+
+
 async def run(order: Order, home: Path, provider: str, tell: Callable[[str], None]) -> Outcome:
     """Run it in ``home``, against the model at ``provider``; ``tell`` hears how it goes."""
     for ours in ("trunkline_bus", "asyncio"):  # the workers have logs
@@ -110,12 +126,13 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
         ):
             load = Load(stage, http, order.seed, file, tasks)
             began = anyio.current_time()
-            await _storm(order, stage, load, provider, tasks, tell)
+            await _storm(order, stage, load, _Model(provider, outcome.given), tasks, tell)
             await _calm(order, load, stage, tell)
             outcome.seconds = anyio.current_time() - began
             tasks.cancel_scope.cancel()
         tell("checking")
-        auditor = Auditor(stage.running, file, may_refuse=order.setting.disks)
+        await _Model(provider, outcome.given).gather()
+        auditor = Auditor(stage.running, file, outcome.given, may_refuse=order.setting.disks)
         outcome.account = await auditor.audit(load.sent)
         _sum_up(outcome, stage, load, ear)
         await anyio.Path(home / "timeline.txt").write_text("\n".join(_timeline(stage, ear)) + "\n")
@@ -123,12 +140,12 @@ async def run(order: Order, home: Path, provider: str, tell: Callable[[str], Non
 
 
 async def _storm(
-    order: Order, stage: Stage, load: Load, provider: str, tasks: TaskGroup, tell: Callable[[str], None]
+    order: Order, stage: Stage, load: Load, model: _Model, tasks: TaskGroup, tell: Callable[[str], None]
 ) -> None:
     """Talk and strike, then wait until everybody is up again."""
     load.begin(order.people)
     tasks.start_soon(stage.watch_over)
-    async with anyio.create_task_group() as blows, httpx.AsyncClient() as model:
+    async with anyio.create_task_group() as blows:
         over = anyio.current_time() + order.seconds
         with anyio.CancelScope() as storm:
             for fault in order.plan(stage.servers.names):
@@ -141,7 +158,7 @@ async def _storm(
                 done = f"{fault.number + 1}/{order.faults}"
                 tell(f"{done} {fault.kind(victim)} {victim}, {len(load.sent)} turns")
                 if fault.number % FORGET_EVERY == FORGET_EVERY - 1:
-                    await model.delete(f"{provider}/_requests".replace("/v1/", "/"))
+                    await model.gather()
         tell("waiting for everybody to be up")
 
 

@@ -4,10 +4,11 @@ from collections import Counter
 from pathlib import Path
 
 PLUGIN = '''
-"""Tools whose effect is outside: they append to a file, slowly."""
+"""Tools whose effect is outside: they append to a file, slowly. Before one of them a person is asked."""
 import os
 import time
 import trunkline
+from trunkline.messages.tools import ToolOutcome
 
 def leave(file: str, mark: str) -> None:
     handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -24,6 +25,14 @@ def transfer(file: str, mark: str, before: float = 0.0, after: float = 0.0) -> s
     time.sleep(after)
     return f"moved {mark}"
 
+@trunkline.tool(effect="write")
+def pay(file: str, mark: str, before: float = 0.0, after: float = 0.0) -> str:
+    """Pay, once a person has said yes: appends to a file."""
+    time.sleep(before)
+    leave(file, mark)
+    time.sleep(after)
+    return f"paid {mark}"
+
 @trunkline.tool(effect="read")
 def look(mark: str, seconds: float = 0.0) -> str:
     """Look, slowly."""
@@ -32,7 +41,23 @@ def look(mark: str, seconds: float = 0.0) -> str:
 
 @trunkline.hookimpl
 def trunkline_tools():
-    return [transfer, look]
+    return [transfer, pay, look]
+
+class AskFirst:
+    """Wants a person's yes for each payment."""
+
+    stage = "gate"
+
+    async def __call__(self, invocation, proceed):
+        if invocation.spec.name != "pay" or invocation.approved == invocation.call_hash:
+            return await proceed(invocation)
+        return ToolOutcome(
+            call=invocation.context.call, status="approval", call_hash=invocation.call_hash, question="Pay?"
+        )
+
+@trunkline.hookimpl
+def trunkline_tool_middleware():
+    return [AskFirst()]
 '''
 
 

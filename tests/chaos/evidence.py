@@ -5,7 +5,7 @@ from .driver import Outcome
 SHOWN = 40
 """How many broken promises are shown."""
 
-LENGTH = 4000
+LENGTH = 1500
 """How much of each, in characters."""
 
 

@@ -14,6 +14,8 @@ from trunkline.messages.blocks import Pulse
 from trunkline.messages.conversation import Message
 from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
+    ApprovalAsked,
+    ApprovalRecorded,
     CancelRecorded,
     Finished,
     JournalEntry,
@@ -30,6 +32,7 @@ from trunkline.testing.platform import Talker
 from trunkline_bus import BusError, Stored
 
 from .effects import happened
+from .given import Given, judge
 from .load import Sent
 
 E = TypeVar("E", bound=JournalEntry)
@@ -53,11 +56,14 @@ class Broken:
 
 @dataclass(slots=True)
 class Account:
-    """What was found. ``asked``: model calls; ``again``: those asked again. ``outcomes``: of tool calls, by status."""
+    """What was found. ``asked``: model calls; ``again``: those asked again; ``judged``: those of which
+    was seen what they were given. ``decisions``: of people. ``outcomes``: of tool calls, by status."""
 
     broken: list[Broken] = field(default_factory=list)
     asked: int = 0
     again: int = 0
+    judged: int = 0
+    decisions: int = 0
     takeovers: int = 0
     effects: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -80,13 +86,17 @@ class Past:
 class Auditor:
     """Goes through everything that was sent. Call ``audit`` once, when all is quiet.
 
-    ``may_refuse``: tools may say that they were not run, because the disk was full.
+    ``given`` is what each model call was given. ``may_refuse``: tools may say that they were not run, because the disk
+    was full.
     """
 
-    def __init__(self, talker: Talker, file: Path, *, may_refuse: bool = False) -> None:
+    def __init__(
+        self, talker: Talker, file: Path, given: Sequence[Given] = (), *, may_refuse: bool = False
+    ) -> None:
         self._talker = talker
         self._file = file
         self._may_refuse = may_refuse
+        self._given = given
         self._account = Account()
         self._traces: dict[str, set[str]] = {}
         self._effects: Counter[str] = Counter()
@@ -159,6 +169,7 @@ class Auditor:
             self._say("broken", conversation, f"accepted in the order {accepted}, stored in {order}")
         pasts = await self._journal(conversation)
         self._check_order(conversation, accepted, pasts)
+        self._check_given(conversation, view.messages, turns)
         for one in turns:
             messages = [message for message in view.messages if message.turn == one.turn]
             self._audit_turn(one, messages, pasts.get(one.turn, Past()))
@@ -180,6 +191,16 @@ class Auditor:
             if later.first < earlier.last:
                 self._say("broken", conversation, f"turns overlap or changed places: {earlier} {later}")
 
+    def _check_given(self, conversation: str, messages: Sequence[Message], turns: Sequence[Sent]) -> None:
+        """Each model call was given all that was said before it, in the order in which it was said."""
+        judged = judge(self._given, messages)
+        self._account.judged += sum(judged.calls.values())
+        for what in judged.problems:
+            self._say("broken", conversation, what)
+        for one in turns:
+            if one.wish.ending is not None and self._given and not judged.calls[one.turn]:
+                self._say("broken", f"{one.wish.mark} {one.turn}", "no model call about it was seen")
+
     # A turn ---------------------------------------------------------------------------------------------------
 
     def _audit_turn(self, one: Sent, messages: list[Message], past: Past) -> None:
@@ -190,6 +211,7 @@ class Auditor:
             *_told(one, messages),
             *_answered(one, messages, past),
             *self._effects_told(one, past),
+            *decided(one, past, self._effects[one.wish.mark]),
             *self._traced(one, past),
             *_watched(one, messages),
         ):
@@ -199,12 +221,15 @@ class Auditor:
         planned = [entry.step for entry in past.all(ModelCallPlanned)]
         self._account.asked += len(planned)
         self._account.again += len(planned) - len(set(planned))
+        self._account.decisions += len(past.all(ApprovalRecorded))
         self._account.takeovers += len(past.all(Resumed))
         self._account.outcomes.update(entry.outcome.status for entry in past.all(ToolFinished))
         self._account.reasons.update(entry.reason for entry in past.all(Finished))
 
     def _effects_told(self, one: Sent, past: Past) -> Iterator[tuple[Sort, str]]:
-        calls = [entry.call for entry in past.all(ToolPlanned) if entry.call.name == "transfer"]
+        denied = {entry.call_id for entry in past.all(ApprovalRecorded) if not entry.allow}
+        planned = [entry.call for entry in past.all(ToolPlanned)]
+        calls = [call for call in planned if call.name in ("transfer", "pay") and call.id not in denied]
         outcomes = {entry.call_id: entry.outcome for entry in past.all(ToolFinished)}
         cancelled = bool(past.all(CancelRecorded))
         for id, mark in {call.id: call.arguments.get("mark", "") for call in calls}.items():
@@ -265,6 +290,22 @@ def _answered(one: Sent, messages: list[Message], past: Past) -> Iterator[tuple[
             yield ("doubled" if count > 1 else "lost"), f"the stored answer is {text[-300:]!r}"
         if one.wish.whole is not None and text != one.wish.whole:
             yield "broken", f"the stored answer is {text!r}, not {one.wish.whole!r}"
+
+
+def decided(one: Sent, past: Past, count: int) -> Iterator[tuple[Sort, str]]:
+    """What does not fit in what people decided about its call, which had ``count`` effects."""
+    if not one.wish.verdicts:
+        return
+    asked, recorded = len(past.all(ApprovalAsked)), past.all(ApprovalRecorded)
+    if asked != 1:
+        yield ("doubled" if asked else "lost"), f"people were asked {asked} times"
+    if len(recorded) != asked:
+        yield "lost", f"of {asked} questions {len(recorded)} are decided"
+    verdicts = {entry.allow for entry in recorded}
+    if not set(one.granted) <= verdicts or len(verdicts) > 1:
+        yield "broken", f"people were told that {one.granted} counts, the journal says {verdicts}"
+    if verdicts == {False} and count:
+        yield "broken", "it was denied and had its effect"
 
 
 def effect_told(

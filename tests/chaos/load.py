@@ -10,8 +10,10 @@ import anyio
 import httpx
 from anyio.abc import TaskGroup
 
-from trunkline.errors import Unavailable
+from trunkline.errors import ErrorCode, Unavailable
+from trunkline.messages.approvals import Approval
 from trunkline.messages.gateway import MessageAccepted, SendMessage
+from trunkline.runtime.gateway_client import GatewayClient
 from trunkline_bus import BusError, RemoteFault
 
 from .clients import LEAVES_AFTER, HttpClient, read_feed
@@ -20,6 +22,9 @@ from .stage import Stage
 from .transcript import FeedTranscript, HttpTranscript, Transcript
 
 T = TypeVar("T")
+
+CHANNELS = ("test", "terminal", "telegram")
+"""From where people decide."""
 
 LENGTH = 6
 """Turns of a conversation, before the same person begins another."""
@@ -30,13 +35,15 @@ PASSING = ("engine_unavailable", "storage_failure")
 
 @dataclass(slots=True)
 class Sent:
-    """A message that was accepted. ``steered`` are the ids of messages said into its turn."""
+    """A message that was accepted. ``steered`` are the ids of messages said into its turn; ``granted`` are the
+    decisions about its call that were taken."""
 
     wish: Wish
     conversation: str
     turn: str
     seen: list[Transcript] = field(default_factory=list)
     steered: list[str] = field(default_factory=list)
+    granted: list[bool] = field(default_factory=list)
     over: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -113,6 +120,8 @@ class Load:
             self._go(lambda: self._cancel(sent, wish.cancel or 0.0))
         if wish.steer is not None:
             self._go(lambda: self._steer(sent, wish.steer or 0.0))
+        if wish.verdicts:
+            self._go(lambda: self._decide(sent))
         return sent
 
     async def _watch(self, sent: Sent) -> None:
@@ -150,6 +159,28 @@ class Load:
         )
         accepted: MessageAccepted = await self._persist(lambda: self._gateway.send(message))
         sent.steered.append(accepted.message_id)
+
+    async def _decide(self, sent: Sent) -> None:
+        """Wait for the question, take some time, and decide from several channels at once; again if asked again."""
+        known: set[str] = set()
+        while not sent.over.is_set():
+            for asked in await self._persist(self._gateway.waiting):
+                if asked.turn == sent.turn and asked.id not in known:
+                    await anyio.sleep(0.0 if known else sent.wish.decide)
+                    known.add(asked.id)
+                    async with anyio.create_task_group() as people:
+                        for channel, allow in zip(CHANNELS, sent.wish.verdicts, strict=False):
+                            people.start_soon(self._say_so, sent, asked, channel, allow)
+            await anyio.sleep(0.2)
+
+    async def _say_so(self, sent: Sent, asked: Approval, channel: str, allow: bool) -> None:
+        gateway = GatewayClient(self._stage.running.bus, channel)
+        try:
+            await self._persist(lambda: gateway.decide(asked.turn, asked.call, asked.call_hash, allow=allow))
+            sent.granted.append(allow)
+        except RemoteFault as fault:
+            if fault.code != ErrorCode.CONFLICT:  # somebody was first
+                raise
 
     async def _persist(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Ask until it is granted. What is refused for good is a problem, and asked no more."""

@@ -18,7 +18,8 @@ class Wish:
     ``ending``: how the answer must end, None when it may be cut short. ``whole``: the whole answer, where it is known
     beforehand. ``marks``: its effects. ``cancel`` and ``steer``: after how many seconds. ``queued``: the next message
     does not wait for the answer. ``http``: sent over HTTP. ``late``: after how many seconds a second client attaches.
-    ``drop``: after how many events an HTTP client leaves and comes back.
+    ``drop``: after how many events an HTTP client leaves and comes back. ``decide``: after how many seconds people
+    decide about its call, one from each channel, all at once: ``verdicts``.
     """
 
     kind: str
@@ -34,6 +35,8 @@ class Wish:
     http: bool = False
     late: float | None = None
     drop: int = 0
+    decide: float = 0.0
+    verdicts: tuple[bool, ...] = ()
 
     @property
     def steering(self) -> str:
@@ -54,7 +57,7 @@ def draw_wish(draw: random.Random, mark: str, file: str) -> Wish:
         "drop": draw.randint(2, 15) if draw.random() < 0.5 else 0,
     }
     kinds = list(_MAKERS)
-    made = _MAKERS[draw.choices(kinds, (4, 4, 3, 2, 2, 2))[0]]
+    made = _MAKERS[draw.choices(kinds, (4, 4, 3, 2, 2, 2, 4))[0]]
     return made(draw, mark, file, common)
 
 
@@ -138,6 +141,23 @@ def _queued(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -
     )
 
 
+def _asked(draw: random.Random, mark: str, file: str, common: dict[str, Any]) -> Wish:
+    """Often others wait behind it; people agree, or not."""
+    call = _transfer(draw, mark, file).replace("transfer", "pay", 1)
+    verdicts = draw.choice(((True,), (True, True), (True, True, True), (False,), (True, False)))
+    return Wish(
+        kind="asked",
+        mark=mark,
+        program=f"say:Working. ;; call:{call} ;; slow:{draw.randint(10, 50)}:40 ;; say:end-{mark}",
+        ending=f"end-{mark}",
+        marks=(mark,),
+        queued=draw.random() < 0.7,
+        decide=draw.uniform(0, 4.0),
+        verdicts=verdicts,
+        **common,
+    )
+
+
 _MAKERS: dict[str, Callable[[random.Random, str, str, dict[str, Any]], Wish]] = {
     "slow": _slow,
     "write": _write,
@@ -145,4 +165,5 @@ _MAKERS: dict[str, Callable[[random.Random, str, str, dict[str, Any]], Wish]] = 
     "cancel": _cancelled,
     "steer": _steered,
     "queue": _queued,
+    "asked": _asked,
 }

@@ -224,6 +224,7 @@ async def on_stage(home: Path, provider: str, setting: Setting) -> AsyncIterator
         "adapters.openai.base_url": provider,
         "adapters.openai.model": "scripted",
         "bus.replicas": setting.servers,
+        "approvals.deadline": 600,
     }
     async with AsyncExitStack() as stack:
         disks = _mounted(stack, home) if setting.disks else {}

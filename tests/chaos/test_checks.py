@@ -4,9 +4,11 @@ import anyio
 import pytest
 
 from trunkline.messages.blocks import Pulse
-from trunkline.messages.conversation import ToolCall
+from trunkline.messages.conversation import Message, ToolCall
 from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
+    ApprovalAsked,
+    ApprovalRecorded,
     FeedEvent,
     FeedItem,
     TextDelta,
@@ -19,7 +21,10 @@ from trunkline.messages.turn import (
 from .ear import Ear
 from .faults import Struck
 from .gaps import gaps, longest, shown
-from .ledger import effect_told, stale
+from .given import given_of, judge
+from .ledger import Past, decided, effect_told, stale
+from .load import Sent
+from .programs import Wish
 from .transcript import FeedTranscript, HttpTranscript
 from .wire import Wire
 
@@ -156,3 +161,63 @@ async def test_a_wire_carries_and_can_be_cut() -> None:
                     with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
                         await stream.receive()
         tasks.cancel_scope.cancel()
+
+
+def told(turn: str, said: str, answer: str) -> list[Message]:
+    """A turn as it is stored."""
+    return [
+        Message(id=f"{turn}-0", role="user", content=said, turn=turn),
+        Message(id=f"{turn}-1", role="assistant", content=answer, turn=turn),
+    ]
+
+
+STORED = [*told("a", "say:a", "A"), *told("b", "call b", "B"), *told("c", "say:c", "C")]
+
+
+def test_a_model_that_is_given_all_that_is_stored_before_is_well() -> None:
+    """Calls of every turn, one of them asked after its tool's result, and one about another conversation."""
+    a, b, c = ("user", "say:a"), ("user", "call b"), ("user", "say:c")
+    given = [
+        (a,),
+        (a, ("assistant", "A"), b),
+        (a, ("assistant", "A"), b, ("assistant", "B")),
+        (("user", "x"),),
+    ]
+    judged = judge([*given, (a, ("assistant", "A"), b, ("assistant", "B"), c)], STORED)
+    assert (dict(judged.calls), judged.problems) == ({"a": 1, "b": 2, "c": 1}, [])
+
+
+def test_a_model_that_was_not_given_an_earlier_turn_is_a_broken_promise() -> None:
+    """The later message overtook the earlier one, whatever order they are stored in; or one answer is not whole."""
+    a, c = (("user", "say:a"), ("assistant", "A")), ("user", "say:c")
+    assert judge([(*a, c)], STORED).problems
+    assert judge([(*a, ("user", "call b"), ("assistant", "half"), c)], STORED).problems
+    assert given_of({"messages": [{"role": "tool", "content": "t"}, {"role": "user", "content": "x"}]}) == (
+        ("user", "x"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("granted", "recorded", "asked", "count", "sorts"),
+    [
+        ([True, True], [True], 1, 1, []),
+        ([False], [False], 1, 0, []),
+        ([True], [True], 2, 1, ["doubled", "lost"]),
+        ([True], [False], 1, 0, ["broken"]),
+        ([False], [False], 1, 1, ["broken"]),
+        ([], [], 0, 0, ["lost"]),
+    ],
+    ids=["yes twice", "no", "asked again", "another verdict", "denied and done", "never asked"],
+)
+def test_what_people_decided_is_held_against_what_happened(
+    granted: list[bool], recorded: list[bool], asked: int, count: int, sorts: list[str]
+) -> None:
+    """Asked once, the decision that was taken is the one in the journal, and what was denied did not happen."""
+    wish = Wish(kind="asked", mark="m", program="", ending=None, verdicts=(True,))
+    past = Past(
+        [
+            *(ApprovalAsked(call_id="c", call_hash="h", question="Pay?") for _ in range(asked)),
+            *(ApprovalRecorded(call_id="c", allow=allow, by="owner") for allow in recorded),
+        ]
+    )
+    assert [sort for sort, _ in decided(Sent(wish, "c", "t", granted=granted), past, count)] == sorts

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trunkline.messages.turn import (
+    ApprovalRequested,
+    ApprovalSettled,
     FeedEvent,
     MessageSteered,
     TextDelta,
@@ -74,6 +76,10 @@ class FeedTranscript(Transcript):
                 self._note(f"the call {event.call.id}")
             case ToolEnded():
                 self._note(f"the result of {event.call_id}")
+            case ApprovalRequested():
+                self._note(f"the question {event.id}")
+            case ApprovalSettled():
+                self._note(f"the decision about {event.call_id}")
             case MessageSteered():
                 self._note(f"the steered message {event.message.id}")
             case TurnEnded():
@@ -110,6 +116,14 @@ class HttpTranscript(Transcript):
                 self.shown = data["content"]
             case "tool-call" | "tool-result":
                 self._note(f"{event} {data['id']}")
+            case "approval-request":
+                self._note(f"{event} {data['approval']}")
+            case "approval-settled":
+                self._note(f"{event} {data['id']}")
+            case "status" if id:
+                self._note(f"{event} {data['name']}")
+            case "status":
+                pass  # what the turn waits for: no part of the turn, and told again on every connection
             case "done":
                 self._end()
             case "error" if id:

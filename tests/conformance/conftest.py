@@ -67,11 +67,7 @@ async def client_of(url: str, token: str) -> AsyncIterator[Client]:
 
 def talks_to(provider: ScriptedProvider) -> dict[str, Any]:
     """The settings with which the provider answers."""
-    return {
-        "runtime.provider_adapter": "openai",
-        "adapters.openai.base_url": provider.url,
-        "adapters.openai.model": "scripted",
-    }
+    return provider.settings
 
 
 @pytest.fixture

@@ -46,8 +46,11 @@ class Closed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class Error(Closed, frozen=True, kw_only=True):
+    """``metadata`` is where whatever is ours may stand (conflict C36)."""
+
     code: str
     message: str
+    metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Line(Closed, frozen=True, kw_only=True):
@@ -107,17 +110,45 @@ class ToolCall(Closed, frozen=True, kw_only=True):
 
 
 class ToolOutput(Closed, frozen=True, kw_only=True):
-    """``stored``, of a result that was too long, is ours."""
-
     id: str
     output: str
-    stored: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ToolFailure(Closed, frozen=True, kw_only=True):
     id: str
     error: str
-    stored: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    metadata: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+
+
+class TextReset(Closed, frozen=True, kw_only=True):
+    content: str
+
+
+class Status(Closed, frozen=True, kw_only=True):
+    name: str
+    data: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    text: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class ApprovalRequest(Closed, frozen=True, kw_only=True):
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    hash: str
+    question: str
+    approval: str | msgspec.UnsetType = msgspec.UNSET
+    asked_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    expires_at: datetime | msgspec.UnsetType = msgspec.UNSET
+    detail: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+
+
+class ApprovalSettled(Closed, frozen=True, kw_only=True):
+    id: str
+    allow: bool
+    by: str
+    scope: Literal["once", "conversation", "always"] | msgspec.UnsetType = msgspec.UNSET
+    answer: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class LoopDone(Closed, frozen=True, kw_only=True):
@@ -128,9 +159,9 @@ class LoopDone(Closed, frozen=True, kw_only=True):
 
 
 class Done(LoopDone, frozen=True, kw_only=True):
-    """``done`` of the gateway, which names the stored message."""
+    """``done`` of the gateway, which names the stored message; a turn that ended before the model spoke has none."""
 
-    message_id: str
+    message_id: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class EngineMessage(Closed, frozen=True, kw_only=True):
@@ -168,7 +199,15 @@ _COMMON: dict[str, tuple[type, ...]] = {
     "tool-result": (ToolOutput, ToolFailure),
     "error": (Error,),
 }
-GATEWAY_EVENTS: dict[str, tuple[type, ...]] = {**_COMMON, "done": (Done,)}
+EXTENSIONS: dict[str, tuple[type, ...]] = {
+    "text-reset": (TextReset,),
+    "status": (Status,),
+    "approval-request": (ApprovalRequest,),
+    "approval-settled": (ApprovalSettled,),
+}
+"""What the gateway adds to PA-F31 and PA-F28: events of its own, which PA's clients pass over (conflict C36)."""
+
+GATEWAY_EVENTS: dict[str, tuple[type, ...]] = {**_COMMON, "done": (Done,), **EXTENSIONS}
 LOOP_EVENTS: dict[str, tuple[type, ...]] = {**_COMMON, "done": (LoopDone,)}
 
 

@@ -21,6 +21,23 @@ TOOL = {
 }
 
 
+def told(message: dict[str, Any]) -> dict[str, Any]:
+    """A message of the contract as Chat Completions has it."""
+    given = {"role": message["role"], "content": message["content"]}
+    if "tool_call_id" in message:
+        given["tool_call_id"] = message["tool_call_id"]
+    if message.get("tool_calls"):
+        given["tool_calls"] = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": json.dumps(call["arguments"])},
+            }
+            for call in message["tool_calls"]
+        ]
+    return given
+
+
 def asked(messages: list[dict[str, Any]]) -> tuple[dict[str, Any], dict[str, int]]:
     """What the model answers."""
     body = json.dumps({"model": "any", "messages": messages, "tools": [TOOL]}).encode()
@@ -40,7 +57,7 @@ class Loop(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        self._run([{"role": one["role"], "content": one["content"]} for one in json.loads(body)["messages"]])
+        self._run([told(one) for one in json.loads(body)["messages"]])
 
     def _run(self, messages: list[dict[str, Any]]) -> None:
         used = {"prompt_tokens": 0, "completion_tokens": 0}

@@ -101,9 +101,10 @@ async def ask(http: httpx.AsyncClient, wish: Any) -> list[contract.Event]:
 async def test_ARCH_4_the_agent_loop(house: Open, provider: ScriptedProvider) -> None:
     """``POST /engine/chat``: the events of a loop with tools, and each error before a stream."""
     async with (
-        house() as running,
+        house({"monitor.engine": True}) as running,
         httpx.AsyncClient(base_url=running.platform.engine_url, timeout=100) as http,
     ):
+        http.headers["authorization"] = f"Bearer {running.platform.token}"
         events = await ask(
             http, body('user:say:Looking. ;; call:list_directory {"path": "."} ;; call:no {} ;; say:So.')
         )

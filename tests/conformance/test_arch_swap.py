@@ -66,12 +66,16 @@ def independent_loop(model: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]
             process.kill()
 
 
-def engine(url: str) -> dict[str, Any]:
-    return {"runtime.provider_adapter": "engine", "adapters.engine.url": url}
+TOKEN = "LOOP_CREDENTIAL"
+"""The variable that holds the other Trunkline's token. The platform of tests takes away those called ``…_TOKEN``."""
+
+
+def engine(url: str, **more: Any) -> dict[str, Any]:
+    return {"runtime.provider_adapter": "engine", "adapters.engine.url": url, **more}
 
 
 async def test_ARCH_2_FS_7_another_agent_loop_by_configuration_alone(
-    house: Open, provider: ScriptedProvider, sources: Path, tmp_path: Path
+    house: Open, provider: ScriptedProvider, sources: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One conversation, on one home, with three loops: Trunkline's own, a program with nothing of Trunkline in it, and
     another Trunkline's ``/engine/chat``. Clients see the same, the same is stored, and each request that a foreign loop
@@ -86,13 +90,12 @@ async def test_ARCH_2_FS_7_another_agent_loop_by_configuration_alone(
         process.kill()
         assert process.stdout is not None
         requests = [msgspec.json.decode(line, type=contract.EngineRequest) for line in process.stdout]
-    config = {**talks_to(provider), **tools}
-    async with (
-        platform(tmp_path / "loop", config=config, workers=("monitor", "tools", "gateway", "memory")) as loop,
-        house(engine(loop.engine_url)) as running,
-    ):
-        other = await talk(running.client)
-        assert (await running.client.page()).total == 3
+    config = {**talks_to(provider), **tools, "monitor.engine": True}
+    async with platform(tmp_path / "loop", config=config) as loop:
+        monkeypatch.setenv(TOKEN, loop.token)
+        async with house(engine(loop.engine_url, **{"adapters.engine.token": {"env": TOKEN}})) as running:
+            other = await talk(running.client)
+            assert (await running.client.page()).total == 3
     assert own[0] == [
         ["text-delta", "tool-call", "tool-result", "text-delta", "done"],
         "Let me count.count_words said: 3",

@@ -206,9 +206,11 @@ async def test_tools_and_provider_are_boot_configuration(house: Open) -> None:
     """PA-F15: nothing in a request of the Gateway API chooses a model, a tool or an instruction."""
     async with house() as running:
         wish = {"model": "openai/other", "tools": [], "provider_adapter": "offline", "system": "be rude"}
+        await running.client.say("say:hi")
+        usual = running.provider.asked[-1].body
         await running.client.say("say:hi", **wish)
         asked = running.provider.asked[-1].body
-        assert asked["model"] == "scripted" and len(asked["tools"]) > 10
+        assert asked["model"] == "scripted" and asked["tools"] == usual["tools"] and "read_file" in running.offered()
         assert "be rude" not in json.dumps(asked)
 
 
@@ -220,10 +222,12 @@ def twice(heard: Heard) -> Reply:
 
 
 async def test_the_loop_adds_nothing_to_what_is_said() -> None:
-    """PA-F16: the request holds one line of bootstrap, the message, and the model's own words; no prompt is built."""
+    """PA-F16: the request holds one line of bootstrap, the message, and the model's own words; no prompt is built. What
+    stands there besides comes from context sources, of which there are none here."""
     with ScriptedProvider(twice) as provider:
+        config = {**talks_to(provider), "plugins.disabled": ["trunkline-personality"]}
         async with (
-            platform(plugins=[Tools()], config=talks_to(provider)) as running,
+            platform(plugins=[Tools()], config=config) as running,
             client_of(running.url, running.token) as client,
         ):
             assert (await client.say("How many?")).text == "Both.2 results"

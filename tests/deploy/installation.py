@@ -15,7 +15,7 @@ from trunkline.config.edit import write_settings
 from trunkline.doctor.bus_checks import server_binary
 from trunkline.messages.workers import WorkerKind
 from trunkline.permissions.grants import inbox
-from trunkline.permissions.nats import password_variable
+from trunkline.permissions.nats import accounts, password_variable
 from trunkline.permissions.roles import roles
 from trunkline.runtime.gateway_client import GatewayClient
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
@@ -24,11 +24,14 @@ from trunkline_bus import Bus, BusSettings, connect
 
 ROOT = Path(__file__).parents[2]
 CONF = ROOT / "deploy/nats/nats-server.conf"
-CHANNEL = "telegram"
-"""The channel for which ``deploy/nats/accounts.conf`` is made."""
+CHANNEL = "mail"
+"""A channel that a plugin offers. The shipped accounts have none; it is added as ``deploy/README.md`` says."""
 
 LENT = {"external": ("main",)}
-"""The agents that blocks are lent to there, and the blocks."""
+"""The agents that ``deploy/nats/accounts.conf`` lends blocks to, and the blocks."""
+
+SHIPPED = tuple(role.name for role in roles((), lent=LENT))
+"""The users of ``deploy/nats/accounts.conf``."""
 
 USERS = tuple(role.name for role in roles((CHANNEL,), lent=LENT))
 WORKERS: Mapping[WorkerKind, str] = {
@@ -111,11 +114,13 @@ def as_user(user: str, url: str, passwords: Mapping[str, str]) -> BusSettings:
 
 
 class NatsServer:
-    """nats-server with the shipped configuration, on free ports that stay the same when it is started again."""
+    """nats-server with the shipped configuration and the channel's user, on free ports that a restart keeps."""
 
     def __init__(self, folder: Path, passwords: Mapping[str, str]) -> None:
         self.url = self.monitoring = ""
         self._folder = folder
+        (folder / CONF.name).write_text(CONF.read_text())
+        (folder / "accounts.conf").write_text(accounts((CHANNEL,), lent=LENT))
         self._environ = {password_variable(user): password for user, password in passwords.items()}
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -139,7 +144,8 @@ class NatsServer:
             "TRUNKLINE_NATS_STORE": str(self._folder / "store"),
         }
         monitoring = self.monitoring.rpartition(":")[2] or "-1"
-        argv = [str(binary), "-c", str(CONF), "-m", monitoring, "--ports_file_dir", str(ports)]
+        conf = str(self._folder / CONF.name)
+        argv = [str(binary), "-c", conf, "-m", monitoring, "--ports_file_dir", str(ports)]
         with (self._folder / "nats.log").open("ab") as log:
             return subprocess.Popen(argv, env=environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 

@@ -29,7 +29,7 @@ from trunkline.runtime.connecting import bus_settings
 from trunkline.testing.platform import clean_environ
 from trunkline_bus import Endpoint, Topic
 
-from .installation import CHANNEL, LENT, ROOT, USERS
+from .installation import CHANNEL, LENT, ROOT, SHIPPED, USERS
 
 DEPLOY = ROOT / "deploy"
 COMMANDS = ("operator", "lender-external")
@@ -39,10 +39,17 @@ KINDS = {user: "channels" if user.startswith("channel-") else user for user in U
 
 
 def test_the_accounts_are_drawn_from_the_roles() -> None:
-    """``deploy/nats/accounts.conf`` is what the module prints."""
-    argv = [sys.executable, "-m", "trunkline.permissions", CHANNEL, "--lend", "external=main"]
+    """``deploy/nats/accounts.conf`` is what the module prints when no channel is named."""
+    argv = [sys.executable, "-m", "trunkline.permissions", "--lend", "external=main"]
     printed = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
     assert printed == (DEPLOY / "nats/accounts.conf").read_text()
+
+
+def test_a_shipped_file_names_no_channel_that_is_not_shipped() -> None:
+    """A user, password or service for a channel is in the templates alone; they and the guide name it as an example."""
+    templates = {"compose.channel.yaml", "channel.yaml", "trunkline-channel@.service", "README.md"}
+    for file in (one for one in DEPLOY.rglob("*") if one.is_file() and one.name not in templates):
+        assert re.findall(r"channel-\w+|CHANNEL_[A-Z]+", file.read_text()) == [], file
 
 
 def test_every_subject_has_its_role() -> None:
@@ -78,9 +85,7 @@ def test_no_grant_is_a_whole_plane() -> None:
             assert "*" not in inbox or subject.startswith(made)
 
 
-@pytest.mark.parametrize(
-    "names", [("Telegram",), ("a b",), ("a.b",), (">",), ("cli",), ("mail", "mail"), ("",)]
-)
+@pytest.mark.parametrize("names", [("Mail",), ("a b",), ("a.b",), (">",), ("cli",), ("mail", "mail"), ("",)])
 def test_a_name_that_would_widen_a_grant_is_refused(names: tuple[str, ...]) -> None:
     """A channel's name becomes part of subjects and of a variable's name, so it is checked."""
     with pytest.raises(ValueError, match="cannot be the user of a channel"):
@@ -157,18 +162,21 @@ def test_a_plugin_apart_is_a_user_that_answers_and_asks_nobody(tmp_path: Path) -
     )
 
 
-def services() -> dict[str, str]:
-    """The services of the compose file, each with its text."""
-    text = (DEPLOY / "compose.yaml").read_text().split("\nservices:\n")[1].split("\nvolumes:\n")[0]
+def services(file: str) -> dict[str, str]:
+    """The services of a compose file, each with its text."""
+    text = (DEPLOY / file).read_text().split("\nservices:\n")[1].split("\nvolumes:\n")[0]
     parts = re.split(r"^  ([a-z-]+):.*$", text, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def test_a_container_has_its_own_password_alone() -> None:
-    """NATS has all of them, every other service one: that of its user."""
-    found = services()
-    assert set(found) == {"nats", *USERS}
-    assert set(re.findall(r"\$\{(\w+):\?\}", found["nats"])) == {password_variable(user) for user in USERS}
+    """NATS has all of them, every other service one: that of its user. So it is with the template for a channel."""
+    found, channel = services("compose.yaml"), services("compose.channel.yaml")
+    assert (set(found), set(channel)) == ({"nats", *SHIPPED}, {"nats", f"channel-{CHANNEL}"})
+    for texts, users in ((found, {*SHIPPED}), (channel, {f"channel-{CHANNEL}"})):
+        given = re.findall(r"\$\{(\w+):\?\}", texts["nats"])
+        assert set(given) == {password_variable(user) for user in users}
+    found.update({user: text for user, text in channel.items() if user != "nats"})
     for user in USERS:
         assert f"TRUNKLINE_BUS__USER: {user}\n" in found[user]
         assert re.findall(r"\$\{(TRUNKLINE_NATS_\w+):\?\}", found[user]) == [password_variable(user)]
@@ -185,7 +193,7 @@ def test_a_unit_reads_its_own_password_alone() -> None:
     for name, unit in units.items():
         unit.optionxform = str  # type: ignore[assignment,method-assign]
         unit.read(DEPLOY / f"systemd/{name}.service")
-    names = {f"trunkline-{user}".replace("channel-telegram", "channel@") for user in KINDS}
+    names = {f"trunkline-{user}".replace(f"channel-{CHANNEL}", "channel@") for user in KINDS}
     assert set(units) == {"trunkline-nats", *names}
     for name, unit in units.items():
         own = name.removeprefix("trunkline-").replace("@", "-%i")
@@ -220,7 +228,7 @@ def test_systemd_understands_the_units(tmp_path: Path) -> None:
     """No unknown setting, no value that does not fit. The programs need not be installed here."""
     for file in (DEPLOY / "systemd").iterdir():
         text = re.sub(r"/opt/trunkline/\.venv/bin/\S+", "/bin/true", file.read_text())
-        (tmp_path / file.name.replace("@", "@telegram")).write_text(text.replace("%i", "telegram"))
+        (tmp_path / file.name.replace("@", f"@{CHANNEL}")).write_text(text.replace("%i", CHANNEL))
     argv = ["systemd-analyze", "verify", "--man=no", *map(str, sorted(tmp_path.iterdir()))]
     said = subprocess.run(argv, capture_output=True, text=True, check=False)
     ours = [line for line in said.stderr.splitlines() if "trunkline-" in line]
@@ -280,10 +288,22 @@ def test_the_collector_s_pipelines_name_what_is_there() -> None:
         assert used == set(collector[part])
 
 
-def test_the_compose_file_fits_together() -> None:
+HARDENED = ("image", "restart", "read_only", "tmpfs", "cap_drop", "security_opt", "depends_on")
+"""What all workers' containers have in common."""
+
+
+@pytest.mark.parametrize("channel", ["without a channel", "with a channel"])
+def test_the_compose_file_fits_together(channel: str) -> None:
     """Named volumes exist, every dependency is a service and waits for something that happens."""
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
-    assert compose["services"].keys() == {"nats", *USERS}
+    assert compose["services"].keys() == {"nats", *SHIPPED}
+    if channel == "with a channel":
+        worker = {key: compose["services"]["gateway"][key] for key in HARDENED}
+        template = yaml.safe_load((DEPLOY / "compose.channel.yaml").read_text())
+        added = template["services"].pop(f"channel-{CHANNEL}")
+        assert {key: added[key] for key in HARDENED} == worker
+        compose["services"][f"channel-{CHANNEL}"] = added
+        compose["volumes"] |= template["volumes"]
     for service in compose["services"].values():
         sources = {volume.split(":")[0] for volume in service["volumes"]}
         assert {source for source in sources if not source.startswith("./")} <= compose["volumes"].keys()

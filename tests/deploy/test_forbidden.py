@@ -16,14 +16,17 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
 LENT = ("external.main", "external.garden", "claude.main")
 STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT")
-BUCKETS = ("KV_pulse", "KV_workers", "KV_quotas", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results")
+BUCKETS = (
+    "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results",
+)  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
     "LEADER.STEPDOWN",
 )  # fmt: skip
-CHANGES = ("create", "archive", "restore", "delete")
+CHANGES = ("create", "change", "stop", "reset", "archive", "restore", "delete")
 GATEWAY = (
-    "send", "conversation", "conversations", "cancel", "decide", "turn", "fork", "blocks.list", "blocks.show",
+    "send", "conversation", "conversations", "rename", "cancel", "decide", "turn", "fork", "answerer", "blocks.list",
+    "blocks.show",
     *(f"blocks.{change}" for change in CHANGES),
     *(f"approvals.{verb}" for verb in ("list", "show", "granted", "forget")),
 )  # fmt: skip
@@ -35,10 +38,11 @@ MEMORY = (
     "chunk-forget", "chunk-delete", "chunk-restore", "chunk-prune", "chunk-stats", "purge",
 )  # fmt: skip
 COMMANDS = (
-    *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("telegram", "mail", "cli", "http") for verb in GATEWAY),
+    *(f"trunkline.cmd.gateway.{name}.{verb}" for name in ("mail", "letters", "cli", "http") for verb in GATEWAY),
     *(f"trunkline.cmd.memory.{verb}" for verb in MEMORY),
     "trunkline.cmd.conversation.append", "trunkline.cmd.conversation.load", "trunkline.cmd.tools.list",
-    "trunkline.cmd.model.complete", "trunkline.cmd.tools.call", "trunkline.cmd.remote.laptop.list",
+    "trunkline.cmd.model.complete", "trunkline.cmd.model.answerer", "trunkline.cmd.tools.call",
+    "trunkline.cmd.remote.laptop.list",
     "trunkline.cmd.remote.laptop.call", "trunkline.cmd.tools.call-decided",
     *(f"trunkline.cmd.lent.{whose}.{verb}" for whose in LENT for verb in ("list", "call")),
 )  # fmt: skip
@@ -89,7 +93,7 @@ def published() -> Iterator[str]:
     """Everything that somebody may want to write."""
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
-    yield "$KV.quotas.key"
+    yield from ("$KV.quotas.key", "$KV.transcripts.key")
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from (f"_INBOX_{user}.forged.1" for user in USERS)
     yield from ("_INBOX.forged.1", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING", "anything")
@@ -170,8 +174,12 @@ DEADLINES = {
     *(f"$JS.API.CONSUMER.{verb}.TIMERS.deadlines" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
     "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0",
 }
+TRANSCRIPTS = {*reads("KV_transcripts"), "$KV.transcripts.key"}
 QUOTAS = {*reads("KV_quotas"), "$KV.quotas.key"}
 RESULTS = {*reads("OBJ_results"), "$JS.API.STREAM.PURGE.OBJ_results", "$O.results.M.key", "$O.results.C.key"}
+PURGED = (
+    "JOURNAL", "FEED", "EFFECT", "FACTS", "APPROVALS", "SPANS", "DEAD", "OBJ_results", "OBJ_claims", "KV_transcripts",
+)  # fmt: skip
 EXPORTS = {*reads("OBJ_exports"), "$JS.API.STREAM.PURGE.OBJ_exports", "$O.exports.M.key"}
 CONSUMING = {
     subject
@@ -189,10 +197,10 @@ SIZES = {
 PUBLISH: dict[str, set[str]] = {
     "gateway": {
         *memory("read-many", "write-many", "list", "move", "delete", "conversation-append", "conversation-load"),
-        *memory("history"),
+        *memory("history"), "trunkline.cmd.model.answerer",
         *memory("conversation-list", "conversation-find"), "trunkline.turn.inbox.conv", *CHANNEL_READER, *CLAIMS,
         "trunkline.evt.approval.one", "trunkline.evt.audit.main.noted", *looks("AUDIT"), *DEADLINES,
-        *reads("KV_workers", "KV_pulse"), *inboxes("channel-telegram", "operator", "monitor"), *SIZES,
+        *reads("KV_workers", "KV_pulse"), *TRANSCRIPTS, *inboxes("channel-mail", "operator", "monitor"), *SIZES,
     },
     "monitor": {
         "trunkline.cmd.model.complete",
@@ -201,10 +209,11 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.journal.turn.conv.turn",
         "trunkline.feed.turn.conv.turn", "trunkline.evt.turn.main.finished", "trunkline.ctl.tools.call.cancel",
         *memory("write-many"), *LEARNS, "trunkline.evt.approval.one", "trunkline.turn.timer.one.end",
-        *CHANNEL_READER, *looks("FACTS", "TIMERS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING, "$KV.pulse.key",
+        *CHANNEL_READER, *looks("FACTS", "TIMERS"), *reads("SPANS"), "$JS.API.STREAM.MSG.DELETE.INBOX", *CONSUMING,
+        "$KV.pulse.key",
         "$JS.API.STREAM.INFO.INBOX", "trunkline.ctl.panic.stopped",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
-        *reads("KV_workers"), *CLAIMS, *inboxes("tools", "operator"),
+        *reads("KV_workers"), *CLAIMS, *inboxes("gateway", "tools", "operator"),
     },
     "lender-external": {
         "trunkline.cmd.lent.external.main.list", "trunkline.cmd.lent.external.main.call",
@@ -224,10 +233,11 @@ PUBLISH: dict[str, set[str]] = {
     },
     "memory": {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,
-        *IMPORTS, *reads("AUDIT"),
+        *IMPORTS, *reads("AUDIT", "INBOX", "TIMERS", *PURGED),
+        *(f"$JS.API.STREAM.MSG.DELETE.{stream}" for stream in ("AUDIT", *PURGED)),
         *inboxes("gateway", "monitor", "tools", "operator"),
     },
-    "channel-telegram": {*doors("telegram"), *CHANNEL_READER, *CLAIMS, *inboxes("operator", "tools")},
+    "channel-mail": {*doors("mail"), *CHANNEL_READER, *CLAIMS, *inboxes("operator", "tools")},
     "operator": {
         *doors("cli", changes=True),
         *memory("read", "read-many", "search", "list", "history", "write-many", "delete", "export", "import"),
@@ -258,7 +268,8 @@ SUBSCRIBE: dict[str, set[str]] = {
         "trunkline.evt.approval.one",
     },
     "monitor": {
-        "trunkline.cmd.model.complete", "trunkline.evt.memory.files.changed", "trunkline.ctl.panic", *SERVED,
+        "trunkline.cmd.model.complete", "trunkline.cmd.model.answerer", "trunkline.evt.memory.files.changed",
+        "trunkline.ctl.panic", *SERVED,
     },
     "tools": {
         "trunkline.cmd.tools.list", "trunkline.cmd.tools.call", "trunkline.journal.effect.call",
@@ -267,7 +278,7 @@ SUBSCRIBE: dict[str, set[str]] = {
         *(one for one in (*COMMANDS, *SAYINGS) if ".lent." in one),
     },
     "memory": {*memory(*MEMORY), *SERVED},
-    "channel-telegram": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", *SERVED},
+    "channel-mail": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", *SERVED},
     "operator": {"trunkline.feed.turn.conv.turn", "trunkline.evt.approval.one", "trunkline.ctl.panic.stopped"},
     "lender-external": set(),
     "streams": set(),

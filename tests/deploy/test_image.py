@@ -21,7 +21,7 @@ from trunkline.permissions.nats import password_variable
 from trunkline.testing.platform import UNASKED
 
 from .image import image, no_engine
-from .installation import ROOT, USERS
+from .installation import ROOT, SHIPPED
 
 pytestmark = [
     pytest.mark.kill,
@@ -32,7 +32,7 @@ pytestmark = [
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())
 PROGRAMS: dict[str, Any] = yaml.safe_load((ROOT / "deploy/compose.programs.yaml").read_text())
 STARTED = ("nats", "streams", "memory", "tools", "monitor", "gateway")
-PASSWORDS = {password_variable(user): "p" + secrets.token_hex(16) for user in USERS}
+PASSWORDS = {password_variable(user): "p" + secrets.token_hex(16) for user in SHIPPED}
 
 
 class Composed:
@@ -105,7 +105,7 @@ def _filled(value: str) -> str:
 
 @contextmanager
 def composed(folder: Path) -> Iterator[Composed]:
-    """The services of the compose file, without the channel."""
+    """The services of the compose file."""
     with image(folder) as name, Network() as network:
         running = Composed(name, network)
         try:

@@ -95,7 +95,7 @@ async def test_a_block_uses_a_remote_only_if_its_file_says_so(
     async with pair(tmp_path, monkeypatch) as running:
         file = running.registry.folder / "laptop.toml"
         file.write_text(file.read_text().replace('blocks = ["main"]', "blocks = []"))
-        await running.says("laptop__work key=refused seconds=0", "no tool 'laptop__work'")
+        await running.says("laptop__work key=refused seconds=0", "whose tools the block main may not use")
         file.write_text(file.read_text().replace("blocks = []", 'blocks = ["main"]'))
         await running.says("laptop__work key=again seconds=0", "done again")
         effects = (running.remote / "effects").read_text()
@@ -110,7 +110,7 @@ async def test_policies_reach_the_tools_of_a_remote(tmp_path: Path, monkeypatch:
         )
         wish = WriteManyMemory(files={"policies/not-there.json": deny}, actor="owner")
         await running.hub.bus.call(MEMORY_WRITE_MANY, wish)
-        await running.says("laptop__work key=denied seconds=0", "not-there")
+        await running.says("laptop__work key=denied seconds=0", "was refused to the block main")
         assert "denied" not in (running.remote / "effects").read_text()
 
 
@@ -118,7 +118,7 @@ async def test_a_revoked_remote_is_cut_off(tmp_path: Path, monkeypatch: pytest.M
     """Its connection ends, it does not come in again, and its tools are gone, while the hub goes on."""
     async with pair(tmp_path, monkeypatch) as running:
         running.registry.remove("laptop")
-        await running.says("laptop__work key=late seconds=0", "no tool 'laptop__work'")
+        await running.says("laptop__work key=late seconds=0", "There is no tool called 'laptop__work'")
         hub = running.hub.bus
         await _until_nobody(hub)
         await anyio.sleep(2.5)  # it tries to come in again each second

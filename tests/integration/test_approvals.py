@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,8 @@ from typing import Any
 import anyio
 import httpx
 import pytest
+from tests.visitors import GUEST, HEADER, Visitors
 
-import trunkline
-from trunkline.abc.gateway import Identity
 from trunkline.cli.owned.permitting import change
 from trunkline.errors import ErrorCode
 from trunkline.messages.approvals import DEADLINE, Approval, decider
@@ -30,22 +29,9 @@ from .approving import asked_by, asking, decide, results, scheduled, waiting, wr
 pytestmark = pytest.mark.anyio
 
 
-class Guests:
-    """Lets a guest in, who is not the owner."""
-
-    name = "guests"
-
-    async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
-        return Identity(id="guest", type="collaborator") if headers.get("x-guest") == "yes" else None
-
-    @trunkline.hookimpl
-    def trunkline_authenticators(self) -> list[Any]:
-        return [self]
-
-
 @asynccontextmanager
 async def house(provider: str, home: Path, **settings: Any) -> AsyncIterator[Platform]:
-    async with platform(home, config=asking(provider, **settings), plugins=[Guests()]) as running:
+    async with platform(home, config=asking(provider, **settings), plugins=[Visitors(GUEST)]) as running:
         yield running
 
 
@@ -298,7 +284,7 @@ async def test_MB_T10_MB_T11_over_http(provider: str, tmp_path: Path) -> None:
             yes = {"allow": True, "hash": asked.call_hash, "scope": "always"}
             assert (await http.post(path, json={**yes, "scope": "for ever"})).status_code == 400
             assert (await http.post(path, json=yes)).status_code == 202
-            async with httpx.AsyncClient(base_url=running.url, headers={"x-guest": "yes"}, timeout=60) as guest:
+            async with httpx.AsyncClient(base_url=running.url, headers={HEADER: GUEST.id}, timeout=60) as guest:
                 assert (await guest.post(path, json=yes)).status_code == 403, "only the owner decides"
             for again in (
                 yes,
@@ -389,7 +375,7 @@ def test_a_yes_where_no_platform_runs_says_how_the_turn_goes_on(tmp_path: Path) 
     home = tmp_path / "home"
     said = run_trunkline(home, "say", '/tool write_file path=a.md content="x"')
     id = said.stderr.split("trunkline approvals approve ")[1].split()[0]
-    assert said.returncode == 3 and ", until 20" in said.stderr
+    assert said.returncode == 3 and " by 20" in said.stderr
     yes = run_trunkline(home, "approvals", "approve", id)
     assert yes.returncode == 0 and "No platform runs here" in yes.stderr
     on = yes.stderr.partition("trunkline ")[2].split()

@@ -22,8 +22,8 @@ def printed(*command: str) -> str:
     return ran.stdout
 
 
-def figures(*command: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(printed(*command, "--json"))
+def figures(*command: str) -> Any:
+    found: Any = json.loads(printed(*command, "--json"))
     return found
 
 
@@ -53,6 +53,7 @@ def test_the_tokens_of_many_tools_are_counted() -> None:
     assert all(0 < turn["cached"] < turn["tokens"] for turns in found["figures"].values() for turn in turns)
     first = {name: turns[0]["tokens"] for name, turns in found["figures"].items()}
     assert first["60, discovery"] < first["60, all shown"] and first["5, discovery"] > first["5, all shown"]
+    assert found["default"]["tools"] <= 12 and found["default"]["tokens"] <= 2_500
     assert sum(0 < place <= 20 for place in found["places"]) > 0.9 * len(found["places"])
 
 
@@ -82,3 +83,31 @@ def test_a_click_is_measured() -> None:
     run = figures("benchmarks.approvals", "--pending", "3", "--clicks", "2")
     assert {name: len(seconds) for name, seconds in run.items()} == {"list": 2, "resumed": 2, "ran": 2}
     assert all(0 < resumed <= ran for resumed, ran in zip(run["resumed"], run["ran"], strict=True))
+
+
+def test_many_decisions_in_one_turn_are_measured() -> None:
+    """What a yes costs, in each quarter of the turn."""
+    quarters = figures("benchmarks.approvals", "--calls", "5")
+    assert len(quarters) == 4 and all(cost > 0 for cost in quarters)
+
+
+def test_a_flood_is_measured_beside_others() -> None:
+    """What came of it, what it took, and how others fared."""
+    (found,) = figures("benchmarks.floods", "queued", "--share", "0.003")
+    assert "accepted" in found["outcome"]
+    assert found["ready"] in (200, 503) and found["seconds"] > 0 and found["others"] > 0
+
+
+def test_many_calls_and_many_steps_are_measured() -> None:
+    """The cost of a call for each number of calls in an answer, and of a step in each quarter of a turn."""
+    found = figures("benchmarks.calls", "--calls", "5", "20", "--steps", "8")
+    assert [one["calls"] for one in found["calls"]] == [5, 20]
+    assert all(one["cpu_per_call"] > 0 and one["seconds"] > 0 for one in found["calls"])
+    assert len(found["steps"]) == 4 and all(cost > 0 for cost in found["steps"])
+
+
+def test_every_request_that_leaves_is_checked() -> None:
+    """Each scenario over both protocols: requests left, and the vendor would have refused none."""
+    rows = figures("benchmarks.transcripts")
+    assert {row["protocol"] for row in rows} == {"chat", "responses"} and len(rows) == 16
+    assert all(row["requests"] > 1 and not row["faults"] for row in rows)

@@ -67,12 +67,7 @@ class Curl:
 @pytest.fixture
 async def curl(tmp_path: Path) -> AsyncIterator[Curl]:
     with ScriptedProvider() as provider:
-        config = {
-            "runtime.provider_adapter": "openai",
-            "adapters.openai.base_url": provider.url,
-            "adapters.openai.model": "scripted",
-        }
-        async with platform(config=config) as running:
+        async with platform(config=provider.settings) as running:
             yield Curl(running, provider, tmp_path)
 
 

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 import openai
 import pytest
 from openai import AsyncOpenAI
 
+from trunkline.monitor.repair import UNANSWERED
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
@@ -42,11 +44,7 @@ class Desk:
 @pytest.fixture
 async def desk() -> AsyncIterator[Desk]:
     with ScriptedProvider() as provider:
-        config = {
-            "runtime.provider_adapter": "openai",
-            "adapters.openai.base_url": provider.url,
-            "adapters.openai.model": "scripted",
-        }
+        config = provider.settings
         async with (
             platform(config=config) as running,
             AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=30) as client,
@@ -190,3 +188,80 @@ async def test_limits_are_passed_on(desk: Desk) -> None:
     assert answer.choices[0].finish_reason == "length"
     sent = desk.asked[-1]
     assert sent["temperature"] == 0.5 and 4 in (sent.get("max_tokens"), sent.get("max_completion_tokens"))
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A chat of the client in one conversation, by the header."""
+
+    desk: Desk
+    id: str
+
+    async def stored(self) -> list[tuple[str, str]]:
+        view = await self.desk.platform.gateway.conversation(self.id, include_tools=True)
+        return [(message.role, message.content) for message in view.messages]
+
+    async def ask(self, *messages: Any) -> Any:
+        return await self.desk.ask(*messages, tools=[WEATHER], extra_headers={"X-Conversation-ID": self.id})
+
+
+async def begun(desk: Desk, program: str) -> tuple[Chat, Any]:
+    raw = await desk.client.chat.completions.with_raw_response.create(
+        model="main", messages=[{"role": "user", "content": program}], tools=[WEATHER]
+    )
+    return Chat(desk, raw.headers["x-conversation-id"]), raw.parse().choices[0].message
+
+
+MIXED = 'parallel:list_directory {"path": "."} weather {"town": "Ulm"} ;; quote'
+
+
+async def test_a_call_that_the_client_never_answers(desk: Desk) -> None:
+    """The conversation goes on, by the header or by the transcript: the model is told that no result came."""
+    chat, message = await begun(desk, ASKED)
+    assert (await chat.ask("say:Never mind.")).choices[0].message.content == "Never mind."
+    sent = desk.asked[-1]["messages"]
+    assert [one["role"] for one in sent[1:]] == ["user", "assistant", "tool", "user"]
+    assert sent[3] == {"role": "tool", "tool_call_id": sent[2]["tool_calls"][0]["id"], "content": UNANSWERED}
+    replayed = await desk.ask(ASKED, message.model_dump(exclude_none=True), "say:Later.", tools=[WEATHER])
+    assert replayed.choices[0].message.content == "Later."
+    assert desk.asked[-1]["messages"][3]["content"] == UNANSWERED
+
+
+async def test_our_results_and_the_clients_in_one_conversation(desk: Desk) -> None:
+    """With the header, the client's result joins what is stored: ours is still there, and nothing is stored twice."""
+    chat, message = await begun(desk, MIXED)
+    [call] = message.tool_calls
+    replayed = [MIXED, message.model_dump(exclude_none=True)]
+    result = {"role": "tool", "tool_call_id": call.id, "content": "rain"}
+    answer = (await chat.ask(*replayed, result)).choices[0].message.content
+    assert "weather said: rain" in answer and "list_directory said:" in answer
+    roles = [role for role, _ in await chat.stored()]
+    assert roles == ["user", "assistant", "tool", "tool", "assistant"]
+    late = await chat.ask(*replayed, result, {"role": "assistant", "content": answer}, "roles")
+    assert late.choices[0].message.content.split()[-1] == "user"
+    assert len(await chat.stored()) == 7
+
+
+async def test_a_result_and_words_come_together(desk: Desk) -> None:
+    """A client may bring a result and say something in one request: both reach the model."""
+    chat, message = await begun(desk, ASKED)
+    result = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "rain"}
+    await chat.ask(ASKED, message.model_dump(exclude_none=True), result, "say:Thanks.")
+    assert [one["content"] for one in desk.asked[-1]["messages"][-2:]] == ["rain", "say:Thanks."]
+
+
+@pytest.mark.parametrize("written", ['{"town": "Ulm', "town=Ulm", '{"town": NaN}', '{"": "x"}', '["Ulm"]'])
+async def test_broken_arguments_reach_the_client_as_they_were_written(desk: Desk, written: str) -> None:
+    """Byte for byte, streamed or whole. The client may send them back, and the model is sent what it wrote, as JSON."""
+    program = f"badcall:weather {written} ;; say:I see."
+    answer = await desk.ask(program, tools=[WEATHER])
+    message = answer.choices[0].message
+    assert message.tool_calls[0].function.arguments == written
+    stream = await desk.ask(program, tools=[WEATHER], stream=True)
+    deltas = [call async for chunk in stream for call in chunk.choices[0].delta.tool_calls or ()]
+    assert "".join(delta.function.arguments for delta in deltas) == written
+    result = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "That was no JSON."}
+    again = await desk.ask(program, message.model_dump(exclude_none=True), result, tools=[WEATHER])
+    assert again.choices[0].message.content == "I see."
+    sent = desk.asked[-1]["messages"][2]["tool_calls"][0]["function"]["arguments"]
+    assert json.loads(sent) == {"": written}

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 import trunkline
@@ -12,8 +13,9 @@ from trunkline.abc.models import Call, ModelAdapter, Reasoning, Text
 from trunkline.messages.conversation import ToolCall
 from trunkline.messages.tools import ToolSchema
 from trunkline.messages.turn import ToolEnded
-from trunkline.testing.platform import Platform, platform
+from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
+from trunkline_bus import RemoteFault
 
 pytestmark = pytest.mark.anyio
 
@@ -44,26 +46,88 @@ async def talking_to(model: ScriptedModel, home: Path | None = None, **more: Any
     "content", [b"\xff\xfe[[[", b"a" + b".a" * 60_000 + b" = 1", b"x = " + b"[" * 60_000, b"x = " + b"9" * 9_999],
     ids=["no text", "a key of many parts", "arrays in arrays", "many digits"],
 )  # fmt: skip
-async def test_preferences_that_cannot_be_read_are_a_reported_gap(tmp_path: Path, content: bytes) -> None:
-    """PA-F43: the turn goes on without them. Agents may write them, so they hold no worker up either."""
-    async with talking_to(ScriptedModel(["Hello."]), tmp_path) as running:
+async def test_preferences_that_cannot_be_read_let_no_text_out(tmp_path: Path, content: bytes) -> None:
+    """They may say which model is given a text, so a message is refused with the file's name; no worker is held up."""
+    model = ScriptedModel(["Hello."])
+    async with talking_to(model, tmp_path) as running:
         (running.home.memory / "preferences.toml").write_bytes(content)
-        assert (await running.say("hi")).text == "Hello."
+        await refuses(running, "main", "preferences.toml")
+        assert model.requests == []
+        (running.home.memory / "preferences.toml").write_text("")
+        assert (await accepted(running, "main")).text == "Hello."
 
 
-@pytest.mark.parametrize("content", [b"\xff\xfe[[[", b"[[[", b"tools = 3\n"])
-async def test_a_broken_block_can_be_talked_to_without_tools_and_harms_no_other(
-    tmp_path: Path, content: bytes
+SLIPS = {
+    "no text": b"\xff\xfe[[[",
+    "no TOML": b'model = "local/small"\nenabled = fals\n',
+    "a wrong type": b'\ntools = 3\nmodel = "local/small"\n',
+    "an unknown key": b"enabeld = false\n",
+    "a wrong table": b"[permissions]\napprovals = 'never'\n",
+}
+WHERE = {"no TOML": "line 2", "a wrong type": "line 2", "an unknown key": "line 1", "a wrong table": "line 2"}
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+async def test_mb_f3_a_block_whose_file_is_broken_takes_no_message_and_harms_no_other(
+    tmp_path: Path, slip: str
 ) -> None:
-    """Its block.toml is no text, no TOML or of wrong types: it says ERROR, has no tools, and the others are listed."""
+    """A slip must not switch a block on, nor send its text to another model: what comes is refused with file and line,
+    the block is shown as broken, and the others go on."""
     model = ScriptedModel(["Hello."])
     async with talking_to(model, tmp_path) as running:
         await running.gateway.create_block("garden")
-        (running.home.memory / "blocks/garden/block.toml").write_bytes(content)
-        states = {block.name: block.pulse.status for block in await running.gateway.blocks()}
-        assert states == {"main": "SLEEPING", "garden": "ERROR"}
-        assert (await running.say("hi", block="garden")).text == "Hello."
-        assert model.requests[-1].tools == ()
+        (running.home.memory / "blocks/garden/block.toml").write_bytes(SLIPS[slip])
+        await refuses(running, "garden", "blocks/garden/block.toml", WHERE.get(slip, ""))
+        states = {block.name: (block.pulse.status, bool(block.problem)) for block in await running.gateway.blocks()}
+        assert states == {"main": ("SLEEPING", False), "garden": ("ERROR", True)}
+        assert model.requests == []
+        assert (await running.say("hi")).text == "Hello."
+
+
+async def test_a_slip_in_a_key_of_the_preferences_is_told_and_other_keys_are_left_alone(tmp_path: Path) -> None:
+    """``modle`` is no key of anybody's; what plugins keep there is theirs."""
+    model = ScriptedModel(["Hello."])
+    async with talking_to(model, tmp_path) as running:
+        (running.home.memory / "preferences.toml").write_text('[learning]\nenabled = true\n')
+        assert (await running.say("hi")).text == "Hello."
+        (running.home.memory / "preferences.toml").write_text('# mine\nmodle = "local/small"\n')
+        await refuses(running, "main", "preferences.toml, line 2", "Did you mean model?")
+
+
+async def test_a_turn_that_waits_when_its_file_breaks_asks_no_model(tmp_path: Path) -> None:
+    """The message was accepted before the slip: the turn ends with an error, and its text goes nowhere."""
+    model = ScriptedModel(["Hello."])
+    config = {"runtime.provider_adapter": model.name}
+    async with platform(
+        tmp_path, plugins=[Models(model)], config=config, workers=("gateway", "memory", "tools")
+    ) as waiting:
+        sent = await waiting.send("hi")
+    (tmp_path / "memory/blocks/main/block.toml").write_text("enabled = fals\n")
+    async with talking_to(model, tmp_path) as running:
+        assert (await running.answer(sent)).ended.code == "provider_error"
+        assert model.requests == []
+
+
+async def refuses(running: Platform, block: str, *said: str) -> None:
+    """A message is refused, once the edit is seen, with these words."""
+    with anyio.fail_after(60):
+        while True:
+            try:
+                await running.say("hi", block=block)
+            except RemoteFault as fault:
+                assert fault.code == "conflict" and all(words in fault.message for words in said), fault.message
+                return
+            await anyio.sleep(0.05)
+
+
+async def accepted(running: Platform, block: str) -> Answer:
+    """The answer, once the mended file is seen."""
+    with anyio.fail_after(60):
+        while True:
+            try:
+                return await running.say("hi", block=block)
+            except RemoteFault:
+                await anyio.sleep(0.05)
 
 
 # Models that are broken --------------------------------------------------------------------------------------

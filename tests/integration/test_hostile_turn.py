@@ -183,3 +183,32 @@ async def test_a_cancel_while_its_monitor_is_leaving(stage: ProcessPlatform, tmp
         assert stored.partial and stored.content == answer.text and answer.text.startswith("word-1 word-2")
         assert (await running.say("say:on", conversation=accepted.conversation)).text == "on"
         assert await running.processes[owner].gone() == 0
+
+
+@pytest.mark.parametrize("stopped", ["before it is asked for", "after the yes"])
+async def test_a_yes_counts_once_while_the_tools_worker_stands_still(
+    stage: ProcessPlatform, tmp_path: Path, stopped: str
+) -> None:
+    """The worker is stopped for longer than the monitor waits for a sign of it, so calls are sent again and again. Each
+    is asked about once, and the first yes runs it once."""
+    async with manned(stage) as running:
+        files = [tmp_path / f"bank-{number}" for number in range(6)]
+        if stopped == "before it is asked for":
+            running.kill("tools", signal.SIGSTOP)
+        turns = [await running.send(f"{program(file, 7, ask=True)} ;; say:done") for file in files]
+        if stopped == "before it is asked for":
+            await anyio.sleep(4)
+            running.kill("tools", signal.SIGCONT)
+        asked = [await first_of(running, accepted, ApprovalRequested) for accepted in turns]
+        if stopped == "after the yes":
+            running.kill("tools", signal.SIGSTOP)
+        for accepted, one in zip(turns, asked, strict=True):
+            await running.gateway.decide(accepted.turn, one.call.id, one.call_hash, allow=True)
+        if stopped == "after the yes":
+            await anyio.sleep(7)
+            running.kill("tools", signal.SIGCONT)
+        for accepted, file in zip(turns, files, strict=True):
+            answer = await running.answer(accepted)
+            assert answer.text == "done" and file.read_text() == "7\n"
+            questions = [event for event in answer.events if isinstance(event, ApprovalRequested)]
+            assert len(questions) == 1, "it was asked again"

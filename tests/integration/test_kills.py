@@ -7,6 +7,7 @@ and the turn has one trace.
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,10 @@ from trunkline.messages.turn import (
     TurnEnded,
     TurnFact,
 )
+from trunkline.messages.workers import SpanRecord, WorkerBeat
 from trunkline.monitor.journal import RAW_JOURNAL
 from trunkline.monitor.replay import replay
-from trunkline.subjects import EFFECT, FEED, INBOX, JOURNAL, SPANS, TURN_FACT
+from trunkline.subjects import EFFECT, FEED, INBOX, JOURNAL, SPANS, TURN_FACT, WORKER_BUCKET
 from trunkline.testing.platform import text_of
 from trunkline.testing.processes import ProcessPlatform, process_platform
 
@@ -168,7 +170,9 @@ async def check_one_trace(running: ProcessPlatform, entries: list[JournalEntry])
         while True:
             spans = [s async for b in running.bus.history(SPANS, after=0, trace=trace) for s in b.data.spans]
             epochs = {
-                s.attributes["trunkline.turn.epoch"] for s in spans if s.name.startswith("invoke_agent")
+                s.attributes["trunkline.turn.epoch"]
+                for s in spans
+                if s.name.startswith("invoke_agent") and not s.unfinished
             }
             if owners in epochs:
                 return
@@ -189,6 +193,37 @@ async def test_killed_in_mid_stream(victim: str, stage: ProcessPlatform, tmp_pat
         assert view.messages[-1].content == watcher.text
         again = await running.say("say:still here", conversation=accepted.conversation)
         assert again.text == "still here"
+
+
+async def test_spans_of_a_turn_whose_monitor_was_killed_have_their_parents(stage: ProcessPlatform) -> None:
+    """A span that takes long is told of while it is open, so what was done below it does not hang in the air."""
+    async with manned(stage) as running:
+        accepted = await running.send('call:list_dir {"path": "."} ;; slow:60:50')
+        started = None
+        with anyio.fail_after(60):
+            while started is None:
+                await anyio.sleep(0.02)
+                entries = await journal_of(running, accepted)
+                started = next((entry for entry in entries if isinstance(entry, Started)), None)
+        assert started is not None and started.request.traceparent is not None
+        trace = started.request.traceparent.split("-")[1]
+        with anyio.fail_after(60):
+            while not any(_is_open_turn(span) for span in await spans_of(running, trace)):  # noqa: ASYNC110
+                await anyio.sleep(0.02)
+        await kill_and_restart(running, "monitor")
+        assert (await running.answer(accepted)).ended.code is None
+        await check_one_trace(running, await journal_of(running, accepted))
+        spans = await spans_of(running, trace)
+        told = {span.span_id for span in spans}
+        assert [span.name for span in spans if span.parent_id and span.parent_id not in told] == []
+
+
+def _is_open_turn(span: SpanRecord) -> bool:
+    return span.unfinished and span.name.startswith("invoke_agent")
+
+
+async def spans_of(running: ProcessPlatform, trace: str) -> list[SpanRecord]:
+    return [s async for batch in running.bus.history(SPANS, after=0, trace=trace) for s in batch.data.spans]
 
 
 def program(tool: str, **arguments: Any) -> str:
@@ -321,6 +356,30 @@ async def test_an_accepted_message_waits_for_a_monitor(stage: ProcessPlatform, t
         assert [(await running.answer(a)).text for a in (first, second)] == ["one", "two"]
         view = await view_of(running, first.conversation)
         assert [m.content for m in view.messages] == ["say:one", "one", "say:two", "two"]
+
+
+async def test_partitions_that_a_monitor_does_not_pull_are_anothers(stage: ProcessPlatform) -> None:
+    """A monitor that was killed counts as living until its last beat is too old. One that tells for ever that it lives
+    and pulls nothing keeps no conversation waiting."""
+    async with manned(stage) as running, anyio.create_task_group() as tasks:
+        bucket = running.bus.kv(WORKER_BUCKET)
+        beat = WorkerBeat(
+            id="ghost", kind="monitor", pid=1, host="ghost", version="0", started_at=datetime.now(UTC)
+        )
+
+        async def haunt() -> None:
+            while True:
+                await bucket.put(beat.id, beat)
+                await anyio.sleep(0.5)
+
+        await bucket.put(beat.id, beat)
+        tasks.start_soon(haunt)
+        running.kill("monitor")
+        await running.restart("monitor")
+        turns = [await running.send(f"say:{number}") for number in range(24)]  # some in each partition
+        assert [(await running.answer(one)).text for one in turns] == [str(number) for number in range(24)]
+        tasks.cancel_scope.cancel()
+        await bucket.delete(beat.id)
 
 
 async def test_the_ledger_holds_each_write_once(stage: ProcessPlatform, tmp_path: Path) -> None:

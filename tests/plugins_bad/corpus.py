@@ -281,6 +281,15 @@ BAD: dict[str, Bad] = {
         call="stack",
         kills=True,
     ),
+    "bad-framer": Bad(  # ends the process from a thread of its own, while others are at work and it is not
+        tool(
+            "def end():\n    time.sleep(1.5)\n    os._exit(3)\nthreading.Thread(target=end).start()\nreturn ''",
+            name="frame",
+            head="import os, threading, time",
+        ),
+        call="frame",
+        kills=True,
+    ),
     "bad-abort": Bad(tool("os.abort()", name="abort", head="import os"), call="abort", kills=True),
     "bad-stall": Bad(tool("#async\nwhile True:\n    pass", name="stall"), call="stall", kills=True),
     "bad-loopstop": Bad(

@@ -57,6 +57,7 @@ async def jot(context: ToolContext, text: str) -> str:
     hits = (await context.memory.search(text, kinds=["file"], min_confidence=0.1)).hits
     dated = (await context.memory.search(text, since=then)).hits
     assert [hit.path for hit in hits] == ["note.md"] and hits[0].why and not dated, (hits, dated)
+    context.derived()
     return f"{found.content} in {names}"
 
 @trunkline.tool(effect="read")
@@ -178,7 +179,8 @@ async def test_a_plugin_apart_works_as_one_inside_does(
         said = (await call(found, "environ")).output
         assert "sk-very-secret" not in said and "OPENAI_API_KEY" not in said and "GRANTED" not in said
         assert (found.instance.bus.password or "?") not in said
-        assert (await call(found, "jot", text="tulips")).output.startswith("tulips in ")
+        jotted = await call(found, "jot", text="tulips")
+        assert jotted.output.startswith("tulips in ") and jotted.derived is True
         kept = (await call(found, "keep", text="tulips like lime")).output
         assert kept == "tulips like lime 0.9 2 ['context_of', 'follows', 'supports'] None"
         assert "without a model" in (await call(found, "consult", purpose="repl")).output

@@ -96,7 +96,7 @@ async def died(running: ProcessPlatform, *calls: str) -> None:
     ("dist", "says"),
     [
         ("bad-segfault", "segmentation fault"),
-        ("bad-stack", "without a word"),
+        ("bad-stack", "segmentation fault"),
         ("bad-stall", "held the whole worker up"),
     ],
 )
@@ -125,7 +125,7 @@ async def test_quarantine_is_told_and_lifted(tmp_path: Path) -> None:
             assert good is not None and good.output == "a good answer"
         assert "osexit" not in await names(running)
         told = state(running, dist)
-        assert told["status"] == "quarantined" and "without a word" in told["reason"]
+        assert told["status"] == "quarantined" and "os._exit" in told["reason"]
         assert f"trunkline plugins release {dist}" in told["hint"]
         assert dist in plugins(running, "doctor").stdout
         assert plugins(running, "plugins", "release", dist).returncode == 0
@@ -173,20 +173,53 @@ async def test_an_import_that_never_ends_costs_one_start_its_deadline(tmp_path: 
         assert state(running, "bad-hang")["status"] == "quarantined"
 
 
+async def test_kills_from_outside_blame_nobody(tmp_path: Path) -> None:
+    """However often its process is killed while it is at work, a plugin that did nothing stays."""
+    async with tools_with(tmp_path, "bad-swallow") as running:
+        for _ in range(3):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(called, running, "swallow")
+                await anyio.sleep(0.5)
+                running.kill("tools")
+                tasks.cancel_scope.cancel()
+            await running.restart("tools")
+        assert state(running, "bad-swallow")["status"] == "loaded"
+        assert "bad-swallow (tool)" in running.processes["tools"].text(), "it was not at work when it was killed"
+
+
+async def test_who_ends_the_process_behind_another_is_found_out(tmp_path: Path) -> None:
+    """A plugin that ends the process from a thread of its own, when only another is at work, is put away itself."""
+    async with tools_with(tmp_path, "bad-framer", "bad-swallow") as running:
+        for _ in range(2):
+            await died(running, "frame", "swallow")
+        assert state(running, "bad-framer")["status"] == "quarantined"
+        assert state(running, "bad-swallow")["status"] == "loaded"
+
+
 DIES = """
 import os, sys
 from pathlib import Path
 from trunkline.plugins.crumbs import Crumbs, folder_of
 crumbs = Crumbs(folder_of(Path(sys.argv[1])), "tools")
-with crumbs.at(sys.argv[2], "tool"):
+with crumbs.at(sys.argv[2], sys.argv[3]):
     os._exit(1)
 """
 
 
-@pytest.mark.parametrize(("owner", "away"), [("trunkline-aardvark", True), ("trunkline-files", False)])
-def test_being_called_like_the_platforms_own_protects_nobody(tmp_path: Path, owner: str, away: bool) -> None:
-    """What is put away without a fault that names it is any plugin but the platform's own, by its metadata."""
+@pytest.mark.parametrize(
+    ("owner", "doing", "away"),
+    [
+        ("trunkline-aardvark", "import", True),
+        ("trunkline-files", "import", False),
+        ("trunkline-aardvark", "tool", False),
+    ],
+)
+def test_being_called_like_the_platforms_own_protects_nobody(
+    tmp_path: Path, owner: str, doing: str, away: bool
+) -> None:
+    """What is put away without a word that names it is any plugin at its import but the platform's own, by its
+    metadata; at work otherwise nobody is."""
     (tmp_path / "run").mkdir()
-    subprocess.run([sys.executable, "-c", DIES, str(tmp_path), owner], timeout=30, check=False)
+    subprocess.run([sys.executable, "-c", DIES, str(tmp_path), owner, doing], timeout=30, check=False)
     register = Quarantine(tmp_path, 1).judged({owner: "1"})
     assert len(register.quarantined) == away

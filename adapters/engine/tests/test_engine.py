@@ -124,7 +124,7 @@ async def test_earlier_calls_go_along_with_their_results() -> None:
 
 async def test_it_is_never_chosen_by_itself() -> None:
     """With provider_adapter "auto" an address alone does not swap the loop."""
-    assert not EngineAdapter(EngineSettings(url="http://127.0.0.1:8421")).configured
+    assert not EngineAdapter(EngineSettings(url="http://127.0.0.1:8422")).configured
 
 
 async def test_a_request_without_a_turn_still_has_a_correlation_id() -> None:
@@ -205,6 +205,6 @@ async def test_the_plugin_declares_the_adapter_when_there_is_an_address() -> Non
             return kind(url=self._url)
 
     assert list(plugin.trunkline_models(settings=Given(""))) == []
-    assert len(list(plugin.trunkline_models(settings=Given("http://127.0.0.1:8421")))) == 1
+    assert len(list(plugin.trunkline_models(settings=Given("http://127.0.0.1:8422")))) == 1
     with pytest.raises(ConfigError, match="no web address"):
-        EngineSettings(url="127.0.0.1:8421")
+        EngineSettings(url="127.0.0.1:8422")

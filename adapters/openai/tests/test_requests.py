@@ -115,10 +115,13 @@ async def test_ids_that_the_conversation_has_already_are_replaced() -> None:
     """Some servers give every call the same id; a turn's calls must differ, or one's result would stand for another."""
     before = ToolCall(id="call_1_0", name="look")
     messages = (Message(id="msg_1", role="user", content="call:look {}"),)
-    past = Message(id="msg_0", role="assistant", content="", tool_calls=(before,))
+    past = (
+        Message(id="msg_0", role="assistant", content="", tool_calls=(before,)),
+        Message(id="msg_0r", role="tool", content="waves", tool_call_id=before.id),
+    )
     async with ScriptedProvider(["call:look {}"]).serving() as provider:
         adapter = OpenAIAdapter(OpenAISettings(base_url=provider.url, model="m"))
-        async with aclosing(adapter.stream(ModelRequest(messages=(past, *messages)))) as events:  # type: ignore[type-var]
+        async with aclosing(adapter.stream(ModelRequest(messages=(*past, *messages)))) as events:  # type: ignore[type-var]
             [call] = [event.call async for event in events if hasattr(event, "call")]
         await adapter.aclose()
     assert call.id.startswith("call_")

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
@@ -9,13 +10,14 @@ import pytest
 
 from trunkline.abc.foreground import Sitting
 from trunkline.errors import TrunklineError
-from trunkline.messages.conversation import Message
+from trunkline.messages.conversation import Message, ToolCall
 from trunkline.messages.gateway import SendMessage
-from trunkline.messages.turn import MessageSteered, TextDelta, TurnEnded
+from trunkline.messages.turn import MessageSteered, TextDelta, ToolEnded, ToolStarted, TurnEnded
 from trunkline.testing.channel_suite import until
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step, echo
 from trunkline_bus import RemoteFault
-from trunkline_terminal import words
+from trunkline_terminal import transcript, words
+from trunkline_terminal.paint import Paint
 from trunkline_terminal.recording import RecordingScreen
 from trunkline_terminal.session import Session
 
@@ -237,7 +239,9 @@ async def test_MB_T11_what_waits_in_another_channel_is_told_and_decided_by_id() 
         await talk.say(f"/approve {first.id[:6]} always")
         assert (talk.gateway.decided, talk.gateway.scopes) == ([(first.turn, first.call, True)], ["always"])
         talk.gateway.settle(second, allow=False, by="channel:telegram")
-        await until(lambda: any("Denied by the owner in telegram" in text for text in talk.screen.all("note")))
+        await until(
+            lambda: any("Denied by the owner in telegram" in text for text in talk.screen.all("note"))
+        )
         await talk.say(f"/deny {second.id}", "/approve", "/approve nothing-like-an-id")
         assert len(talk.screen.all("error")) == 3 and len(talk.gateway.decided) == 1
 
@@ -264,3 +268,99 @@ async def test_exit_leaves() -> None:
         assert [await talk.session.handle(line) for line in ("/exit", "/quit", "", "/help")] == [
             False, False, True, True,
         ]  # fmt: skip
+
+
+async def test_a_tool_result_can_be_shown_again_in_full() -> None:
+    """/show is the last result, whole; /show 2 the one before it."""
+    long = "\n".join(f"line {number}" for number in range(20))
+
+    def answer(message: SendMessage) -> Iterable[Step]:
+        for number, output in enumerate(("first", long)):
+            call = ToolCall(id=f"c{number}", name="read_file", arguments={"path": f"{number}.md"})
+            yield ToolStarted(step=0, call=call)
+            yield ToolEnded(step=0, call_id=call.id, name=call.name, output=output)
+        yield TurnEnded(reason="stop")
+
+    async with talking(answer) as talk:
+        await talk.session.handle("/show")
+        assert "No tool has told anything" in talk.screen.all("error")[-1]
+        await talk.say("go")
+        await talk.say("/show")
+        assert talk.screen.all("note")[-1] == f"read_file path=1.md\n{long}"
+        await talk.say("/show 2")
+        assert talk.screen.all("note")[-1] == "read_file path=0.md\nfirst"
+        await talk.say("/show 3")
+        assert "so much" in talk.screen.all("error")[-1]
+
+
+async def test_conversations_are_listed_and_opened() -> None:
+    """By number and by id; the next message goes on with the one that was opened."""
+    async with talking() as talk:
+        await talk.say("one")
+        first = talk.session.place.conversation
+        await talk.say("/new", "two")
+        await talk.say("/conversations")
+        listed = talk.screen.all("note")[-1].splitlines()
+        assert len(listed) == 3 and listed[-1].startswith("/open NUMBER")
+        assert first is not None and first in talk.session.listed
+        await talk.say(f"/open {talk.session.listed.index(first) + 1}")
+        assert talk.session.place.conversation == first
+        await talk.say("three")
+        assert talk.gateway.sent[-1].conversation == first
+        await talk.say("/open 9")
+        assert "no number 9" in talk.screen.all("error")[-1]
+
+
+async def test_steering_does_not_break_the_answer_that_streams() -> None:
+    """What a running turn takes in is told without an end to the text, which may stand in a block of code."""
+    steered = MessageSteered(message=Message(id="m1", role="user", content="shorter"))
+
+    def answer(message: SendMessage) -> Iterable[Step]:
+        yield TextDelta(step=0, offset=0, text="```python\na = 1\n")
+        yield steered
+        yield TextDelta(step=0, offset=16, text="b = 2\n```\n")
+        yield TurnEnded(reason="stop")
+
+    async with talking(answer) as talk:
+        await talk.say("go")
+    kinds = [kind for kind, _ in talk.screen.shown]
+    first, last = kinds.index("answer"), len(kinds) - 1 - kinds[::-1].index("answer")
+    assert "settle" not in kinds[first:last]
+    assert any("taken in: shorter" in note for note in talk.screen.all("note"))
+
+
+def test_a_deadline_is_told_on_the_clock_here() -> None:
+    """The time here and how long that is; the date too when it is another day's."""
+    now = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
+    here = (now + timedelta(minutes=5)).astimezone()
+    assert words.moment(now + timedelta(minutes=5), now) == f"{here:%H:%M} (5 minutes)"
+    assert words.moment(now + timedelta(seconds=61), now).endswith("(1 minute)")
+    assert words.moment(now + timedelta(seconds=20), now).endswith("(20 seconds)")
+    assert (
+        words.moment(now + timedelta(days=1), now)
+        == f"{(now + timedelta(days=1)).astimezone():%Y-%m-%d %H:%M} (1 day)"
+    )
+
+
+def test_a_file_that_is_not_there_is_named_as_it_was_given(tmp_path: Path) -> None:
+    """.json is added to a name without it, and never twice."""
+    assert transcript.source(str(tmp_path / "x.json")) == tmp_path / "x.json"
+    assert transcript.source(str(tmp_path / "x")) == tmp_path / "x.json"
+
+
+def test_a_result_is_folded_to_its_first_lines() -> None:
+    """Three lines at the most, none wider than the terminal, and how to see the rest."""
+    assert words.folded("", 40) == []
+    assert words.folded("one\n\ntwo", 40) == ["one", "two"]
+    assert words.folded("\n".join("abcde"), 40) == ["a", "b", "c", "… 2 more lines: /show"]
+    assert words.folded("x" * 50, 10) == ["x" * 9 + "…", "… /show shows it whole"]
+
+
+def test_a_diff_in_a_question_is_coloured_and_nothing_with_no_color() -> None:
+    """Added lines are green, removed ones red; NO_COLOR takes the colours away."""
+    question = "Allow it?\n│ --- (no file)\n│ +++ a.md\n│ @@ -0,0 +1 @@\n│ +new\n│ -old\n│ same"
+    lines = Paint({}).question(question).splitlines()
+    assert [line[:5] for line in lines] == [
+        "\x1b[33m", "\x1b[2m│", "\x1b[2m│", "\x1b[2m│", "\x1b[32m", "\x1b[31m", "│ sam"
+    ]  # fmt: skip
+    assert "[3" not in Paint({"NO_COLOR": "1"}).question(question)

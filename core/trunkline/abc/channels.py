@@ -5,9 +5,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Literal, Protocol
 
 from trunkline.errors import Unavailable
+from trunkline.messages.answerer import Answerer
 from trunkline.messages.approvals import Approval, ApprovalScope
 from trunkline.messages.blocks import Block
-from trunkline.messages.conversation import ConversationPage, ListConversations
+from trunkline.messages.conversation import ConversationPage, ConversationSummary, ListConversations
 from trunkline.messages.gateway import ConversationView, MessageAccepted, SendMessage, TurnView
 from trunkline.messages.turn import FeedEvent
 
@@ -31,7 +32,9 @@ class Gateway(Protocol):
     turns, then each change of one: asked, reminded of (``reminded_at``), settled. It never ends by itself and waits
     while the bus is away. A channel shows them to its owner and hands in what the owner says by ``decide``, bound to
     ``call_hash``: a yes or no, or to a question (``detail.is_question``) an ``answer``, which ``allow=False`` declines
-    to give. Who comes second is refused with ``conflict`` and a sentence that says who was first."""
+    to give. Who comes second is refused with ``conflict`` and a sentence that says who was first.
+
+    ``answerer`` is the model that answers in a block, to be shown before anything is said."""
 
     async def send(self, message: SendMessage) -> MessageAccepted: ...
     def watch(self, conversation: str, turn: str, *, after: str = "") -> Watch: ...
@@ -51,6 +54,8 @@ class Gateway(Protocol):
     async def turn(self, turn: str) -> TurnView: ...
     async def conversation(self, conversation: str, *, include_tools: bool = False) -> ConversationView: ...
     async def conversations(self, query: ListConversations) -> ConversationPage: ...
+    async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary: ...
+    async def answerer(self, block: str | None = None) -> Answerer: ...
     async def blocks(self) -> tuple[Block, ...]: ...
 
 
@@ -59,6 +64,10 @@ class Channel(ABC):
 
     name: str
     """Lower-case; it is a subject key, so the channel's credentials speak for nobody else."""
+
+    shows: str = ""
+    """What a person sees here of an answer, in a sentence or two for the model, such as "Plain text: Markdown is not
+    drawn."; at most ``MOST_SHOWS`` characters. "" says nothing."""
 
     render: Callable[[FeedEvent], str | None] | None = None
     """How plugins want an event worded (``trunkline_render``); whoever runs the channel sets it. None or an answer of

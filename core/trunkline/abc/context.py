@@ -18,7 +18,7 @@ class TurnInfo:
     ``model`` is ``adapter/model`` that answers; "" while it is being chosen, or when there is none. ``history`` is the
     conversation before the turn. ``files`` are what context sources name in their own ``files``, as memory has them
     now, by the names that they were asked for by; left out is what is absent, no text, or still as memory began with
-    it. ``window`` is how many tokens the model takes in.
+    it, but for the instructions of ``AGENT.md``. ``window`` is how many tokens the model takes in.
     """
 
     request: TurnRequested
@@ -55,6 +55,14 @@ class ContextPart:
     changing: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class ContextGap:
+    """What a source could not give this time, and why. The turn's trace says so; no model is told."""
+
+    source: str
+    reason: str
+
+
 class ContextSource(Protocol):
     """Contributes context once, at the start of a turn.
 
@@ -65,9 +73,9 @@ class ContextSource(Protocol):
 
     name: str
 
-    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
-        """The parts for this turn, and what people may be shown. An exception or more than 5 seconds leaves the source
-        out; the turn goes on."""
+    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown | ContextGap]:
+        """The parts for this turn, what people may be shown, and what is missing. An exception or more than 5 seconds
+        leaves the source out; the turn goes on and its trace says so."""
         ...
 
 

@@ -129,4 +129,4 @@ class NoDocuments:
 
 
 def _nowhere() -> ToolError:
-    return ToolError("Documents cannot be reached from here.")
+    return ToolError("Documents cannot be reached from here.", kind="unsupported")

@@ -10,11 +10,17 @@ from trunkline.messages.gateway import SendMessage
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who asks. ``type`` is one of PA-F20's (owner, collaborator, service, ...)."""
+    """Who asks. ``type`` is one of PA-F20's (owner, collaborator, service, ...). Only an owner decides about calls,
+    takes permissions back, changes blocks and names conversations: an authenticator has to say that somebody is one.
+    """
 
     id: str
-    type: str = "owner"
+    type: str = "collaborator"
     permissions: tuple[str, ...] = ("memory:*", "tools:*")
+
+
+OWNER = Identity(id="owner", type="owner")
+"""Who has the token of the home."""
 
 
 class Authenticator(Protocol):

@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol
 import anyio
 
 from trunkline.abc.embedders import Embedder
+from trunkline.abc.purging import Purge
 from trunkline.errors import ToolError
 from trunkline.messages.chunks import (
     BEST,
@@ -51,6 +52,7 @@ from trunkline.messages.memory import (
     RevertMemory,
     SearchMemory,
 )
+from trunkline.messages.purging import Kept
 from trunkline_bus import Refusal, Scope
 
 NOWHERE = Scope()
@@ -194,7 +196,7 @@ class NoMemory:
         return self._refuse
 
     async def _refuse(self, *arguments: Any, **named: Any) -> Any:
-        raise ToolError("Memory cannot be reached from here.")
+        raise ToolError("Memory cannot be reached from here.", kind="unsupported")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,10 +244,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge took out of history, and how many commits it wrote anew."""
+    """What a purge took out of history, and how many commits it wrote anew.
+
+    ``paths`` are gone, of ``changed`` a part is. ``versions`` went of paths that hold other files too, with the ids
+    of what they held. ``kept`` is what holds some of the same text still.
+    """
 
     paths: tuple[str, ...]
     commits: int
+    changed: tuple[str, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
+    kept: tuple[Kept, ...] = ()
 
 
 class MemoryRule(Protocol):
@@ -405,11 +414,22 @@ class MemoryStore(ABC):
         With ``derived`` search indexes are taken along, as far as the store has any.
         """
 
-    async def purge(self, target: str) -> Purged:
-        """Write history anew as if a path, or a chunk (by its id), had never been. What is there now stays.
+    async def trace(self, target: str) -> Purge:
+        """What a path, a chunk or a conversation (by its id) stands for. Nothing is changed; no paths when there is
+        nothing.
 
         Raises:
             Refusal: ``invalid_path``, or ``not_supported``: this store cannot.
+        """
+        raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
+
+    async def purge(
+        self, purge: Purge, without: Callable[[str, bytes, Purge], bytes | None], *, actor: str
+    ) -> Purged:
+        """Take what ``trace`` found out of memory and history, as if it had never been.
+
+        ``without`` says what is left of a version of any other file that names it. To do it again changes nothing, and
+        finishes what a crash cut short. Raises as ``trace``, or as any change.
         """
         raise Refusal("not_supported", "This memory is kept in a store whose history cannot be written anew.")
 

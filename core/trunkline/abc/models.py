@@ -14,6 +14,8 @@ from trunkline.messages.tools import ToolSchema
 class ModelRequest(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a model.
 
+    ``messages`` is a transcript that every vendor takes: each tool call has one result, directly after the message that
+    made it and in the order of the calls, no result is without its call, and the ids of calls are unique.
     ``model`` is the vendor's name for it ("" = the adapter's default). ``partial`` is text the model had begun to
     answer with before it was interrupted; only an adapter that ``continues`` is ever given one. ``block``,
     ``conversation``, ``turn``, ``actor``, ``purpose`` and ``adapter`` (its name) tell middleware and traces what the
@@ -92,6 +94,9 @@ class ModelAdapter(ABC):
 
     sees: bool = False
     """Whether it sends the pictures of messages (``Message.images``); else it is never given any."""
+
+    derived: bool = False
+    """Whether its answers only repeat what memory and tools gave, so that no search of memory returns them."""
 
     configured: bool = True
     """Whether everything it needs is set (a key, an address), so that it may answer when nobody chose an adapter."""

@@ -42,4 +42,4 @@ class Nobody(Person):
 
     async def tell(self, channel: str, text: str) -> None:
         """Raises ToolError."""
-        raise ToolError("Nobody can be told anything from here. Put it into your answer.")
+        raise ToolError("Nobody can be told anything from here. Put it into your answer.", kind="unsupported")

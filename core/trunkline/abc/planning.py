@@ -35,12 +35,12 @@ class NoPlanning(Planning):
 
     async def begin(self) -> None:
         """Raises ToolError."""
-        raise ToolError("Planning cannot be begun from here.")
+        raise ToolError("Planning cannot be begun from here.", kind="unsupported")
 
     async def end(self) -> None:
         """Raises ToolError."""
-        raise ToolError("Planning cannot be ended from here.")
+        raise ToolError("Planning cannot be ended from here.", kind="unsupported")
 
     async def holds(self) -> bool:
         """Raises ToolError."""
-        raise ToolError("Whether the agent only plans cannot be known from here.")
+        raise ToolError("Whether the agent only plans cannot be known from here.", kind="unsupported")

@@ -58,35 +58,44 @@ def asked(
     for place in read_only or {}:
         if not _is_place(place):
             raise ToolError(
-                f"{place!r} is no place for a file in a sandbox: name it from the root, beside {WORKSPACE}."
+                f"{place!r} is no place for a file in a sandbox: name it from the root, beside {WORKSPACE}.",
+                kind="invalid_arguments",
             )
     if folder.startswith("/") or ".." in PurePosixPath(folder).parts or "\0" in folder:
-        raise ToolError(f"{folder!r} is not a folder below the workspace.")
+        raise ToolError(f"{folder!r} is not a folder below the workspace.", kind="invalid_arguments")
     if workspace is None and folder not in ("", "."):
-        raise ToolError(f"{folder!r} cannot be there: the program was given no workspace.")
+        raise ToolError(
+            f"{folder!r} cannot be there: the program was given no workspace.", kind="invalid_arguments"
+        )
     plain = str(PurePosixPath(folder)) if folder not in ("", ".") else ""
     return Program(tuple(argv), workspace, whole, plain, dict(read_only or {}), limits, label)
 
 
 def _refuse_words(argv: list[str], env: dict[str, str]) -> None:
     if not argv or not argv[0]:
-        raise ToolError("There is no program to run: name it, then its arguments.")
+        raise ToolError("There is no program to run: name it, then its arguments.", kind="invalid_arguments")
     for name in env:
         if not name or "=" in name:
-            raise ToolError(f"{name!r} cannot be the name of an environment variable.")
+            raise ToolError(
+                f"{name!r} cannot be the name of an environment variable.", kind="invalid_arguments"
+            )
     words = [*argv, *(f"{name}={value}" for name, value in env.items())]
     try:
         sizes = [len(word.encode()) for word in words]
     except UnicodeEncodeError as error:
-        raise ToolError("An argument or environment variable is not valid text.") from error
+        raise ToolError(
+            "An argument or environment variable is not valid text.", kind="invalid_arguments"
+        ) from error
     if any("\0" in word for word in words):
         raise ToolError(
-            "An argument or environment variable holds a NUL character, which no program can be given."
+            "An argument or environment variable holds a NUL character, which no program can be given.",
+            kind="invalid_arguments",
         )
     if max(sizes) > LONGEST_ARGUMENT or sum(sizes) + 16 * len(sizes) > MOST_WORDS:
         raise ToolError(
             f"The arguments and the environment are too long: at most {LONGEST_ARGUMENT} bytes each and {MOST_WORDS} "
-            f"together. Give long text to the program on its standard input or in a file."
+            f"together. Give long text to the program on its standard input or in a file.",
+            kind="too_large",
         )
 
 

@@ -62,8 +62,8 @@ USUAL = SandboxLimits()
 @dataclass(frozen=True, slots=True)
 class SandboxResult:
     """How the program ended. ``exit_code`` is None when it was killed, and ``killed`` says at which limit: ``timeout``,
-    ``memory``, or ``panic``. Of output beyond its limit the beginning and the end are there, with a line between
-    them; ``dropped`` is how many bytes are not."""
+    ``memory``, ``disk``, ``unmeasured`` (what it took could not be seen), or ``panic``. Of output beyond its limit the
+    beginning and the end are there, with a line between them; ``dropped`` is how many bytes are not."""
 
     stdout: bytes
     stderr: bytes
@@ -204,7 +204,7 @@ class Sandbox(ABC):
         Raises:
             ToolError: as for ``start``; or there is such a record already, or it cannot be left.
         """
-        raise ToolError("No program can be left running from here.")
+        raise ToolError("No program can be left running from here.", kind="unsupported")
 
     async def serve(self) -> None:
         """Work beside the programs for as long as the worker lives: what keeps places ready does it here. Cancelled at
@@ -235,7 +235,9 @@ async def _to_its_end(
                 trouble = error
         await process.kill("timeout" if scope.cancelled_caught else "killed")
     if trouble is not None:
-        raise ToolError(f"{trouble} It said: {err.content().decode(errors='replace').strip()}") from trouble
+        raise ToolError(
+            f"{trouble} It said: {err.content().decode(errors='replace').strip()}", kind="failed"
+        ) from trouble
     return None if process.killed else code
 
 
@@ -266,4 +268,4 @@ class NoSandbox(Sandbox):
 
     async def start(self, argv: Sequence[str], **given: object) -> SandboxProcess:
         """Refuse."""
-        raise ToolError("No program can be run from here: there is no sandbox.")
+        raise ToolError("No program can be run from here: there is no sandbox.", kind="unsupported")

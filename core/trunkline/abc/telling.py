@@ -1,7 +1,7 @@
 """What came of a program, in words for a model: exit code, standard output, standard error, within a bound."""
 
 from trunkline.abc.sandbox import SandboxLimits, SandboxResult
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, ToolErrorKind
 
 LONGEST = 50_000
 """Characters of output that are told (MB-F17)."""
@@ -10,7 +10,17 @@ _ENDED = {
     "timeout": "It did not end in its time, so it was ended after {seconds:.1f} s, with all that it had begun.",
     "memory": "It needed more than the {memory} MB of memory that it may have, so it was ended with all that it had "
     "begun. A person can permit it more.",
+    "disk": "It filled the workspace, or its disk, beyond what it may hold ([plugins.sandbox] workspace), so it was "
+    "ended with all that it had begun. Remove what is not needed, or have a person permit more.",
+    "unmeasured": "What it took of this machine could not be measured, so it was ended with all that it had begun.",
     "panic": "It was ended by panic, with all that it had begun.",
+}
+
+_KINDS: dict[str, ToolErrorKind] = {
+    "timeout": "timeout",
+    "memory": "limit_exceeded",
+    "disk": "limit_exceeded",
+    "unmeasured": "limit_exceeded",
 }
 
 
@@ -26,9 +36,11 @@ def told(ran: SandboxResult, limits: SandboxLimits) -> str:
         )
         return f"exit code {ran.exit_code}{missing}, {ran.seconds:.1f} s{printed(ran)}"
     why = _ENDED.get(ran.killed, "It was ended from outside, with all that it had begun.")
+    kind = _KINDS.get(ran.killed, "cancelled")
     raise ToolError(
         f"{why.format(seconds=ran.seconds, memory=limits.memory)} What it was to do may be done in part: look before "
-        f"you run it again.{printed(ran)}"
+        f"you run it again.{printed(ran)}",
+        kind=kind,
     )
 
 

@@ -19,6 +19,7 @@ from trunkline.errors import ToolError
 from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.tools import ToolOutcome, ToolSchema, ToolSpec
 from trunkline.paths import NEAR, Folder, Reach, beneath, is_far
+from trunkline.policy import ActorPermissions
 
 Stage = Literal["schema", "policy", "path", "gate", "execute"]
 
@@ -35,7 +36,9 @@ class ToolContext:
     and searches documents, ``sandbox`` runs programs: the backend chosen here, or a ToolError that says what to
     install. ``person`` is who can be asked something, ``planning`` holds the agent to reading and planning. ``report``
     shows a line of progress. ``load`` has the model given tools of these names from its next step on, for the rest of
-    the conversation, if the call succeeds and the block has them; it permits nothing.
+    the conversation, if the call succeeds and the block has them; it permits nothing. ``derived`` says that this result
+    repeats what memory holds, of a tool that does not always return such. ``permissions`` is what whoever asked was
+    given; it only takes away from what the block may do.
     """
 
     block: str
@@ -54,6 +57,8 @@ class ToolContext:
     person: Person = field(default_factory=Nobody)
     planning: Planning = field(default_factory=NoPlanning)
     load: Callable[[Sequence[str]], None] = field(default=lambda names: None)
+    derived: Callable[[], None] = field(default=lambda: None)
+    permissions: ActorPermissions = field(default_factory=ActorPermissions)
 
     def files(self) -> AbstractContextManager[Folder]:
         """The files that the call may open: those of the workspace, and by absolute paths what the block's scope has.
@@ -70,14 +75,17 @@ class ToolContext:
             ToolError: it is not.
         """
         if is_far(path):
-            raise ToolError(f"{path!r} is not below the workspace, which is all that a program can see.")
+            raise ToolError(
+                f"{path!r} is not below the workspace, which is all that a program can see.",
+                kind="invalid_arguments",
+            )
         try:
             with self.files() as files:
                 kind = files.stat(path).kind
         except (FileNotFoundError, NotADirectoryError) as error:
-            raise ToolError(f"There is no folder {path!r} in the workspace.") from error
+            raise ToolError(f"There is no folder {path!r} in the workspace.", kind="not_found") from error
         if kind != "folder":
-            raise ToolError(f"{path!r} is not a folder.")
+            raise ToolError(f"{path!r} is not a folder.", kind="invalid_arguments")
         return path
 
 

@@ -1,8 +1,9 @@
-"""Approvals and questions in words: what a person is shown of one, what they may say to it. No channel's own work."""
+"""Approvals and questions in words, for all channels: what a person is shown, and how a reply is read."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 import msgspec
 
@@ -34,11 +35,11 @@ class Verdict:
 
 
 def verdict_in(text: str, *, short: bool = False) -> Verdict | None:
-    """What a message decides that is nothing but ``approve ID [once|conversation|always]`` or ``deny ID``, or answers
-    that is ``answer ID`` and the answer.
+    """The decision in a message that consists only of ``approve ID [once|conversation|always]`` or ``deny ID``, or the
+    answer in one that consists only of ``answer ID`` and the answer. None for every other message: it decides nothing.
 
-    The id must be whole, so that no sentence to an agent is taken for one; with ``short`` its beginning will do, where
-    only a command can be meant."""
+    The id must be whole, so that a sentence to an agent is never taken for a decision. With ``short`` the beginning of
+    an id is enough, where only a command can be meant."""
     reply = (_SHORT_REPLY if short else _WHOLE_REPLY).fullmatch(text)
     if reply is not None:
         return Verdict(reply["id"].lower(), True, answer=reply["answer"])
@@ -73,23 +74,28 @@ def approval_news(approval: Approval, *, before: str = "", wider_by: str = "[con
         return _question_news(approval, where, before)
     begin = "Still waiting for a decision" if approval.reminded_at else "A decision is needed"
     wider = (
-        f"\nWith conversation or always, a yes holds for: {approval.detail.covers}"
+        f"\nconversation or always also allows later calls like this one: {approval.detail.covers}"
         if approval.detail.shape
         else ""
     )
     how = f"{before}approve {approval.id}" + (f" {wider_by}" if wider else "")
     return (
-        f"{begin} ({where}), until {approval.expires_at:%Y-%m-%d %H:%M} UTC.\n"
+        f"{begin} ({where}), until {local(approval.expires_at)}. After that the call is denied.\n"
         f"{approval_words(approval.question, approval.detail)}{wider}\n"
         f"To answer: {how}, or {before}deny {approval.id}"
     )
+
+
+def local(at: datetime) -> str:
+    """A time on the clock of this machine, with its zone."""
+    return f"{at.astimezone():%Y-%m-%d %H:%M %Z}"
 
 
 def _question_news(approval: Approval, where: str, before: str) -> str:
     begin = "Still waiting for an answer" if approval.reminded_at else "An answer is needed"
     words = "your words, or a number" if approval.detail.options else "your words"
     return (
-        f"{begin} ({where}), until {approval.expires_at:%Y-%m-%d %H:%M} UTC.\n"
+        f"{begin} ({where}), until {local(approval.expires_at)}.\n"
         f"{approval_words(approval.question, approval.detail)}\n"
         f"To answer: {before}answer {approval.id} ({words}), or {before}deny {approval.id} to leave it unanswered. "
         "An answer allows nothing."
@@ -101,10 +107,10 @@ def _outcome(approval: Approval) -> str:
     assert settled is not None
     if approval.detail.is_question:
         if settled.by == DEADLINE:
-            return "Nobody answered in time"
+            return "No one answered in time"
         return f"{'Answered' if settled.allow else 'Left unanswered'} by {decider(settled.by)}"
     if settled.by == DEADLINE:
-        return "Nobody decided in time, so it was denied"
+        return "No one decided in time, so the call was denied"
     return f"{'Allowed' if settled.allow else 'Denied'} by {decider(settled.by)}"
 
 

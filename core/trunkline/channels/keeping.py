@@ -23,7 +23,7 @@ async def keep_channel(
     """Run the channel until it returns: then it is done."""
     channel = owned.item
     channel.render = partial(plugins.render, channel=channel.name)
-    gateway = GatewayClient(bus, channel.name)
+    gateway = GatewayClient(bus, channel.name, shows=channel.shows)
     pause = first_pause
     while True:
         born = anyio.current_time()

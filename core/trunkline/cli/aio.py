@@ -6,6 +6,8 @@ from typing import TypeVar
 
 import anyio
 
+from trunkline.cli.interrupts import Interrupts, interrupts
+
 T = TypeVar("T")
 
 
@@ -14,11 +16,22 @@ def run(main: Callable[..., Awaitable[T]], *arguments: object, at_terminal: bool
 
     ``at_terminal`` is for commands that read keys: uvloop would switch the terminal to non-blocking, for standard
     output and for the shell too, so they run on Python's own loop.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C ended it.
     """
     fast = not at_terminal and importlib.util.find_spec("uvloop") is not None
-    try:
-        return anyio.run(main, *arguments, backend_options={"use_uvloop": fast})
-    except BaseExceptionGroup as group:
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from group.exceptions[0].__cause__
-        raise
+    with interrupts() as ctrl_c:
+        try:
+            return anyio.run(_main, ctrl_c, main, arguments, backend_options={"use_uvloop": fast})
+        except BaseException as error:
+            if ctrl_c.count:  # whatever ended it, the person did
+                raise KeyboardInterrupt from error
+            if isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+                raise error.exceptions[0] from error.exceptions[0].__cause__
+            raise
+
+
+async def _main(ctrl_c: Interrupts, main: Callable[..., Awaitable[T]], arguments: tuple[object, ...]) -> T:
+    ctrl_c.cancels_this()
+    return await main(*arguments)

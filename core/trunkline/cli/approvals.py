@@ -25,9 +25,9 @@ SCOPES = ("once", "conversation", "always")
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """See the calls that wait for your yes or your answer, whichever channel began them, and decide.
+    """List the calls that wait for your approval or your answer, from every channel, and decide.
 
-    An ID may be cut as long as it tells the approval from the others. What nobody decides in time is denied.
+    The first characters of an ID are enough. A call that no one decides in time is denied: silence is never a yes.
     """
 
 
@@ -85,14 +85,14 @@ def show_approval(id: str, as_json: bool) -> None:
     type=click.Choice(SCOPES),
     default="once",
     show_default=True,
-    help="How far the yes reaches: this call, calls like it in this conversation, or in this block from now on.",
+    help="What to allow: this call, calls like it in this conversation, or in this block from now on.",
 )
 @click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def approve(id: str, scope: Literal["once", "conversation", "always"], follow: bool, as_json: bool) -> int:
-    """Allow a call. "show" tells what calls a wider scope would allow.
+    """Allow a call. "show" tells which calls a wider scope also allows.
 
-    The turn goes on where a platform runs; with --follow one runs for it if none does.
+    The turn continues on the running platform. If none runs, --follow runs one until the turn ends.
     """
     return _decide(id, allow=True, scope=scope, follow=follow, as_json=as_json)
 
@@ -102,7 +102,7 @@ def approve(id: str, scope: Literal["once", "conversation", "always"], follow: b
 @click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def deny(id: str, follow: bool, as_json: bool) -> int:
-    """Do not allow a call, or leave a question unanswered. The agent is told, and goes on without it."""
+    """Deny a call, or leave a question unanswered. The agent is told, and continues without it."""
     return _decide(id, allow=False, follow=follow, as_json=as_json)
 
 
@@ -115,7 +115,7 @@ def deny(id: str, follow: bool, as_json: bool) -> int:
 @click.option("--follow", is_flag=True, help="Print how the turn goes on, until it ends.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def answer(id: str, text: str, follow: bool, as_json: bool) -> int:
-    """Answer what an agent asks, in your words or by the number of a proposal. It allows nothing."""
+    """Answer a question of an agent, in your words or by the number of a proposal. An answer allows nothing."""
     if not text.strip():  # handed in without words it would be a plain yes
         raise click.UsageError(
             f"TEXT is empty, and allows nothing. To leave a question unanswered: trunkline approvals deny {id}"
@@ -126,7 +126,7 @@ def answer(id: str, text: str, follow: bool, as_json: bool) -> int:
 @command.command("granted", examples="trunkline approvals granted")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def granted(as_json: bool) -> None:
-    """List what was allowed for longer than one call."""
+    """List what is allowed for more than one call."""
     from trunkline.cli.output import json_out, table
 
     found = with_gateway(lambda gateway: gateway.grants()).grants
@@ -134,7 +134,7 @@ def granted(as_json: bool) -> None:
         json_out({"grants": found})
         return
     if not found:
-        click.echo("Nothing was allowed for longer than one call.")
+        click.echo("Nothing is allowed for more than one call.")
         return
     rows = [
         (one.id, one.subject, one.conditions.conversation or "always", one.created_by, one.note)
@@ -146,7 +146,7 @@ def granted(as_json: bool) -> None:
 @command.command("forget", examples="trunkline approvals forget approved-7c2k")
 @click.argument("id")
 def forget(id: str) -> None:
-    """Take back what was allowed for longer: calls like it are asked about again."""
+    """Revoke what was allowed for more than one call. Calls like it need your approval again."""
     with_gateway(lambda gateway: gateway.forget_grant(id))
     click.echo(f"{id} is no longer allowed.")
 
@@ -228,10 +228,11 @@ async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool)
 
 
 def _state(approval: "Approval") -> str:
+    from trunkline.channels.deciding import local
     from trunkline.messages.approvals import DEADLINE, decider
 
     if approval.settled is None:
-        return f"{approval.expires_at:%Y-%m-%d %H:%M} UTC"
+        return local(approval.expires_at)
     is_question = approval.detail.is_question
     if approval.settled.by == DEADLINE:
         return f"not {'answered' if is_question else 'decided'} in time"

@@ -27,7 +27,7 @@ trunkline audit --follow
     "--effect", type=click.Choice(["read", "write", "send", "exec"]), help="About tools with this effect."
 )
 @click.option(
-    "--event", type=click.Choice(["decision", "call", "approval", "permissions"]), help="Of this kind."
+    "--event", type=click.Choice(["decision", "call", "approval", "permissions", "lost"]), help="Of this kind."
 )
 @click.option("--decision", type=click.Choice(["allowed", "asked", "denied", "approved", "expired"]),
               help="Decided so.")  # fmt: skip
@@ -74,7 +74,7 @@ async def _print(bus: "Bus", wanted: "Wanted", limit: int, follow: bool, as_json
 def _line(entry: "AuditEntry", as_json: bool) -> None:
     import msgspec
 
-    from trunkline.text import printable
+    from trunkline.text import one_line
 
     if as_json:
         click.echo(msgspec.json.encode(entry).decode())
@@ -85,7 +85,8 @@ def _line(entry: "AuditEntry", as_json: bool) -> None:
     by = f" by {', '.join(entry.by)}" if entry.by else ""
     took = f" {entry.seconds:.3f} s" if entry.seconds is not None else ""
     given = " ".join(f"{name}={value!r}" for name, value in (entry.arguments or {}).items())
+    many = f" {entry.count} times since {entry.first:%H:%M:%S}" if entry.count and entry.first else ""
     told = (
-        f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.block}  {what:<8}  {subject}{by}{took}  {entry.why or given}"
+        f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.block}  {what:<8}  {subject}{by}{took}{many}  {entry.why or given}"
     )
-    click.echo(printable(told.rstrip()).replace("\n", " "))
+    click.echo(one_line(told.rstrip()))

@@ -8,6 +8,7 @@ import click
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
+    from trunkline.archives.manifest import Gap
     from trunkline.config import Config
     from trunkline.runtime.backup import Label
 
@@ -35,20 +36,24 @@ def command(file: Path, with_token: bool, with_bus: bool, force: bool, as_json: 
     not because Trunkline keeps none. The bus is taken only with --with-bus and only when nothing runs, because its
     store changes while it does; without it, turns that wait for an approval are lost with the machine.
     """
+    from msgspec import to_builtins
+
     from trunkline.cli.aio import run
+    from trunkline.cli.archive_gaps import tell_gaps
     from trunkline.cli.output import json_out
     from trunkline.config import load_config
     from trunkline.runtime.backup import BUS, TOKEN
 
     config = load_config()
     _check(config, file, force, with_bus)
-    label = run(_backup, config, file.absolute(), with_token, with_bus)
+    label, gaps = run(_backup, config, file.absolute(), with_token, with_bus)
     size = file.stat().st_size
     if as_json:
-        return json_out({"file": str(file), "size": size, "label": label})
+        return json_out({"file": str(file), "size": size, "label": label, "gaps": to_builtins(gaps)})
     missing = [part for part in (TOKEN, BUS) if part not in label.holds]
     click.echo(f"Wrote {', '.join(label.holds)} to {file} ({size / 1024 / 1024:.1f} MB).")
     click.echo(f"Not in it: {', '.join([*missing, 'workspaces'])}.")
+    tell_gaps(gaps)
 
 
 def _check(config: "Config", file: Path, force: bool, with_bus: bool) -> None:
@@ -72,9 +77,12 @@ def _check(config: "Config", file: Path, force: bool, with_bus: bool) -> None:
         )
 
 
-async def _backup(config: "Config", file: Path, with_token: bool, with_bus: bool) -> "Label":
+async def _backup(
+    config: "Config", file: Path, with_token: bool, with_bus: bool
+) -> "tuple[Label, tuple[Gap, ...]]":
     import tempfile
 
+    from trunkline.cli.archive_gaps import gaps_of
     from trunkline.runtime.attach import attached
     from trunkline.runtime.backup import write_backup
     from trunkline.runtime.exports import export_memory
@@ -85,4 +93,5 @@ async def _backup(config: "Config", file: Path, with_token: bool, with_bus: bool
         exported = Path(folder) / "memory.tar"
         async with attached(config, load_worker, kinds=("memory",)) as bus:
             await export_memory(bus, exported)
-        return write_backup(Home.of(config), file, exported, token=with_token, bus=with_bus)
+        label = write_backup(Home.of(config), file, exported, token=with_token, bus=with_bus)
+        return label, gaps_of(exported)

@@ -1,6 +1,6 @@
-"""``trunkline blocks``: make, list, show, archive, restore and delete blocks."""
+"""``trunkline blocks``: make, list, show, change, start, stop, reset, archive, restore and delete blocks."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,18 +9,24 @@ from trunkline.cli.completing import BlockName
 from trunkline.cli.with_gateway import with_gateway
 
 if TYPE_CHECKING:
-    from trunkline.messages.blocks import Block
+    from collections.abc import Iterator
+
+    from trunkline.messages.blocks import Block, BlockConfig
+    from trunkline.runtime.gateway_client import GatewayClient
 
 EXAMPLES = """
 trunkline blocks list
 trunkline blocks create garden --description "The garden"
+trunkline blocks set garden model=openai/gpt-5 permissions.approvals=all
+trunkline blocks stop garden
 trunkline blocks archive garden
 """
 
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """Make, list, show, archive, restore and delete blocks. A block is where one agent lives."""
+    """Make, list, show, change, start, stop, reset, archive, restore and delete blocks. A block is where one agent
+    lives."""
 
 
 @command.command("list", examples="trunkline blocks list --archived\ntrunkline blocks list --json")
@@ -57,11 +63,13 @@ def show_block(name: str, as_json: bool) -> None:
         [
             ("block", block.name),
             ("state", _state(block)),
+            *((("problem", block.problem),) if block.problem else ()),
             ("description", block.config.description or "-"),
             ("goals", "; ".join(block.config.goals) or "-"),
             ("model", block.config.model or "the default"),
             ("vision model", block.config.vision_model or "as preferences.toml says"),
             ("tools", tools),
+            *((key, _written(value)) for key, value in _further(block.config)),
             ("conversations", str(block.conversations)),
             ("created", f"{block.created_at:%Y-%m-%d %H:%M}"),
         ]
@@ -86,8 +94,10 @@ def create_block(
     tools: tuple[str, ...],
 ) -> None:
     """Make a block. A NAME has lower-case letters, digits and dashes, 32 at most."""
+    from trunkline.cli.memory.add import checked_block
     from trunkline.messages.blocks import BlockConfig
 
+    checked_block(name)
     config = BlockConfig(
         description=description, goals=goals, model=model, vision_model=vision_model, tools=tools or None
     )
@@ -95,11 +105,136 @@ def create_block(
     click.echo(f"Block {name} is there. Talk with it: trunkline chat --block {name}")
 
 
+SET_EXAMPLES = """
+trunkline blocks set garden description="The garden" model=openai/gpt-5
+trunkline blocks set garden goals="Grow tomatoes" goals="Keep slugs away"
+trunkline blocks set garden tools='["memory_search", "memory_read"]'
+trunkline blocks set garden permissions.approvals=all permissions.plan=true
+"""
+
+
+@command.command("set", examples=SET_EXAMPLES)
+@click.argument("name", type=BlockName())
+@click.argument("choices", nargs=-1, required=True, metavar="KEY=VALUE...")
+@click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
+def set_choices(name: str, choices: tuple[str, ...], as_json: bool) -> None:
+    """Change choices of a block: any key of its block.toml, those in a table with a dot. A key that is given several
+    times is a list; KEY= is an empty one. Comments and order of the file stay. It counts from the next message on."""
+    from trunkline.gateway.block_file import value_of
+
+    given: dict[str, list[str]] = {}
+    for choice in choices:
+        key, equals, value = choice.partition("=")
+        if not equals:
+            raise click.UsageError(f"{choice!r} is no choice: write KEY=VALUE. To take a key out: blocks unset.")
+        given.setdefault(key, []).append(value)
+    _change(name, {key: value_of(key, words) for key, words in given.items()}, as_json)
+
+
+@command.command("unset", examples="trunkline blocks unset garden model permissions.approvals")
+@click.argument("name", type=BlockName())
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
+def unset_choices(name: str, keys: tuple[str, ...], as_json: bool) -> None:
+    """Take keys out of a block's block.toml: then what holds for all blocks holds for this one."""
+    _change(name, dict.fromkeys(keys), as_json)
+
+
+def _change(name: str, changes: dict[str, Any], as_json: bool) -> None:
+    from trunkline.cli.output import json_out
+
+    block = with_gateway(lambda gateway: gateway.change_block(name, changes))
+    if as_json:
+        json_out(block)
+    else:
+        click.echo(f"Block {name} is changed: {', '.join(changes)}. It counts from the next message on.")
+
+
+@command.command("start", examples="trunkline blocks start garden")
+@click.argument("name", type=BlockName())
+@click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
+def start_block(name: str, as_json: bool) -> None:
+    """Switch a block on that was stopped: it takes messages again."""
+    from trunkline.cli.output import json_out
+
+    block = with_gateway(lambda gateway: gateway.change_block(name, {"enabled": None}))
+    if as_json:
+        json_out(block)
+    else:
+        click.echo(f"Block {name} takes messages.")
+
+
+@command.command("stop", examples="trunkline blocks stop garden\ntrunkline blocks stop garden --finish")
+@click.argument("name", type=BlockName())
+@click.option("--finish", is_flag=True, help="Let the turns end that were accepted, instead of cancelling them.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def stop_block(name: str, finish: bool, yes: bool, as_json: bool) -> None:
+    """Switch a block off: it takes no messages until you start it. Its turns are cancelled and its questions withdrawn;
+    a call that is having its effect is not cut in its middle."""
+    from trunkline.cli.output import json_out
+
+    if not yes and not finish:
+        _confirm_cancelling(name, "Stop it")
+    stopped = with_gateway(lambda gateway: gateway.stop_block(name, finish=finish))
+    if as_json:
+        json_out({"block": stopped.block, "cancelled": stopped.cancelled})
+        return
+    many = len(stopped.cancelled)
+    said = f" {many} of its turns {'was' if many == 1 else 'were'} cancelled." if many else ""
+    click.echo(f"Block {name} is stopped.{said} Start it again: trunkline blocks start {name}")
+
+
+@command.command("reset", examples="trunkline blocks reset garden\ntrunkline blocks reset garden --hard --yes")
+@click.argument("name", type=BlockName())
+@click.option("--hard", is_flag=True, help="Its documents, skills, identity, sliders and workspace are lost too.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
+def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
+    """Have a block forget: its conversations and all that its agent wrote and learned. Its turns are cancelled. What
+    you chose in block.toml stays, and without --hard what you brought: documents, skills, identity, sliders,
+    workspace."""
+    from trunkline.cli.output import json_out
+
+    if not yes:
+        lost = " and its documents, skills, identity and sliders" if hard else ""
+        click.echo(f"Block {name} loses its conversations, what its agent wrote and learned{lost}.")
+        click.echo("Memory's history keeps them.")
+        if hard:
+            click.echo("The files in its workspace are lost for good.")
+        _confirm_cancelling(name, "Reset it", always=True)
+    block = with_gateway(lambda gateway: gateway.reset_block(name, hard=hard))
+    if as_json:
+        json_out(block)
+    else:
+        click.echo(f"Block {name} has forgotten what it was told{' and who it was' if hard else ''}.")
+
+
+def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> None:
+    """Ask before turns are lost; what is under way is told."""
+
+    async def at_work(gateway: "GatewayClient") -> tuple[bool, int]:
+        found = [block for block in await gateway.blocks() if block.name == name]
+        waiting = await gateway.approval_list(block=name)
+        return any(block.pulse.status == "BUSY" for block in found), len(waiting.approvals)
+
+    busy, waiting = with_gateway(at_work)
+    if waiting:
+        click.echo(f"{waiting} of its calls {'waits' if waiting == 1 else 'wait'} for your approval and will not run.")
+    if busy:
+        click.echo(f"Block {name} is answering now; the answer is cut.")
+    if busy or waiting or always:
+        click.confirm(f"{question}?", abort=True)
+
+
 @command.command("archive", examples="trunkline blocks archive garden")
 @click.argument("name", type=BlockName())
-def archive_block(name: str) -> None:
-    """Put a block away as it is. "restore" brings it back byte for byte."""
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def archive_block(name: str, yes: bool) -> None:
+    """Put a block away as it is. "restore" brings it back byte for byte. Its turns are cancelled."""
 
+    if not yes:
+        _confirm_cancelling(name, "Archive it")
     with_gateway(lambda gateway: gateway.archive_block(name))
     click.echo(f"Block {name} is archived. Bring it back: trunkline blocks restore {name}")
 
@@ -120,14 +255,42 @@ def restore_block(name: str) -> None:
 @click.option("--archived", is_flag=True, help="Delete the newest archive of that name instead of the block.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete_block(name: str, archived: bool, yes: bool) -> None:
-    """Delete a block. Memory's history keeps what it held."""
+    """Delete a block. Its turns are cancelled. Memory's history keeps what it held; the files in its workspace are lost
+    for good."""
 
     what = f"the newest archive of {name}" if archived else f"block {name} with its conversations"
-    if not yes:
-        click.confirm(f"Delete {what}?", abort=True)
+    if not yes and archived:
+        click.confirm(f"Delete {what} and its workspace?", abort=True)
+    elif not yes:
+        _confirm_cancelling(name, f"Delete {what} and its workspace", always=True)
     with_gateway(lambda gateway: gateway.delete_block(name, archived=archived))
     click.echo(f"Deleted {what}.")
 
 
 def _state(block: "Block") -> str:
-    return block.pulse.status if block.config.enabled else "disabled"
+    if block.problem:
+        return "BROKEN"
+    if block.config.enabled:
+        return block.pulse.status
+    return "stopping" if block.pulse.status == "BUSY" else "stopped"
+
+
+SHOWN = ("description", "goals", "model", "vision_model", "tools", "enabled")
+"""The keys that have a line of their own."""
+
+
+def _further(config: "BlockConfig") -> "Iterator[tuple[str, Any]]":
+    """The other keys that the block's file sets, as they stand there."""
+    import msgspec
+
+    for key, value in msgspec.to_builtins(config).items():
+        if isinstance(value, dict):
+            yield from ((f"{key}.{name}", one) for name, one in value.items())
+        elif key not in SHOWN:
+            yield key, value
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)

@@ -62,7 +62,7 @@ async def _chat(sitting: "Sitting", name: str) -> int:
             anyio.create_task_group() as tasks,
         ):
             tasks.start_soon(_leave_on_signal, tasks.cancel_scope)
-            gateway = GatewayClient(bus, channel.name)
+            gateway = GatewayClient(bus, channel.name, shows=channel.shows)
             conversation = await conversation_named(gateway, sitting.conversation, sitting.block)
             at_bus = replace(sitting, conversation=conversation, trace=partial(draw, bus))
             status = await channel.attend(gateway, at_bus)

@@ -8,6 +8,7 @@ from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
     from trunkline.doctor import Finding
+    from trunkline.runtime.listeners import Listener
 
 EXAMPLES = """
 trunkline doctor
@@ -17,6 +18,8 @@ trunkline doctor --json
 
 MARKS = {"ok": "ok     ", "warning": "WARNING", "error": "ERROR  ", "skipped": "-      "}
 
+COLOURS = {"ok": "green", "warning": "yellow", "error": "red"}
+
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -24,26 +27,40 @@ MARKS = {"ok": "ok     ", "warning": "WARNING", "error": "ERROR  ", "skipped": "
 def command(as_json: bool, online: bool) -> int:
     """Check the installation. Leaves with 1 when something is an error; nothing is changed.
 
+    It ends with every port that is open for this home: its address, what it is for, and the credential it asks for.
     Without --online nothing goes out to the network but to the configured bus.
     """
     from trunkline.cli.aio import run
     from trunkline.cli.output import json_out
+    from trunkline.config import find_home
     from trunkline.doctor import examine
+    from trunkline.runtime.listeners import listeners
 
-    findings = run(examine, online)
+    findings, open_ports = run(examine, online), listeners(find_home() / "run")
     broken = any(finding.status == "error" for finding in findings)
     if as_json:
-        json_out({"ok": not broken, "checks": findings})
+        json_out({"ok": not broken, "checks": findings, "listeners": open_ports})
     else:
         for finding in findings:
             _print(finding)
+        _print_listeners(open_ports)
     return 1 if broken else 0
 
 
 def _print(finding: "Finding") -> None:
-    from trunkline.cli.output import say
+    from trunkline.cli.output import coloured, say
 
     by = f" [{finding.owner}]" if finding.owner else ""
-    say(f"{MARKS[finding.status]}  {finding.id:<20} {finding.summary}{by}")
+    click.echo(coloured(MARKS[finding.status], COLOURS.get(finding.status)), nl=False, color=True)
+    say(f"  {finding.id:<20} {finding.summary}{by}")
     if finding.hint:
         say(f"{'':30} -> {finding.hint}")
+
+
+def _print_listeners(listeners: "list[Listener]") -> None:
+    from trunkline.cli.output import say
+
+    say("\nListening:" if listeners else "\nListening: nothing")
+    for one in listeners:
+        say(f"  {one.address:<26} {one.purpose}")
+        say(f"  {'':<26} credential: {one.credential}")

@@ -12,6 +12,8 @@ from trunkline.cli.command import Command
 if TYPE_CHECKING:
     from trunkline.config import Config
     from trunkline.installing.gather import Offer
+    from trunkline.installing.pip import Pip
+    from trunkline.installing.project import Project
     from trunkline.plugins.asks import Asks
 
 INSTALL = """
@@ -35,7 +37,11 @@ trunkline plugins install trunkline-weather --wheels ./wheels
     metavar="FOLDER",
     help="Take what is needed from the wheels of this folder, and ask nobody else.",
 )
-@click.option("--no-build-isolation", is_flag=True, help="Build a folder with what is installed here.")
+@click.option(
+    "--no-build-isolation",
+    is_flag=True,
+    help="Build a folder with what is installed here, not with what it names.",
+)
 def install(
     wanted: str,
     yes: bool,
@@ -45,47 +51,72 @@ def install(
 ) -> None:
     """Show what a plugin asks for, and install it when you agree.
 
-    WANTED is NAME, NAME==VERSION, a wheel, or a folder with a project. Nothing that is installed is replaced but an
-    earlier version of the plugin. What came is pinned in plugins.toml in the home folder.
+    WANTED is NAME, NAME==VERSION, a wheel, or a folder with a project. None of its code runs before you agree; a folder
+    is built after that, in a sandbox without a network and without your files. Nothing that is installed is replaced
+    but an earlier version of the plugin. What came is pinned in plugins.toml in the home folder.
     """
+    from trunkline.cli.aio import run
     from trunkline.config import load_config
     from trunkline.installing.change import install as carry_out
-    from trunkline.installing.gather import gather
+    from trunkline.installing.gather import gather, take_wheel
     from trunkline.installing.pip import find_pip
+    from trunkline.installing.project import Project
     from trunkline.plugins.pins import read_pins
 
     config = load_config()
-    pip = find_pip(*(["--no-build-isolation"] if no_build_isolation else []), wheels=wheels)
+    pip = find_pip(wheels=wheels)
     with TemporaryDirectory(prefix="trunkline-") as folder:
         click.echo(f"Fetching {wanted} ...", err=True)
         offer = gather(pip, wanted, Path(folder), read_pins(config.home))
         _show(offer)
         _agree(offer, yes=yes, undeclared=undeclared)
+        if isinstance(offer.plugin, Project):
+            click.echo(f"Building {offer.plugin.name} in a sandbox ...", err=True)
+            file = run(_built, config, pip, offer.plugin, Path(folder) / "build", not no_build_isolation)
+            offer = take_wheel(offer, file)
         carry_out(pip, offer, config.home)
     click.echo(f"Installed {offer.plugin.name} {offer.plugin.version}.")
     _say_restart(config)
 
 
+async def _built(config: "Config", pip: "Pip", project: "Project", folder: Path, isolated: bool) -> Path:
+    """The wheel of a project that somebody has agreed to."""
+    from trunkline.errors import PluginError, ToolError
+    from trunkline.installing.build import build
+    from trunkline.installing.project import ELSE
+    from trunkline.latch import Latch
+    from trunkline.plugins import Plugins
+    from trunkline.tools.sandboxes import Sandboxes
+
+    try:
+        sandbox = await Sandboxes(Plugins.load(config).sandboxes(), Latch(config.home)).chosen()
+        return await build(pip, project, folder, sandbox, isolated=isolated)
+    except ToolError as error:
+        raise PluginError(f"{project.name} was not built. {error}", hint=ELSE) from error
+
+
 def _show(offer: "Offer") -> None:
-    """All that is known before any of its code has run."""
+    """All that is known before any of its code has run. What its author wrote stays on the line where it belongs."""
     from trunkline.cli.output import table
-    from trunkline.text import printable
+    from trunkline.installing.wheel import Wheel
+    from trunkline.text import one_line
 
     plugin = offer.plugin
     came = f"from a {offer.source}" if offer.source != "index" else "from the package index"
-    click.echo(f"{plugin.name} {plugin.version}, {came}, sha256 {plugin.sha256[:16]}…")
+    proof = f", sha256 {plugin.sha256[:16]}…" if isinstance(plugin, Wheel) else ""
+    click.echo(f"{plugin.name} {one_line(plugin.version)}, {came}{proof}")
     if plugin.summary:
-        click.echo(printable(plugin.summary))
+        click.echo(f'Its author says: "{one_line(plugin.summary)}"')
     brings = ", ".join(f"{wheel.name} {wheel.version}" for wheel in offer.brings) or "-"
-    rows = [*_rows(plugin.asks), ("brings", brings), ("replaces", offer.replaces or "-")]
+    built = () if isinstance(plugin, Wheel) else (("build", f"runs {plugin.backend}, in a sandbox"),)
     click.echo()
-    table([(name, printable(value)) for name, value in rows])
+    table([*_rows(plugin.asks), ("brings", brings), *built, ("replaces", offer.replaces or "-")])
     click.echo()
     if plugin.asks is None:
         seen = ", ".join((*plugin.seen.hooks, *plugin.seen.effects)) or "nothing"
         click.echo(
             "It does not say what it asks for, so nothing holds it back: any hook, guards included, and tools of any\n"
-            f"effect. Seen in its source: {printable(seen)}."
+            f"effect. Seen in its source: {one_line(seen)}."
         )
     elif plugin.asks.isolation == "process":
         click.echo("It is held to the hooks and effects, and runs in a process with credentials of its own.")
@@ -106,7 +137,7 @@ def _rows(asks: "Asks | None") -> list[tuple[str, str]]:
 
 
 def _agree(offer: "Offer", *, yes: bool, undeclared: bool) -> None:
-    """Returns when somebody has agreed. No answer, no terminal and no ``--yes`` are a no."""
+    """Returns when somebody has agreed. Silence is never a yes: without an answer or ``--yes`` it raises."""
     from trunkline.errors import PluginError
 
     name, declares = offer.plugin.name, offer.plugin.asks is not None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trunkline.cli.logs import JsonLines
+from trunkline.cli.repeats import Repeats
 from trunkline.folders import make_private
 from trunkline.retention import MEGABYTE
 
@@ -28,7 +29,8 @@ def log_to_file(config: "Config", name: str) -> Iterator[None]:
     retention = config.settings.retention
     remove_old_logs(config.home / "logs", retention.log_days)
     handler = _handler(config.home / "logs" / f"{name}.log", retention)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(JsonLines(config=config))
+    handler.addFilter(Repeats(handler))
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)

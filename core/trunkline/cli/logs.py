@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from trunkline.cli.readable import Readable
+from trunkline.cli.readable import Readable, Redacting
+from trunkline.cli.repeats import Repeats
 
 if TYPE_CHECKING:
     from trunkline.config import Config
@@ -29,7 +30,8 @@ def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
     """Log from the configured level on, for the length of the block. ``form`` is auto, json or text."""
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if as_json else Readable(READABLE, "%H:%M:%S"))
+    handler.setFormatter(JsonLines(config=config) if as_json else Readable(READABLE, "%H:%M:%S", config=config))
+    handler.addFilter(Repeats(handler))
     root = logging.getLogger()
     before = root.level
     root.addHandler(handler)
@@ -48,8 +50,8 @@ def _hush(level: int) -> None:
         logging.getLogger(name).setLevel(level)
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object a line, with the trace that the line belongs to."""
+class JsonLines(Redacting):
+    """One JSON object a line, without secrets, with the trace that the line belongs to."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record as JSON."""
@@ -63,7 +65,19 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(line, enc_hook=str).decode()
+        plain = msgspec.to_builtins(line, enc_hook=str)
+        return msgspec.json.encode({name: self._redacted(value) for name, value in plain.items()}).decode()
+
+    def _redacted(self, value: Any) -> Any:
+        """Texts in whatever depth. Numbers and truth values hold no secret."""
+        match value:
+            case str():
+                return self.redactor.redacted(value)
+            case dict():
+                return {self._redacted(name): self._redacted(one) for name, one in value.items()}
+            case list():
+                return [self._redacted(one) for one in value]
+        return value
 
 
 def _trace() -> dict[str, str]:

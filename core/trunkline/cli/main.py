@@ -8,6 +8,7 @@ from collections.abc import Callable
 import click
 
 from trunkline.cli.command import LazyGroup
+from trunkline.cli.entry import die_silently, raise_again
 from trunkline.cli.errors import shown
 from trunkline.cli.given import insist_on_text
 from trunkline.cli.readable import make_bare_warnings_readable
@@ -17,13 +18,14 @@ COMMANDS: dict[str, str] = {
     "say": "Say one thing and print the answer.",
     "up": "Run the platform: the bus and all five workers.",
     "run": "Run one worker as a process.",
-    "init": "Set up the home folder, a block and a model.",
-    "approvals": "See the calls that wait for your yes, and decide.",
-    "blocks": "Make, list, show, archive, restore and delete blocks.",
+    "init": "Choose who answers, and set up the home folder and a block.",
+    "conversations": "List conversations, name one, and open one.",
+    "approvals": "List the calls that wait for your approval, and decide.",
+    "blocks": "Make, change, start, stop, reset, archive and delete blocks.",
     "permissions": "Show and change what an agent may do.",
     "policies": "Add, list and remove rules about what agents may do.",
     "audit": "Show what was decided and done.",
-    "results": "Read what tools told, where it was too long for a conversation.",
+    "results": "Show tool results that were too long for the conversation.",
     "memory": "Bring files into memory, read and search it.",
     "plugins": "List the plugins, bring them in and out, or begin a new one.",
     "config": "Show every setting and where it comes from.",
@@ -33,12 +35,13 @@ COMMANDS: dict[str, str] = {
     "fork": "Ask again from a step of a turn, in a new conversation.",
     "panic": "Stop every program, turn and model call now, until released.",
     "top": "Watch the platform: workers, partitions, turns, streams, errors.",
-    "partitions": "Say or change into how many partitions the inbox is dealt.",
-    "dead": "Look at messages that nobody could read, and send them again.",
+    "partitions": "Show or change the number of inbox partitions.",
+    "dead": "Show messages that could not be read, and send them again.",
     "remote": "Use the tools of other hosts.",
     "completion": "Let the Tab key complete commands, blocks, chunks and paths of memory.",
     "backup": "Write memory, its history and the settings to one archive.",
     "restore": "Begin a home from a backup.",
+    "version": "Print the version.",
 }
 """The commands in the order of the help, with the line that the help shows without importing them.
 
@@ -91,7 +94,9 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and leave with its exit status: 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C."""
     make_bare_warnings_readable()
+    raise_again()
     status = shown(lambda: invoke(arguments), debug=os.environ.get("TRUNKLINE_DEBUG") == "1")
+    die_silently()
     if threading.active_count() > 1:
         from trunkline.runtime.signals import end
 

@@ -1,5 +1,6 @@
-"""Plain output of commands: tables and JSON. No colours, no widgets, nothing that takes time to import."""
+"""Plain output of commands: tables, JSON, a colour for a word. Nothing that takes time to import."""
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +17,19 @@ def say(text: str, *, nl: bool = True, err: bool = False) -> None:
     click.echo(printable(text) if at_terminal else text, nl=nl, err=err, color=True)  # click would strip some
 
 
+def coloured(text: str, colour: str | None) -> str:
+    """The text in a colour where standard output is a terminal that shows colours, and ``NO_COLOR`` is not set."""
+    shows = (
+        sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb" and not os.environ.get("NO_COLOR")
+    )
+    return click.style(text, fg=colour) if colour and shows else text
+
+
 def table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
-    """Print rows in columns; the last column is not padded."""
-    lines = [tuple(header), *map(tuple, rows)] if header else [*map(tuple, rows)]
+    """Print rows in columns; the last column is not padded. A row is one line, whatever its cells hold."""
+    from trunkline.text import one_line
+
+    lines = [[one_line(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]

@@ -22,23 +22,27 @@ trunkline permissions main --host-network 30
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("block", type=BlockName())
 @click.option(
-    "--scope", type=click.Choice(["block", "workspace", "system"]), help="How far its file tools reach."
+    "--scope",
+    type=click.Choice(["block", "workspace", "system"]),
+    help="Which files its file tools can reach.",
 )
-@click.option("--allow-shell/--deny-shell", default=None, help="Let it run programs, or none whatever.")
 @click.option(
-    "--allow-network/--deny-network", default=None, help="Let its programs reach other hosts, or nothing."
+    "--allow-shell/--deny-shell", default=None, help="Allow programs, or deny them in any case."
+)
+@click.option(
+    "--allow-network/--deny-network", default=None, help="Allow its programs a network, or deny it any."
 )
 @click.option(
     "--max-timeout", type=click.FloatRange(min=1), metavar="SECONDS", help="How long a program may run."
 )
 @click.option(
-    "--approvals", type=click.Choice(["all", "some", "none"]), help="Which calls a person is asked about."
+    "--approvals", type=click.Choice(["all", "some", "none"]), help="Which calls need your approval."
 )
-@click.option("--plan/--no-plan", default=None, help="Nothing but reading and planning, or work again.")
+@click.option("--plan/--no-plan", default=None, help="Restrict it to reading and planning, or lift that.")
 @click.option("--god", "god", type=click.IntRange(0, 240), metavar="MINUTES",
-              help="Let it do anything, unasked, for so long; 0 ends that. Asks you at the terminal.")  # fmt: skip
+              help="Allow everything without asking, for so long; 0 ends it. Needs a terminal.")  # fmt: skip
 @click.option("--host-network", "host_network", type=click.IntRange(0, 240), metavar="MINUTES",
-              help="Lend its programs this machine's own network for so long; 0 ends that. Asks you too.")  # fmt: skip
+              help="Give its programs this machine's network, for so long; 0 ends it. Needs a terminal.")  # fmt: skip
 @click.option("--conversation", metavar="ID", help="With --god or --host-network: in this conversation only.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
@@ -51,8 +55,8 @@ def command(
 ) -> None:
     """Show or change what the agent of BLOCK may do.
 
-    Choices are kept in the block's block.toml; no agent can write there. What is denied stays denied, whatever else
-    permits it. "some" asks about what writes, sends or runs; "all" about everything; "none" about nothing.
+    The choices are stored in the block's block.toml, which no agent can write. A denial always wins. With --approvals
+    some, calls that write, send or run programs need your approval; with all, every call; with none, no call.
     """
     from trunkline.cli.memory.attached import with_memory
     from trunkline.cli.owned import permitting
@@ -80,9 +84,9 @@ def command(
 
 
 MEANINGS = {
-    "god": "the agent of {} may read, change, send and run anything, and nobody is asked",
-    "host-network": "programs of the agent of {} that have a network reach all that listens on this machine, "
-    "the bus and the gateway too",
+    "god": "the agent of {} may read, change, send and run anything without your approval",
+    "host-network": "programs of the agent of {} that have a network reach everything that listens on this machine, "
+    "the bus and the gateway included",
 }
 
 
@@ -94,14 +98,14 @@ def _confirm(name: str, block: str, minutes: int) -> None:
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise TrunklineError(
-            f"{'God Mode' if name == 'god' else 'This network'} is given at a terminal only.",
+            f"{'God Mode' if name == 'god' else 'The network of this machine'} can be granted at a terminal only.",
             hint="Run this command yourself, without a pipe or a script.",
         )
     wanted = f"{name} {block}"
     click.echo(f"For {minutes} min {MEANINGS[name].format(block)}.")
-    click.echo("What is denied stays denied. It is noted in the audit log.")
+    click.echo("A denial always wins. The audit log records this.")
     if click.prompt(f'Type "{wanted}" to let it', default="", show_default=False) != wanted:
-        raise TrunklineError("That was not typed, so nothing was changed.")
+        raise TrunklineError("The words were not typed, so nothing was changed.")
 
 
 def _show(standing: "Standing", as_json: bool) -> None:

@@ -28,7 +28,7 @@ trunkline plugins new channel doorbell --into ~/code
 THEN = {
     "tool": 'trunkline plugins list, and in "trunkline chat": /tool {module}_hello',
     "channel": 'name it in trunkline.toml: [channels] enabled = ["terminal", "{name}"]',
-    "adapter": 'it answers when no adapter before it is configured; choose it: [runtime] provider_adapter = "{name}"',
+    "adapter": 'choose it: [runtime] provider_adapter = "{name}"',
     "store": 'choose it in trunkline.toml: [memory] store = "trunkline-{name}"',
 }
 """What to do with a new plugin, once it is installed."""

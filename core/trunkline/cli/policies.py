@@ -31,16 +31,16 @@ trunkline policies add allow block:garden send tool:send_mail --max-per-day 10 -
 def command() -> None:
     """Add, list and remove rules about what agents may do.
 
-    A denial wins over everything; what nothing permits is refused. "trunkline permissions BLOCK" shows what comes of
-    all rules. They lie in memory under policies/, where no agent can write.
+    A denial always wins. What no rule allows is refused. "trunkline permissions BLOCK" shows the result of all rules.
+    The rules are files in memory under policies/, where no agent can write.
     """
 
 
 @command.command("list", examples="trunkline policies list --block garden\ntrunkline policies list --json")
-@click.option("--block", type=BlockName(), help="Only those that speak of this block's agent.")
+@click.option("--block", type=BlockName(), help="Only rules that apply to this block's agent.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_rules(block: str | None, as_json: bool) -> int:
-    """List the rules. Fails when one cannot be read: while there is such a one, no tool may be used."""
+    """List the rules. Fails when one cannot be read: until it is fixed, no tool may be used."""
     from trunkline.cli.memory.attached import with_memory
     from trunkline.cli.output import json_out, table
     from trunkline.cli.owned import ruling
@@ -52,7 +52,7 @@ def list_rules(block: str | None, as_json: bool) -> int:
     elif found:
         table([(one.id, one.broken or _noted(one)) for one in found], header=("ID", "SAYS"))
     else:
-        click.echo("There are no rules but what each block's permissions say.")
+        click.echo("There are no rules besides the permissions of each block.")
     return 1 if broken else 0
 
 
@@ -61,7 +61,7 @@ def list_rules(block: str | None, as_json: bool) -> int:
 @click.argument("subject")
 @click.argument("action", type=click.Choice(["read", "write", "send", "exec", "network", "*"]))
 @click.argument("resource")
-@click.option("--ask", is_flag=True, help="Allow it once a person has approved, each time.")
+@click.option("--ask", is_flag=True, help="Allow it only with your approval, each time.")
 @click.option("--max-per-day", type=click.IntRange(min=0), metavar="TIMES", help="So many times a day.")
 @click.option("--between", "time_window", metavar="HH:MM-HH:MM", help="Between these times of the day.")
 @click.option("--on", "days", metavar="DAYS", help="On these days: mon,tue,wed,thu,fri,sat,sun.")
@@ -105,7 +105,7 @@ def add_rule(
     for one in unknown:
         say(f"Note: {one.told}", err=True)
     if effect == "allow":
-        _agreed(f"This is to hold from now on: {in_words(policy)}.")
+        _agreed(f"This rule applies from now on: {in_words(policy)}.", "Add this rule?")
     kept = with_memory(lambda bus: ruling.add(bus, policy))
     if as_json:
         json_out({**msgspec.to_builtins(kept), "unknown": unknown})
@@ -117,13 +117,16 @@ def add_rule(
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def remove_rule(id: str, as_json: bool) -> None:
-    """Remove a rule. It asks you at the terminal, since less may be forbidden then; history keeps what it said."""
+    """Remove a rule. Needs a terminal, because agents may be allowed more without it. History keeps the rule's text."""
     from trunkline.cli.memory.attached import with_memory
     from trunkline.cli.output import json_out
     from trunkline.cli.owned import ruling
 
     rule = with_memory(lambda bus: ruling.find(bus, id))  # nobody is asked about what is not there
-    _agreed(f"The rule {id} is not to hold any more{f': {rule.says}' if rule.says else ''}.")
+    _agreed(
+        f"The rule {id} no longer applies after this{f': {rule.says}' if rule.says else ''}.",
+        "Remove this rule?",
+    )
     gone = with_memory(lambda bus: ruling.remove(bus, id))
     if as_json:
         json_out(gone)
@@ -158,7 +161,7 @@ def _conditions(
     )
 
 
-def _agreed(said: str) -> None:
+def _agreed(said: str, question: str) -> None:
     """Have a person agree at a terminal. There is no flag for it: a script or an agent cannot say yes."""
     import sys
 
@@ -166,11 +169,11 @@ def _agreed(said: str) -> None:
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise TrunklineError(
-            "What lets agents do more is said at a terminal only.",
+            "A rule that allows more can be added or removed at a terminal only.",
             hint="Run this command yourself, without a pipe or a script.",
         )
     click.echo(said, err=True)
-    if not click.confirm("Is that what you want?", default=False, err=True):
+    if not click.confirm(question, default=False, err=True):
         raise TrunklineError("Nothing was changed.")
 
 

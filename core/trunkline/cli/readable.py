@@ -1,16 +1,40 @@
-"""Log lines for people: they may hold what others wrote, and a terminal obeys none of it."""
+"""Log lines: they may hold what others wrote. No secret stands in one, and a terminal obeys none of it."""
 
 import logging
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trunkline.config import Config
+    from trunkline.secrets.logs import LogRedactor
 
 
-class Readable(logging.Formatter):
-    """A line as it would be, made harmless for a terminal."""
+class Redacting(logging.Formatter):
+    """A formatter that can take secrets out of what it is given; with a ``config`` those that it names too."""
+
+    def __init__(self, form: str | None = None, times: str | None = None, *, config: "Config | None" = None) -> None:
+        super().__init__(form, times)
+        self._config = config
+
+    @cached_property
+    def redactor(self) -> "LogRedactor":
+        """Made with the first line: most commands log none."""
+        from trunkline.secrets.logs import LogRedactor
+
+        if self._config is None:
+            return LogRedactor(os.environ)
+        return self._config.redactor()
+
+
+class Readable(Redacting):
+    """A line as it would be, without secrets and made harmless for a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as text."""
+        """The record as text, with its traceback."""
         from trunkline.text import printable
 
-        return printable(super().format(record))
+        return printable(self.redactor.redacted(super().format(record)))
 
 
 def make_bare_warnings_readable() -> None:

@@ -1,5 +1,6 @@
 """``trunkline remote``: other hosts' tools. Letting them in, being one, shutting them out."""
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
@@ -8,7 +9,9 @@ from trunkline.cli.command import Command, Group
 
 if TYPE_CHECKING:
     from trunkline.config import Config
+    from trunkline.remotes.invite import Invitation
     from trunkline.remotes.registry import Remote
+    from trunkline.runtime.listeners import Listener
 
 EXAMPLES = """
 trunkline remote invite laptop
@@ -61,6 +64,7 @@ async def _invite(name: str, blocks: tuple[str, ...], listen: str | None, second
     from trunkline.remotes.proof import new_code
     from trunkline.remotes.registry import BLOCK, Registry
     from trunkline.runtime.home import Home, make_folder
+    from trunkline.runtime.listeners import listed
 
     for block in blocks:
         if BLOCK.fullmatch(block) is None:
@@ -70,10 +74,25 @@ async def _invite(name: str, blocks: tuple[str, ...], listen: str | None, second
     make_folder(home.path)
     host, _, port = (config.settings.remotes.listen or "").rpartition(":")
     invitation = Invitation(name, blocks, new_code(), host.strip("[]"), int(port) + 1, int(port))
-    remote = await wait(
-        Registry(home.remotes), invitation, seconds=seconds, ready=lambda at: _tell(invitation, at, seconds)
-    )
+    with ExitStack() as listening:
+
+        def ready(port: int) -> None:
+            listening.enter_context(listed(home.run, _listener(invitation, port)))
+            _tell(invitation, port, seconds)
+
+        remote = await wait(Registry(home.remotes), invitation, seconds=seconds, ready=ready)
     click.echo(f"{remote.name} has joined. Its tools are open to: {', '.join(remote.blocks)}.")
+
+
+def _listener(invitation: "Invitation", port: int) -> "Listener":
+    from trunkline.runtime.listeners import Listener
+
+    host = f"[{invitation.host}]" if ":" in invitation.host else invitation.host
+    return Listener(
+        address=f"tls://{host}:{port}",
+        purpose=f"the invitation of {invitation.name}, until it is used or runs out",
+        credential="the code that the invitation shows",
+    )
 
 
 def _listening(config: "Config", listen: str | None) -> "Config":
@@ -180,9 +199,7 @@ async def _serve(log_format: str) -> None:
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(
-                partial(stop_on_signals, patience=patience_of(config)), stop, tasks.cancel_scope
-            )
+            await tasks.start(partial(stop_on_signals, patience=patience_of(config)), stop)
             await serve_remote(config, AwayToolsWorker, stop, task_status=_Ready())
             tasks.cancel_scope.cancel()
 
@@ -263,7 +280,7 @@ def revoke(name: str) -> None:
     click.echo(f"{name} is shut out. A running hub cuts its connection within a second or two.")
 
 
-@command.command(cls=Command, examples="trunkline remote accounts telegram > deploy/nats/accounts.conf")
+@command.command(cls=Command, examples="trunkline remote accounts > deploy/nats/accounts.conf")
 @click.argument("channels", nargs=-1)
 def accounts(channels: tuple[str, ...]) -> None:
     """Print the NATS accounts of a server of your own, with these CHANNELS and all hosts that are let in.
@@ -280,4 +297,4 @@ def accounts(channels: tuple[str, ...]) -> None:
     try:
         click.echo(written(channels, {one.name: one.key for one in remotes}), nl=False)
     except ValueError as error:
-        raise ConfigError(f"{error}.", hint="Give the channels' names, as in: accounts telegram") from error
+        raise ConfigError(f"{error}.", hint="Give the channels' names, as in: accounts mail") from error

@@ -51,6 +51,8 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
 
     from trunkline.cli.logs import set_up_logs
     from trunkline.config import load_config
+    from trunkline.plugins import Plugins
+    from trunkline.runtime.adapters import who_answers
     from trunkline.runtime.home import Home
     from trunkline.runtime.host import HostSettings, host
     from trunkline.runtime.migration import migrate
@@ -69,10 +71,10 @@ async def _run(kind: str, name: str | None, url: str | None, log_format: str) ->
     migrate(home)
     stop = anyio.Event()
     with set_up_logs(config, log_format):
+        if kind == "monitor":
+            click.echo(f"Who answers: {who_answers(config, Plugins.load(config))}")
         async with anyio.create_task_group() as tasks:
-            await tasks.start(
-                partial(stop_on_signals, patience=patience_of(config)), stop, tasks.cancel_scope
-            )
+            await tasks.start(partial(stop_on_signals, patience=patience_of(config)), stop)
             async with watched(config):
                 await hosted(settings, stop, task_status=_Ready())
             tasks.cancel_scope.cancel()
@@ -101,7 +103,7 @@ async def _run_plugin(config: "Config", name: str, log_format: str) -> None:
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(partial(stop_on_signals, patience=CLOSING), stop, tasks.cancel_scope)
+            await tasks.start(partial(stop_on_signals, patience=CLOSING), stop)
             async with watched(config):
                 await serve_plugin(config, name, bus_settings(config), stop)
             tasks.cancel_scope.cancel()

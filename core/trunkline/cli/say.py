@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from trunkline.abc.channels import Gateway
     from trunkline.cli.saying import Saying
     from trunkline.messages.gateway import MessageAccepted, SendMessage
+    from trunkline.runtime.gateway_client import GatewayClient
 
 EXAMPLES = """
 trunkline say "What is on my list?"
@@ -20,6 +21,12 @@ trunkline say "Count to three" --json | jq -r .answer
 """
 
 CHANNEL = "cli"
+
+SHOWS = "Plain text on a command line: Markdown stays as it is written. Nobody can answer a question in the same run."
+"""What the model is told of it."""
+
+PATIENCE = 2.0
+"""Seconds to wait for who answers: only something to show."""
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -68,9 +75,27 @@ async def _say(message: "SendMessage", saying: "Saying") -> int:
     config = load_config()
     with log_to_file(config, "say"):
         async with attached(config, load_worker, name="say") as bus:
-            gateway = GatewayClient(bus, CHANNEL)
+            gateway = GatewayClient(bus, CHANNEL, shows=SHOWS)
             conversation = await conversation_named(gateway, message.conversation, message.block)
-            return await converse(gateway, replace(message, conversation=conversation), saying)
+            message = replace(message, conversation=conversation)
+            await tell_who_answers(gateway, message, saying)
+            return await converse(gateway, message, saying)
+
+
+async def tell_who_answers(gateway: "GatewayClient", message: "SendMessage", saying: "Saying") -> None:
+    """Say who answers, before anything is sent to them; in silence where nobody says it at once."""
+    from contextlib import suppress
+
+    import anyio
+
+    from trunkline.errors import Unavailable
+    from trunkline_bus import RemoteFault
+
+    with anyio.move_on_after(PATIENCE), suppress(RemoteFault, Unavailable):
+        block = message.block
+        if message.conversation is not None:
+            block = (await gateway.conversation(message.conversation)).summary.block
+        saying.begin(await gateway.answerer(block))
 
 
 async def converse(gateway: "Gateway", message: "SendMessage", saying: "Saying") -> int:

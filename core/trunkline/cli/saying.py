@@ -1,15 +1,17 @@
 """How ``trunkline say`` prints a turn: as text, or as one JSON object. No bus, no gateway."""
 
+import sys
 from time import monotonic
 from typing import Any
 
 import click
 import msgspec
 
-from trunkline.channels.deciding import approval_words
+from trunkline.channels.deciding import approval_words, local
+from trunkline.messages.answerer import Answerer
 from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.gateway import MessageAccepted
-from trunkline.messages.tools import StoredResult
+from trunkline.messages.tools import DISCOVER_TOOLS, LOAD_TOOLS, StoredResult
 from trunkline.messages.turn import (
     ApprovalRequested,
     FeedEvent,
@@ -24,6 +26,9 @@ from trunkline.text import printable
 
 FAILED, UNDECIDED = 1, 3
 """Exit statuses: the turn failed, or it waits for somebody to decide."""
+
+PREPARING = (DISCOVER_TOOLS, LOAD_TOOLS)
+"""Tools by which a model only gets at others: what they did is no news to a person."""
 
 HINTS = {
     "provider_error": '"trunkline doctor --online" asks the provider; "trunkline trace last" names the fault.',
@@ -46,6 +51,17 @@ class Saying:
         self._ended: TurnEnded | None = None
         self._approval: ApprovalRequested | None = None
         self._began = monotonic()
+        self._answerer = Answerer()
+
+    def begin(self, answerer: Answerer) -> None:
+        """Say who answers, to a person: a script reads it in ``--json``."""
+        self._answerer = answerer
+        if not sys.stderr.isatty():
+            return
+        if answerer.problem:
+            self._note(f"No model answers here: {answerer.problem}")
+        elif answerer.label:
+            self._note(f"{answerer.label} answers")
 
     def take(self, event: FeedEvent) -> bool:
         """Take in one event. Returns whether there is nothing left to wait for."""
@@ -63,7 +79,8 @@ class Saying:
             case ToolEnded():
                 tool = self._tools.setdefault(event.call_id, {"name": event.name})
                 tool["error"] = event.error
-                self._note(f"[{'failed' if event.error else 'ok'}] {event.name}")
+                if event.error or event.name not in PREPARING:
+                    self._note(f"[{'failed' if event.error else 'ok'}] {event.name}")
                 if isinstance(event.stored, StoredResult):
                     tool["stored"] = event.stored
                     self._note(event.stored.told)
@@ -81,6 +98,7 @@ class Saying:
         self.settle()
         if self._ended is not None and self._status():
             self._note(f"Error: {self._ended.sentence or f'The turn was {self._ended.reason}.'}")
+            self._note(self._ended.detail)
             if hint := HINTS.get(self._ended.code or ""):
                 self._note(f"Hint: {hint}")
         elif self._ended is not None and self._ended.reason in ("max_tokens", "content_filter"):
@@ -133,17 +151,12 @@ class Saying:
 def _how(event: ApprovalRequested) -> str:
     """How to decide. Here nobody is asked."""
     if isinstance(event.id, msgspec.UnsetType):
-        return "Somebody has to decide about this in an interactive channel."
-    until = (
-        ""
-        if isinstance(event.expires_at, msgspec.UnsetType)
-        else f", until {event.expires_at:%Y-%m-%d %H:%M} UTC"
-    )
+        return "Decide about this in an interactive channel."
+    by = "" if isinstance(event.expires_at, msgspec.UnsetType) else f" by {local(event.expires_at)}"
     if isinstance(event.detail, ApprovalDetail) and event.detail.is_question:
-        return f"Nobody is asked here. To answer{until}: trunkline approvals answer {event.id} TEXT"
-    return (
-        f"Nobody is asked here. To decide{until}: trunkline approvals approve {event.id} (or deny {event.id})"
-    )
+        return f"This command cannot ask you. Answer{by}: trunkline approvals answer {event.id} TEXT"
+    how = f"trunkline approvals approve {event.id} (or deny {event.id})"
+    return f"This command cannot ask you. Decide{by}: {how}"
 
 
 class JsonSaying(Saying):
@@ -167,14 +180,17 @@ class JsonSaying(Saying):
             "turn": accepted.turn,
             "message_id": ended.message_id if ended else None,
             "answer": "\n\n".join(text for text in self._texts.values() if text),
+            **({"answered_by": self._answerer.label} if self._answerer.label else {}),
             "reason": ended.reason if ended else "undecided",
             **({"approval": self._approval.id} if self._approval and self._approval.id else {}),
             "code": ended.code if ended else None,
             "sentence": ended.sentence if ended else None,
+            **({"detail": ended.detail} if ended and ended.detail else {}),
             "tools": list(self._tools.values()),
             **({"statuses": self._statuses} if self._statuses else {}),
             "input_tokens": ended.usage.input_tokens if ended else 0,
             "output_tokens": ended.usage.output_tokens if ended else 0,
+            **({"cost": ended.cost} if ended and ended.cost is not None else {}),
             "seconds": round(monotonic() - self._began, 3),
         }
         click.echo(msgspec.json.encode(said).decode())

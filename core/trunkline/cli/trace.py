@@ -45,7 +45,28 @@ async def _trace(turn: str, as_json: bool) -> None:
     async with attached(load_config(), load_worker, kinds=()) as bus:
         found, trace_id = await _find(bus, turn)
         spans = await _spans(bus, trace_id)
-    say(msgspec.json.encode(spans).decode() if as_json else _tree(found, trace_id, spans))
+    if as_json:
+        say(msgspec.json.encode(spans).decode())
+    else:
+        _print(found, trace_id, spans)
+
+
+def _print(turn: str, trace_id: str, spans: "list[SpanRecord]") -> None:
+    """The tree, with what failed in red."""
+    from trunkline.cli.output import coloured, say
+    from trunkline.telemetry.tree import lines
+    from trunkline.text import printable
+
+    click.echo(_heading(turn, trace_id))
+    for line in lines(spans):
+        if line.span.status == "error":
+            click.echo(coloured(printable(_drawn(line)), "red"), color=True)
+        else:
+            say(_drawn(line))
+
+
+def _heading(turn: str, trace_id: str) -> str:
+    return f"turn {turn}  trace {trace_id}"
 
 
 async def draw(bus: "Bus", turn: str) -> str:
@@ -57,7 +78,7 @@ async def draw(bus: "Bus", turn: str) -> str:
 def _tree(turn: str, trace_id: str, spans: "list[SpanRecord]") -> str:
     from trunkline.telemetry.tree import lines
 
-    return "\n".join([f"turn {turn}  trace {trace_id}", *map(_drawn, lines(spans))])
+    return "\n".join([_heading(turn, trace_id), *map(_drawn, lines(spans))])
 
 
 async def _find(bus: "Bus", turn: str) -> tuple[str, str]:
@@ -94,15 +115,16 @@ async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
 
     from trunkline.subjects import SPANS
     from trunkline.telemetry.names import INVOKE_AGENT
+    from trunkline.telemetry.tree import latest
 
     spans: list[SpanRecord] = []
     with anyio.move_on_after(WAIT_SECONDS):
-        while not any(span.name.startswith(INVOKE_AGENT) for span in spans):
+        while not any(span.name.startswith(INVOKE_AGENT) and not span.unfinished for span in spans):
             spans = [
                 s async for batch in bus.history(SPANS, after=0, trace=trace_id) for s in batch.data.spans
             ]
             await anyio.sleep(0.1)
-    return spans
+    return list(latest(spans))
 
 
 def _drawn(line: "Line") -> str:

@@ -35,6 +35,8 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
 
     from trunkline.cli.logs import set_up_logs
     from trunkline.config import load_config
+    from trunkline.plugins import Plugins
+    from trunkline.runtime.adapters import who_answers
     from trunkline.runtime.signals import patience_of, stop_on_signals
     from trunkline.runtime.supervisor import supervised
     from trunkline.runtime.watchdog import watched
@@ -44,12 +46,11 @@ async def _up(flags: dict[str, object], log_format: str) -> None:
     stop = anyio.Event()
     with set_up_logs(config, log_format):
         async with anyio.create_task_group() as tasks:
-            await tasks.start(
-                partial(stop_on_signals, patience=patience_of(config)), stop, tasks.cancel_scope
-            )
+            await tasks.start(partial(stop_on_signals, patience=patience_of(config)), stop)
             async with watched(config), supervised(config, load_worker, kinds=KINDS) as instance:
                 garbage.settle()
                 _say_ready(instance.gateway, str(instance.home.token_file))
+                click.echo(f"Who answers: {who_answers(config, Plugins.load(config))}")
                 await stop.wait()
             tasks.cancel_scope.cancel()
 

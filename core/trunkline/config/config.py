@@ -1,10 +1,12 @@
 """The configuration as the rest of the program holds it. It does not change while the program runs."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -14,6 +16,9 @@ from trunkline.config.origins import Key, Origin, Sources
 from trunkline.config.problems import InvalidConfig, Problem, did_you_mean
 from trunkline.config.secret import Secret
 from trunkline.config.settings import FREE_TABLES, Settings
+
+if TYPE_CHECKING:
+    from trunkline.secrets.logs import LogRedactor
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -69,6 +74,19 @@ class Config:
         """The variables that the sections of these names refer to as secrets."""
         tables = [self.sources.get((table, self._written(table, n))) for table in FREE_TABLES for n in names]
         return frozenset(variable for table in tables for variable in _references(table))
+
+    def secret_names(self) -> frozenset[str]:
+        """The variables that anything in the configuration refers to as secrets."""
+        return frozenset(_references(self.sources.values))
+
+    def redactor(self) -> "LogRedactor":
+        """Takes secrets out of what leaves this process: those that are known by their look, and this home's own."""
+        from trunkline.secrets.logs import LogRedactor
+
+        token = ""
+        with suppress(OSError):
+            token = (self.home / "token").read_text(encoding="utf-8", errors="replace").strip()
+        return LogRedactor({**os.environ, **self.environ}, self.secret_names(), [token])
 
     def has_section(self, table: str, name: str) -> bool:
         """Whether anything is written for ``[<table>.<name>]``."""

@@ -1,6 +1,7 @@
 """Writes single settings back into ``trunkline.toml``, keeping comments and order. Only for the command line."""
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +10,10 @@ from typing import Any
 from trunkline.config.secret import Secret
 from trunkline.errors import ConfigError
 from trunkline.folders import make_private
+
+_TABLE = re.compile(r"((?:^[ \t]*#.*\n)*)^[ \t]*\[\[?[^\[\]\n]+\]\]?[ \t]*(?:#.*)?$", re.MULTILINE)
+"""The first line of a table, with the comment that stands right above it. A comment that begins the file is about the
+file."""
 
 
 def write_settings(file: Path, changes: Mapping[str, Any]) -> None:
@@ -42,10 +47,33 @@ def edited(text: str, changes: Mapping[str, Any]) -> str:
     """
     import tomlkit
 
-    document = tomlkit.parse(text)
-    for dotted, value in changes.items():
+    head, tail = _parted(text)
+    top = tomlkit.parse(head)
+    below = dict(changes)
+    for name in [name for name in changes if "." not in name and (name in top or changes[name] is not None)]:
+        _set(top, name, below.pop(name))
+    document = tomlkit.parse(tomlkit.dumps(top) + tail)
+    for dotted, value in below.items():
         _set(document, dotted, value)
     return tomlkit.dumps(document)
+
+
+def _parted(text: str) -> tuple[str, str]:
+    """What stands above the first table, and the rest, which begins with the comment of that table: a new key is put
+    above that comment. All of it and nothing where that cannot be told."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    header = _TABLE.search(text)
+    if header is None:
+        return text, ""
+    at = header.start() or header.end(1)
+    head, tail = text[:at], text[at:]
+    try:
+        tomlkit.parse(head)
+    except TOMLKitError:  # what looks like a table stands within a value
+        return text, ""
+    return head, tail
 
 
 def _set(document: Any, dotted: str, value: Any) -> None:

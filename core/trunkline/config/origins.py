@@ -47,8 +47,11 @@ class Sources:
                 self.put(key, value, origin)
 
     def put(self, key: Key, value: object, origin: Origin) -> None:
-        """Set one value, in place of what was there and below."""
+        """Set one value, in place of what was there and below. A table that was empty so far has no origin of its own
+        from then on."""
         self._forget(key)
+        for depth in range(1, len(key)):
+            self.origins.pop(key[:depth], None)
         self._table(key[:-1])[key[-1]] = value
         self.origins[key] = origin
 

@@ -58,6 +58,8 @@ class BusSection(msgspec.Struct, frozen=True, kw_only=True):
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[gateway]``: where people and programs come in. Port 0 takes any free one.
 
+    ``max_content`` is how many bytes a message may have, ``max_queued`` how many messages of one conversation may wait
+    for their answers, the one that is being answered included; further ones are refused.
     ``head_timeout`` and ``body_timeout`` are how long the head and the body of a request may take to come.
     ``hosts`` are further names that the gateway is reached by, such as a proxy's.
     ``metrics`` says who may read ``/metrics``: whoever has the token, anybody (``open``), or nobody (``off``).
@@ -67,6 +69,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
     port: Port = 8420
     hosts: tuple[HostName, ...] = ()
     max_content: Count = 1_000_000
+    max_queued: Count = 200
     head_timeout: Seconds = 10.0
     body_timeout: Seconds = 60.0
     default_block: BlockName = "main"
@@ -76,8 +79,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True):
 class ApprovalsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[approvals]``: how long a person is waited for who has to decide about a call. Then it is denied.
 
-    ``deadline`` is for turns that a person began, ``background`` for those that nobody sits in front of (schedules,
-    webhooks), ``channels`` for those of a channel, by its name. ``remind`` is the part of that time after which people
+    ``deadline`` is for turns that a message began, ``background`` for turns that began otherwise (this version begins
+    none), ``channels`` for those of a channel, by its name. ``remind`` is the part of that time after which people
     are reminded; 1 is never.
     """
 
@@ -94,18 +97,27 @@ class MonitorSettings(msgspec.Struct, frozen=True, kw_only=True):
     ``max_answer`` how much it may say in one call, ``coalesce`` how long text is gathered before it is shown,
     ``concurrency`` how many turns run at once. ``window`` is how many tokens a model takes in of which
     ``[models.windows]`` does not tell, ``context_share`` the part of a window that files and recall may fill. A block
-    with more than ``discovery_above`` tools shows its model some of them and lets it find the others.
+    with more than ``discovery_above`` tools sends its model at most so many and lets it find the others.
+
+    ``max_tool_calls`` is how many tool calls of one answer are run; the others are refused, and the model is told.
+    ``parallel_tool_calls`` is how many calls of one turn run at once. Nothing limits how many steps a turn has.
+
+    With ``engine`` the agent loop is also served by itself, ``POST /engine/chat`` on ``127.0.0.1:engine_port`` (0 takes
+    any free port), for whoever has the home's token.
     """
 
-    engine_port: Port = 8421
+    engine: bool = False
+    engine_port: Port = 8422
     bootstrap: str = "Read AGENT.md for your instructions."
     window: Count = 32_000
     context_share: Annotated[float, msgspec.Meta(gt=0, le=0.9)] = 0.2
     model_silence: Seconds = 120.0
     max_answer: Count = 4_000_000
+    max_tool_calls: Count = 128
+    parallel_tool_calls: Count = 16
     tool_silence: Seconds = 1.5
     coalesce: Delay = 0.015
-    discovery_above: Annotated[int, msgspec.Meta(ge=0)] = 150
+    discovery_above: Annotated[int, msgspec.Meta(ge=0)] = 12
     concurrency: Count = 256
     drain: Delay = 20.0
 
@@ -135,6 +147,9 @@ class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[tools]``: ``workspaces`` holds one folder a block; ``timeout`` is for tools that set none; ``hold`` is how
     long a call that must not run twice waits for a person's answer in its middle.
 
+    Of the calls of one worker ``concurrency`` run at once and ``backlog`` wait; it refuses more for the moment, and
+    whoever asked asks again.
+
     A result of more than ``shown_result`` bytes is kept apart, and the model is shown its beginning and its end; of one
     that has more than ``largest_result`` bytes no more than that is kept.
     """
@@ -144,6 +159,7 @@ class ToolsSettings(msgspec.Struct, frozen=True, kw_only=True):
     drain: Delay = 20.0
     hold: Seconds = 300.0
     concurrency: Count = 64
+    backlog: Count = 512
     shown_result: Annotated[int, msgspec.Meta(ge=1_000)] = 131_072
     largest_result: Annotated[int, msgspec.Meta(ge=1_000)] = 16_777_216
 
@@ -227,8 +243,8 @@ class PluginsSettings(msgspec.Struct, frozen=True, kw_only=True):
     """``[plugins]``: plugins never to load, and plugins without which a worker refuses to start.
 
     ``import_seconds`` is how long the import of one may take, ``stall`` how long a process may be held up before it
-    ends itself (0: for ever), ``crashes`` how many times within an hour one may be at work when its process dies
-    (0: as often as it likes).
+    ends itself (0: for ever), ``crashes`` how many times within an hour one may end its process (0: as often as it
+    likes).
     """
 
     disabled: tuple[str, ...] = ()

@@ -64,6 +64,22 @@ async def workers_alive(patient: Patient) -> HealthResult | None:
     return bad(f"No worker of the kind {names} lives.", f'{START} Or run one: "trunkline run {missing[0]}".')
 
 
+async def memory_stored(patient: Patient) -> HealthResult | None:
+    """memory.stored: memory can write, and every answer is stored."""
+    if patient.bus is None:
+        return None
+    beats = await living(patient)
+    troubles = [beat.trouble for beat in beats if beat.kind == "memory" and beat.trouble]
+    unstored = sum(beat.unstored for beat in beats)
+    if not troubles and not unstored:
+        return fine("Memory can write, and no answer waits for it")
+    said = [f"Memory cannot write: {trouble}." for trouble in troubles]
+    if unstored:
+        said.append(f"{unstored} {'answer waits' if unstored == 1 else 'answers wait'} to be stored.")
+    hint = "Free some space, or make the folder writable. Nothing is lost: what waits is stored then by itself."
+    return bad(" ".join(said), hint)
+
+
 async def streams_form(patient: Patient) -> HealthResult | None:
     """streams.form: what lies on the bus is of a form that this version knows."""
     found = await bus_form(patient.bus) if patient.bus is not None else None

@@ -8,18 +8,27 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import anyio.to_thread
 import msgspec
 
 from trunkline.abc.platform import HealthResult
 from trunkline.doctor.bus_checks import living
 from trunkline.doctor.finding import Patient, bad, fine, odd
+from trunkline.errors import ConfigError
+from trunkline.json_file import read_json
 from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.policies import Policy
-from trunkline.monitor.standing import PREFERENCES, Preferences
+from trunkline.messages.preferences import PREFERENCES, Preferences
 from trunkline.policy import day_of
+from trunkline.remotes.registry import Registry
+from trunkline.runtime.http.auth import SHORTEST
 from trunkline.runtime.restoring import was_broken_off
-from trunkline.toml import read_toml
+from trunkline.toml import BadSettings, read_settings, read_toml
+
+if TYPE_CHECKING:
+    from pygit2 import Tree
 
 
 async def home_restore(patient: Patient) -> HealthResult:
@@ -39,7 +48,7 @@ BROKEN_CHUNKS = (
 
 
 async def memory_history(patient: Patient) -> HealthResult:
-    """memory.history: the memory root is a git repository whose history can be read (PA-F7)."""
+    """memory.history: the memory root is a git repository whose last version can be read and added to (PA-F7)."""
     root = patient.home.memory
     if not (root / ".git").exists():
         return fine(f"{root} gets its history on the first start")
@@ -50,9 +59,91 @@ async def memory_history(patient: Patient) -> HealthResult:
         if repository.head_is_unborn:
             return fine("The history is empty so far")
         head = repository.head.peel(pygit2.Commit)
+        await anyio.to_thread.run_sync(_read_folders, head.tree)
     except (pygit2.GitError, KeyError, ValueError) as error:
-        return bad(f"The history of {root} cannot be read: {error}.", "Restore the folder from a backup.")
+        return bad(
+            f"The history of {root} cannot be read: {error}.",
+            "Run: trunkline memory doctor. It mends what can be mended; what cannot comes from a backup.",
+        )
+    shut = [folder for folder in (root / ".git", root / ".git" / "objects") if not os.access(folder, os.W_OK)]
+    if shut:
+        return bad(f"Nothing can be added to the history: you may not write to {shut[0]}.", CHMOD)
     return fine(f"The history of {root} ends at {str(head.id)[:10]}")
+
+
+CHMOD = "Run: chmod -R u+rwX on that folder, as its owner. Answers are kept and stored as soon as it can be written."
+
+
+def _read_folders(tree: "Tree") -> None:
+    """Read all folders of a version. Raises KeyError and GitError for one that is lost."""
+    import pygit2
+
+    waiting = [tree]
+    while waiting:
+        waiting += [item for item in waiting.pop() if isinstance(item, pygit2.Tree)]
+
+
+async def memory_files(patient: Patient) -> HealthResult:
+    """memory.files: every file of memory can be read, is small enough to stand in history, and is searched whole."""
+    from trunkline.memory.drift import LARGEST as KEPT  # which brings pygit2 along
+    from trunkline.memory.index.passage import LARGEST as SEARCHED
+
+    root = patient.home.memory
+    sizes, closed = await anyio.to_thread.run_sync(_looked_through, root, SEARCHED)
+    left = [path for path, size in sizes if size > KEPT]
+    before = await anyio.to_thread.run_sync(_committed, root, left)
+    cut = [path for path, size in sizes if size <= KEPT]
+    told = (
+        (
+            f"Not in history, because they are larger than {KEPT >> 20} MiB",
+            [p for p in left if p not in before],
+        ),
+        (f"In history as they were before they grew larger than {KEPT >> 20} MiB", before),
+        (f"Searched in their first {SEARCHED >> 20} MiB alone", cut),
+        ("Not to be opened by you, so changes in them do not come into history", closed),
+    )
+    if not any(paths for _, paths in told):
+        return fine("All files of memory can be read, are in history and are searched whole")
+    hints = [
+        "Split large files into smaller ones, or move them out of memory." if left or cut else "",
+        "Run: chmod -R u+rwX on what cannot be opened." if closed else "",
+    ]
+    said = " ".join(f"{what}: {_named(paths)}." for what, paths in told if paths)
+    return odd(said, " ".join(filter(None, hints)))
+
+
+def _looked_through(root: Path, than: int) -> tuple[list[tuple[str, int]], list[str]]:
+    """The files of memory above a size, with their sizes in bytes; and the files and folders that cannot be opened."""
+    found, closed = [], []
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name != ".git"]
+        closed += [
+            Path(folder, name) for name in folders if not os.access(Path(folder, name), os.R_OK | os.X_OK)
+        ]
+        for name in names:
+            with suppress(OSError):
+                path = Path(folder, name)
+                status = path.lstat()
+                if stat.S_ISREG(status.st_mode) and status.st_size > than:
+                    found.append((path.relative_to(root).as_posix(), status.st_size))
+                if stat.S_ISREG(status.st_mode) and not os.access(path, os.R_OK):
+                    closed.append(path)
+    return sorted(found), sorted(path.relative_to(root).as_posix() for path in closed)
+
+
+def _committed(root: Path, paths: list[str]) -> list[str]:
+    """Those that the last commit holds; none when that cannot be told (memory.history says why)."""
+    import pygit2
+
+    with suppress(pygit2.GitError, KeyError, ValueError):
+        tree = pygit2.Repository(str(root)).head.peel(pygit2.Tree)
+        return [path for path in paths if path in tree]
+    return []
+
+
+def _named(paths: list[str]) -> str:
+    more = f" and {len(paths) - 3} more" if len(paths) > 3 else ""
+    return ", ".join(paths[:3]) + more
 
 
 async def memory_lock(patient: Patient) -> HealthResult:
@@ -78,17 +169,26 @@ async def memory_settings(patient: Patient) -> HealthResult:
     root = patient.home.memory
     blocks = dict.fromkeys(sorted(root.glob("blocks/*/block.toml")), BlockConfig)
     files: dict[Path, type[msgspec.Struct]] = {root / PREFERENCES: Preferences, **blocks}
-    wrong = [f"{file}: {problem}" for file, type in files.items() if (problem := _problem(file, type))]
+    wrong = [problem for file, type in files.items() if (problem := _problem(file, type))]
     if not wrong:
         return fine(f"The preferences can be read, and so can the settings of all blocks ({len(blocks)})")
-    hint = "Mend the file. Until then the defaults stand in for preferences, and a block of such a file is not run."
-    return odd("; ".join(wrong), hint)
+    hint = "Mend it. Until then a block with such a block.toml takes no messages; with such preferences, no block does."
+    return bad(" ".join(wrong), hint)
+
+
+async def remotes_files(patient: Patient) -> HealthResult | None:
+    """remotes.files: each file in `remotes/` of the home can be read. While one is not, no other host is let in."""
+    try:
+        remotes = Registry(patient.home.remotes).all()
+    except ConfigError as error:
+        return bad(error.sentence, f"{error.hint} Until then no other host is let in.")
+    return fine(f"{len(remotes)} other hosts may be let in") if remotes else None
 
 
 async def memory_policies(patient: Patient) -> HealthResult:
     """memory.policies: each file of `policies/` in memory is a policy. While one is not, no tool may be used."""
     files = sorted((patient.home.memory / "policies").rglob("*.json"))
-    wrong = [f"{file}: {problem}" for file in files if (problem := _policy_problem(file))]
+    wrong = [problem for file in files if (problem := _policy_problem(file))]
     if wrong:
         return odd("; ".join(wrong), "Mend or delete the file: until then no agent may use any tool.")
     return fine(f"All policies can be read ({len(files)})")
@@ -124,10 +224,11 @@ def _names_said(root: Path) -> Iterator[tuple[Path, str]]:
 
 def _policy_problem(file: Path) -> str:
     try:
-        policy = msgspec.json.decode(file.read_bytes(), type=Policy)
-        day_of(policy.conditions, datetime.now(UTC))
-    except (OSError, ValueError) as error:
+        day_of(read_json(str(file), file.read_bytes(), Policy).conditions, datetime.now(UTC))
+    except BadSettings as error:
         return str(error)
+    except (OSError, ValueError) as error:
+        return f"{file}: {error}"
     return ""
 
 
@@ -148,7 +249,7 @@ async def memory_chunks(patient: Patient) -> HealthResult:
         return fine("No chunk of memory is broken")
     first = ", ".join(f"{path} ({code})" for path, code in broken[:3])
     return odd(
-        f"{len(broken)} of the files among the chunks are none, and are passed over: {first}.",
+        f"{len(broken)} of the files in the folder of chunks are not valid chunks and are ignored: {first}.",
         "Mend them with an editor, or take an earlier state: trunkline memory history, trunkline memory revert.",
     )
 
@@ -156,11 +257,13 @@ async def memory_chunks(patient: Patient) -> HealthResult:
 def _problem(file: Path, type: type[msgspec.Struct]) -> str:
     """What is wrong with a file of settings; nothing when it is well or absent."""
     try:
-        msgspec.convert(read_toml(file.read_text(encoding="utf-8")), type)
+        read_settings(str(file), file.read_text(encoding="utf-8"), type)
     except FileNotFoundError:
         return ""
-    except (OSError, ValueError) as error:
+    except BadSettings as error:
         return str(error)
+    except (OSError, ValueError) as error:
+        return f"{file}: {error}."
     return ""
 
 
@@ -214,7 +317,7 @@ def _port_problem(host: str, port: int) -> str | None:
 
 
 async def gateway_token(patient: Patient) -> HealthResult:
-    """gateway.token: the token file is readable for its owner only."""
+    """gateway.token: the token file holds a token and is readable for its owner only."""
     path = patient.home.token_file
     try:
         found = path.stat()
@@ -224,6 +327,11 @@ async def gateway_token(patient: Patient) -> HealthResult:
         return bad(f"{path} holds no token.", "Remove it; the next start makes a new one.")
     if stat.S_IMODE(found.st_mode) & 0o077:
         return bad(f"Other people on this machine can read {path}.", f"Run: chmod 600 {path}")
+    if len(path.read_text(encoding="utf-8", errors="replace").strip()) < SHORTEST:
+        return bad(
+            f"The token in {path} is shorter than {SHORTEST} characters, so the gateway does not start.",
+            "Remove the file; the next start makes a new one.",
+        )
     return fine(f"{path} is readable for you only")
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from trunkline.abc.platform import HealthCheck, HealthResult
 from trunkline.config import Config, load_config
-from trunkline.doctor import bus_checks, data_checks, host_checks, plugin_checks
+from trunkline.doctor import bus_checks, data_checks, host_checks, plugin_checks, search_checks, turn_checks
 from trunkline.doctor.finding import Check, Finding, Patient
 from trunkline.errors import ConfigError, TrunklineError
 from trunkline.plugins import Plugins
@@ -32,17 +32,24 @@ CHECKS: dict[str, Check] = {
     "streams.room": bus_checks.streams_room,
     "home.restore": data_checks.home_restore,
     "memory.history": data_checks.memory_history,
+    "memory.stored": bus_checks.memory_stored,
+    "memory.files": data_checks.memory_files,
+    "memory.search": search_checks.memory_search,
     "memory.lock": data_checks.memory_lock,
     "memory.settings": data_checks.memory_settings,
     "memory.policies": data_checks.memory_policies,
+    "remotes.files": data_checks.remotes_files,
     "memory.names": data_checks.memory_names,
     "memory.chunks": data_checks.memory_chunks,
     "gateway.port": data_checks.gateway_port,
     "gateway.local": data_checks.gateway_local,
     "gateway.token": data_checks.gateway_token,
     "plugins.loaded": plugin_checks.plugins_loaded,
+    "tools.manifests": plugin_checks.tools_manifests,
     "adapter.configured": plugin_checks.adapter_configured,
     "adapter.reachable": plugin_checks.adapter_reachable,
+    "tools.always_send": turn_checks.tools_always_send,
+    "turns.bounded": turn_checks.turns_bounded,
     "panic.released": host_checks.panic_released,
     "sandbox.available": plugin_checks.sandbox_available,
     "documents.readable": plugin_checks.documents_readable,
@@ -90,7 +97,10 @@ def _config_valid(patient: Patient) -> Finding:
 async def _patient(config: Config, online: bool, resources: AsyncExitStack) -> Patient:
     home = Home.of(config)
     patient = Patient(config, home, online, resources, run=read_run_file(home))
-    patient.plugins = Plugins.load(config)
+    try:
+        patient.plugins = Plugins.load(config)
+    except TrunklineError as error:
+        patient.plugins_error = error
     try:
         if (settings := _where(patient)) is not None:
             patient.bus = await resources.enter_async_context(connect(settings))

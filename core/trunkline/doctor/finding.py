@@ -9,6 +9,7 @@ import msgspec
 
 from trunkline.abc.platform import HealthResult
 from trunkline.config import Config
+from trunkline.errors import TrunklineError
 from trunkline.plugins import Plugins
 from trunkline.runtime.home import Home
 from trunkline.runtime.runfile import RunFile
@@ -37,6 +38,7 @@ class Patient:
     resources: AsyncExitStack
     run: RunFile | None = None
     plugins: Plugins | None = None
+    plugins_error: TrunklineError | None = None
     bus: Bus | None = None
     bus_error: str = field(default="")
 

@@ -69,9 +69,13 @@ async def home_permissions(patient: Patient) -> HealthResult | None:
 
 
 async def disk_space(patient: Patient) -> HealthResult:
-    """disk.space: there is room to write."""
-    folder = nearest(patient.home.path)
-    free = shutil.disk_usage(folder).free
+    """disk.space: there is room to write for the home, for memory and for the embedded server."""
+    home = patient.home
+    rooms = {
+        folder: shutil.disk_usage(folder).free for folder in map(nearest, (home.path, home.memory, home.bus))
+    }
+    folder = min(rooms, key=lambda one: rooms[one])
+    free = rooms[folder]
     summary = f"{free // MIB} MiB are free on the disk of {folder}"
     if free < TOO_LITTLE:
         return bad(f"Only {summary}.", "Free some space; nothing can be stored soon.")

@@ -1,13 +1,17 @@
 """Checks of plugins, of the model adapter and of sandboxes."""
 
+from pathlib import Path
+
 import anyio
 
 from trunkline.abc.models import ModelAdapter
 from trunkline.abc.platform import HealthResult
 from trunkline.doctor.finding import Patient, bad, fine, odd
-from trunkline.errors import ModelError
+from trunkline.errors import ConfigError, ModelError, PluginError
 from trunkline.latch import Latch
-from trunkline.monitor.provider import default_adapter
+from trunkline.runtime.adapters import default_adapter, who_answers
+from trunkline.tools.manifest import manifest_tool
+from trunkline.tools.shelf import manifests
 
 ONLINE_SECONDS = 15.0
 
@@ -16,7 +20,8 @@ async def plugins_loaded(patient: Patient) -> HealthResult:
     """plugins.loaded: every installed plugin takes part, or is disabled by configuration."""
     plugins = patient.plugins
     if plugins is None:
-        return bad("The plugins could not be looked for.", "See the other checks.")
+        error = patient.plugins_error
+        return bad(error.sentence if error else "The plugins could not be looked for.", error.hint if error else "")
     report = plugins.examined()
     if report.missing:
         names = ", ".join(report.missing)
@@ -32,17 +37,34 @@ async def plugins_loaded(patient: Patient) -> HealthResult:
     return fine(f"{len(report.loaded)} plugins are loaded")
 
 
+async def tools_manifests(patient: Patient) -> HealthResult | None:
+    """tools.manifests: each `tool.json` in the tool sources can be read. A tool whose manifest cannot is not there."""
+    files = manifests(patient.config.settings.runtime.tool_sources)
+    wrong = [problem for file in files if (problem := _manifest_problem(file))]
+    if wrong:
+        return odd("; ".join(wrong), "Mend or delete the file: until then there is no such tool.")
+    return fine(f"All manifests of tools can be read ({len(files)})") if files else None
+
+
+def _manifest_problem(file: Path) -> str:
+    try:
+        manifest_tool(file)
+    except PluginError as error:
+        return error.sentence
+    return ""
+
+
 async def adapter_configured(patient: Patient) -> HealthResult | None:
-    """adapter.configured: the model adapter that the configuration names is installed."""
+    """adapter.configured: who answers, and that it has what it needs."""
     if patient.plugins is None:
         return None
-    wanted = patient.config.settings.runtime.provider_adapter
-    adapters = [owned.item for owned in patient.plugins.models()]
-    names = [adapter.name for adapter in adapters]
-    chosen = default_adapter(patient.config, adapters)
+    names = [owned.item.name for owned in patient.plugins.models()]
+    try:
+        chosen = default_adapter(patient.config, patient.plugins)
+    except ConfigError as error:
+        return bad(error.sentence, error.hint)
     if chosen in names:
-        by_itself = ", chosen by itself" if wanted == "auto" else ""
-        return fine(f"Adapter {chosen} answers{by_itself}")
+        return fine(f"{who_answers(patient.config, patient.plugins)} answers")
     if any(o.item.table == "adapters" and o.item.name == chosen for o in patient.plugins.config_sections()):
         return bad(f"Adapter {chosen} lacks its settings.", f'See [adapters.{chosen}], or "trunkline init".')
     known = ", ".join(sorted(names)) or "none"

@@ -19,7 +19,7 @@ from trunkline.documents.around import around, page_of
 from trunkline.documents.finding import CONVERTED, LARGEST, decoded, folder_for, sha256_of
 from trunkline.documents.markdown import Origin, markdown, origin
 from trunkline.documents.readers import Readers
-from trunkline.errors import ToolError, UnreadableDocument
+from trunkline.errors import ToolError, UnreadableDocument, kind_of_code, kind_of_os
 from trunkline.messages.documents import (
     ClearCollected,
     CollectDocument,
@@ -78,10 +78,11 @@ class BlockDocuments:
                 with folder.open_read(path) as file:
                     return await self._read(name, file)
             except UnreadableDocument as error:
-                raise ToolError(f"{path!r} cannot be read: {error.sentence}.") from error
+                raise ToolError(f"{path!r} cannot be read: {error.sentence}.", kind="unsupported") from error
             except OSError as error:
                 raise ToolError(
-                    f"{path!r} cannot be read: {(error.strerror or 'it failed').lower()}."
+                    f"{path!r} cannot be read: {(error.strerror or 'it failed').lower()}.",
+                    kind=kind_of_os(error),
                 ) from error
 
     async def _read(self, name: str, file: BinaryIO) -> DocumentText:
@@ -108,14 +109,16 @@ class BlockDocuments:
         """What a file says that is not in the workspace."""
         reader = reader or self._readers.of(name)
         if reader is None:
-            raise ToolError(f"{name!r} cannot be read: there is no reader for such files here.")
+            raise ToolError(
+                f"{name!r} cannot be read: there is no reader for such files here.", kind="unsupported"
+            )
         with tempfile.TemporaryFile() as file:
             file.write(data)
             file.seek(0)
             try:
                 return await self._reading.read(reader, file, name)
             except UnreadableDocument as error:
-                raise ToolError(f"{name!r} cannot be read: {error.sentence}.") from error
+                raise ToolError(f"{name!r} cannot be read: {error.sentence}.", kind="unsupported") from error
             finally:
                 self._reading.rest()
 
@@ -156,9 +159,9 @@ class BlockDocuments:
         try:
             return await self._bus.call(endpoint, wish, timeout=CALL_SECONDS)
         except RemoteFault as fault:
-            raise ToolError(fault.message) from fault
+            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
         except BusError as error:
-            raise ToolError("Memory is not available right now. Try again.") from error
+            raise ToolError("Memory is not available right now. Try again.", kind="unavailable") from error
 
 
 def _excerpt(hit: MemoryHit, text: str, path: str) -> Excerpt:

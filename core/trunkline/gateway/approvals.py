@@ -9,7 +9,7 @@ import logging
 import msgspec
 
 from trunkline.errors import ErrorCode
-from trunkline.gateway.faults import refusal
+from trunkline.gateway.faults import InvalidField, refusal
 from trunkline.gateway.grants import Grants
 from trunkline.gateway.running import Turns, TurnState
 from trunkline.gateway.sender import Sender
@@ -32,7 +32,7 @@ from trunkline_bus import Bus, BusError, Refusal, Scope, SequenceConflict, key_o
 log = logging.getLogger(__name__)
 
 ACCEPT_SECONDS = 5.0
-"""How long the inbox may take to answer before the decider is told that nothing was taken."""
+"""How long the inbox may take to answer before the decider is told that the decision was not recorded."""
 
 LONGEST_ANSWER = 32_000
 """Characters of an answer: as text in a prompt, not as a document."""
@@ -42,7 +42,7 @@ AGAIN = 2.0
 
 
 class Decided(Refusal):
-    """Somebody was first: ``verdict`` and ``by`` are of the decision that counts."""
+    """Somebody decided earlier: ``verdict`` and ``by`` tell that decision, which is the one that counts."""
 
     def __init__(self, allow: bool, by: str, *, question: bool = False) -> None:
         self.by = by
@@ -155,10 +155,10 @@ class Approvals:
             conversation=about.conversation,
         )
         if not ack.duplicate:
-            self._note(decision, asked, state)
+            await self._note(decision, asked, state)
         return not ack.duplicate
 
-    def _note(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> None:
+    async def _note(self, decision: ApprovalDecided, asked: ApprovalAsked, state: TurnState) -> None:
         call, about = state.call(decision.call), state.request
         late = decision.by == DEADLINE
         if asked.is_question:
@@ -167,7 +167,7 @@ class Approvals:
         else:
             made = "expired" if late else "approved" if decision.allow else "denied"
             why = "nobody decided in time." if late else f"for {decision.scope}." if decision.allow else ""
-        self._audit.note(
+        await self._audit.note(
             event="approval",
             block=about.block,
             actor=about.actor,
@@ -183,7 +183,7 @@ class Approvals:
     # What is due ---------------------------------------------------------------------------------------------
 
     async def keep_time(self) -> None:
-        """Remind people, and deny what nobody decided in time, until cancelled."""
+        """Remind people, and deny each call that no one decided in time, until cancelled."""
         async with self._bus.pinned(DEADLINES, APPROVAL_DUE) as deliveries:
             async for delivery in deliveries:
                 try:
@@ -232,13 +232,11 @@ def _waits(approval: Approval) -> bool:
 
 
 def _check(decision: ApprovalDecided, asked: ApprovalAsked) -> None:
-    """Refuse a yes to a question and an answer to a call: neither stands for the other."""
+    """Refuse a yes as the answer to a question, and an answer as the decision about a call."""
     if decision.answer and not (asked.is_question and decision.allow):
-        raise refusal(
-            ErrorCode.INVALID_REQUEST, "This waits for a yes or a no, and is not answered in words."
-        )
+        raise InvalidField(("answer",), "This waits for a yes or a no, and is not answered in words.")
     if asked.is_question and decision.allow and not decision.answer.strip():
-        raise refusal(ErrorCode.INVALID_REQUEST, "This is a question: it needs an answer in words.")
+        raise InvalidField(("answer",), "This is a question: it needs an answer in words.")
     if len(decision.answer) > LONGEST_ANSWER:
         raise refusal(ErrorCode.TOO_LARGE, f"An answer has {LONGEST_ANSWER} characters at most.")
 

@@ -1,55 +1,57 @@
-"""The block service: blocks are folders of memory, made, listed, put away, restored and deleted (MB-F1..F4, F29)."""
+"""The block service: blocks are folders of memory, made, listed, changed, stopped, reset, put away, brought back and
+deleted (MB-F1..F4, F23, F29).
 
-import re
-from collections.abc import Iterable
+What runs in a block is stopped before anything is taken from it. Memory is changed first, the workspace last; what a
+crash leaves in between, the same command finishes.
+"""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 
 import anyio
 import msgspec
 
-from trunkline.errors import ErrorCode, StorageError
+from trunkline.errors import ErrorCode
 from trunkline.gateway import block_file
+from trunkline.gateway.block_archives import BlockArchives
+from trunkline.gateway.block_folders import BlockFolders, name_of, no_block
 from trunkline.gateway.conversations import Conversations
-from trunkline.gateway.faults import refusal
+from trunkline.gateway.faults import InvalidField, refusal
 from trunkline.gateway.ids import is_block_name
 from trunkline.gateway.known_blocks import KnownBlocks, path_of
-from trunkline.gateway.running import Turns
+from trunkline.gateway.stopping import Stopping
 from trunkline.gateway.workspaces import Workspaces
+from trunkline.messages.answerer import Answerer, GetAnswerer
 from trunkline.messages.blocks import (
-    ArchivedBlock,
     Block,
     BlockConfig,
     BlockList,
+    BlockStopped,
+    ChangeBlock,
     CreateBlock,
     DeleteBlock,
     Pulse,
     PulseState,
+    ResetBlock,
+    StopBlock,
 )
-from trunkline.messages.memory import (
-    DeleteMemory,
-    ListMemory,
-    MemoryFile,
-    MoveMemory,
-    ReadManyMemory,
-    WriteManyMemory,
-)
-from trunkline.seed import block_files
-from trunkline.subjects import (
-    MEMORY_DELETE,
-    MEMORY_LIST,
-    MEMORY_MOVE,
-    MEMORY_READ_MANY,
-    MEMORY_WRITE_MANY,
-    PULSE_BUCKET,
-)
-from trunkline_bus import Bus, RemoteFault
+from trunkline.messages.memory import MemoryFile
+from trunkline.messages.policies import PermissionTable
+from trunkline.runtime.audit import AuditLog
+from trunkline.seed import block_files, renamed
+from trunkline.subjects import ANSWERER, PULSE_BUCKET
+from trunkline.toml import BadSettings
+from trunkline_bus import Bus
 
 NAME_RULE = "A block's name is 1 to 32 characters: small letters, digits and dashes, beginning with a letter or digit."
 PRECEDENCE: tuple[PulseState, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING")
 """Of several monitors that serve a block, the first of these is what the block is doing."""
 
-_ARCHIVE = re.compile(r"(?P<name>[a-z0-9][a-z0-9-]{0,31})_(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{6}Z)")
-_AT = "%Y-%m-%dT%H-%M-%S-%fZ"
+_STAY = frozenset({"block.toml", "monitor.md", "documents", "skills", "sliders.json"})
+"""What the owner brought or chose: a reset leaves it. The rest of a block's folder is what its agent was told, wrote
+and learned."""
+_STAY_HARD = frozenset({"block.toml"})
 
 
 class Blocks:
@@ -58,130 +60,199 @@ class Blocks:
     def __init__(
         self,
         bus: Bus,
-        turns: Turns,
+        stopping: Stopping,
         conversations: Conversations,
         workspaces: Workspaces,
         known: KnownBlocks,
+        audit: AuditLog,
         default: str,
     ) -> None:
         self._bus = bus
-        self._turns = turns
+        self._stopping = stopping
+        self._audit = audit
         self._known = known
         self._conversations = conversations
         self._workspaces = workspaces
+        self._folders = BlockFolders(bus, known)
+        self._archives = BlockArchives(self._folders, workspaces)
         self._changing = anyio.Lock()
         self.default = default
+
+    async def answerer(self, name: str | None) -> Answerer:
+        """Who answers in the block, as a monitor says."""
+        return await self._bus.call(ANSWERER, GetAnswerer(block=name or self.default), timeout=5.0, repeatable=True)
 
     async def create(self, request: CreateBlock, actor: str) -> Block:
         """Make a block: its choices and its identity, in one commit."""
         _check_name(request.name)
         async with self._changing:
-            if await self._file(request.name) is not None:
+            if await self._folders.file(request.name) is not None:
                 raise refusal(ErrorCode.CONFLICT, f"There is a block called {request.name!r} already.")
             await self._make(request, actor)
         return await self.show(request.name)
 
     async def ensure_default(self) -> None:
         """Make the default block if it is missing."""
-        if await self._file(self.default) is None:
+        if await self._folders.file(self.default) is None:
             async with self._changing:
-                if await self._file(self.default) is None:
+                if await self._folders.file(self.default) is None:
                     await self._make(CreateBlock(name=self.default), "gateway")
 
+    @asynccontextmanager
+    async def taking(self, name: str) -> AsyncIterator[None]:
+        """A message is taken into the block meanwhile. Refused as by ``accept_into``, and while it is being stopped."""
+        with self._stopping.entering(name):
+            await self.accept_into(name)
+            yield
+
     async def accept_into(self, name: str) -> None:
-        """Refuse unless the block takes messages: ``not_found``, or ``conflict`` when it is switched off."""
-        file = await self._known.of(name) if is_block_name(name) else None
-        if file is None and name == self.default:
-            return await self.ensure_default()
-        if file is None:
-            raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {name!r}.")
-        if not _config(file).enabled:
-            raise refusal(ErrorCode.CONFLICT, f"The block {name!r} is switched off.")
+        """Refuse unless the block takes messages: ``not_found``; ``conflict`` when it is switched off, or when a file
+        that decides about it cannot be read."""
+        if not is_block_name(name):
+            raise no_block(name)
+        block = await self._known.of(name)
+        if block.config is None and name == self.default:
+            await self.ensure_default()
+            block = await self._known.of(name)
+        if block.config is None:
+            raise no_block(name)
+        if block.problem:
+            sentence = f"The block {name!r} takes no messages until a person mends a file. {block.problem}"
+            raise refusal(ErrorCode.CONFLICT, sentence)
+        if not block.config.enabled:
+            sentence = f"The block {name!r} is switched off. Switch it on: trunkline blocks start {name}"
+            raise refusal(ErrorCode.CONFLICT, sentence)
 
     async def show(self, name: str) -> Block:
         """One block."""
-        file = await self._file(name) if is_block_name(name) else None
-        if file is None:
-            raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {name!r}.")
+        file = await self._folders.existing(name)
         pulses = await self._pulses()
         return await self._block(file, pulses.get(name, Pulse()))
 
     async def listed(self, *, archived: bool = False) -> BlockList:
         """All blocks by name, with the archived ones if so wished."""
-        names = [name for name in await self._names("blocks") if is_block_name(name)]
-        files = await self._files(names)
+        names = [name for name in await self._folders.folders("blocks") if is_block_name(name)]
+        files = await self._folders.files(names)
         pulses = await self._pulses()
-        blocks = [await self._block(file, pulses.get(_name_of(file), Pulse())) for file in files]
+        blocks = [await self._block(file, pulses.get(_block_of(file), Pulse())) for file in files]
         return BlockList(
             blocks=tuple(sorted(blocks, key=lambda block: block.name)),
-            archived=await self._archived() if archived else (),
+            archived=await self._archives.listed() if archived else (),
         )
 
-    async def archive(self, name: str, actor: str) -> None:
-        """Put a block away as it is. Refused while a turn of it is under way."""
+    async def change(self, request: ChangeBlock, actor: str) -> Block:
+        """Change choices of a block, as one commit. They count from the next message on."""
         async with self._changing:
-            await self._check_idle(name)
-            archive = f"{name}_{datetime.now(UTC).strftime(_AT)}"
-            await self._move(f"blocks/{name}", f"archive/{archive}", actor, f"archive block {name}")
-            try:
-                await self._workspaces.put_away(name, archive)
-            except StorageError:
-                await self._move(f"archive/{archive}", f"blocks/{name}", actor, f"keep block {name}")
-                raise
+            file = await self._folders.existing(request.name)
+            with _refusing():
+                text = block_file.changed(file, request.changes)
+            if text != file.content:
+                await self._rewrite(file, text, actor, f"change block {request.name}: {', '.join(request.changes)}")
+        return await self.show(request.name)
+
+    async def stop(self, request: StopBlock, actor: str) -> BlockStopped:
+        """Switch a block off: it takes no messages from now on, and its turns are cancelled or left to finish."""
+        await self.change(ChangeBlock(name=request.name, changes={"enabled": False}), actor)
+        cancelled: tuple[str, ...] = ()
+        if not request.finish:
+            async with self._stopping.stopped(request.name, actor) as cancelled:
+                pass
+        return BlockStopped(block=await self.show(request.name), cancelled=cancelled)
+
+    async def reset(self, request: ResetBlock, actor: str) -> Block:
+        """Stop a block, have it forget, and let it go on. Its choices stay."""
+        name = request.name
+        with _refusing():
+            block_file.decode(await self._folders.existing(name))
+        async with self._stopping.stopped(name, actor), self._changing:
+            stay = _STAY_HARD if request.hard else _STAY
+            for entry in await self._folders.entries(f"blocks/{name}"):
+                if name_of(entry) not in stay:
+                    await self._folders.delete(entry.path, actor, f"reset block {name}")
+            await self._begin_anew(name, stay, actor)
+            if request.hard:
+                await self._workspaces.delete(name)
+        return await self.show(name)
+
+    async def archive(self, name: str, actor: str) -> None:
+        """Stop a block and put it away as it is."""
+        _check_name(name)
+        async with self._stopping.stopped(name, actor), self._changing:
+            await self._archives.put_away(name, actor)
 
     async def restore(self, name: str, actor: str) -> Block:
         """Bring the newest archive of a name back, byte for byte."""
         _check_name(name)
         async with self._changing:
-            archive = await self._newest_archive(name)
-            if await self._file(name) is not None:
-                raise refusal(ErrorCode.CONFLICT, f"There is a block called {name!r} already.")
-            await self._move(f"archive/{archive}", f"blocks/{name}", actor, f"restore block {name}")
-            try:
-                await self._workspaces.bring_back(name, archive)
-            except StorageError:
-                await self._move(f"blocks/{name}", f"archive/{archive}", actor, f"keep {archive}")
-                raise
+            await self._archives.bring_back(name, actor)
         return await self.show(name)
 
     async def delete(self, request: DeleteBlock, actor: str) -> None:
-        """Delete a block or its newest archive, with its workspace. Memory's history keeps what memory held."""
-        async with self._changing:
-            if request.archived:
-                _check_name(request.name)
-                archive = await self._newest_archive(request.name)
-                await self._delete(f"archive/{archive}", actor, f"delete archived block {request.name}")
-                await self._workspaces.delete_archived(archive)
-            else:
-                await self._check_idle(request.name)
-                await self._delete(f"blocks/{request.name}", actor, f"delete block {request.name}")
-                await self._workspaces.delete(request.name)
+        """Stop a block and delete it, or delete its newest archive, with the workspace. Memory's history keeps what
+        memory held."""
+        name = request.name
+        _check_name(name)
+        if request.archived:
+            async with self._changing:
+                return await self._archives.delete(name, actor)
+        async with self._stopping.stopped(name, actor), self._changing:
+            if await self._folders.file(name) is not None:
+                await self._folders.delete(f"blocks/{name}", actor, f"delete block {name}")
+            elif not await self._workspaces.has(name):
+                raise no_block(name)
+            await self._workspaces.delete(name)
 
     async def _make(self, request: CreateBlock, actor: str) -> None:
         config, folder = request.config, f"blocks/{request.name}"
+        files = {path_of(request.name): block_file.encode(config, datetime.now(UTC))}
         own = block_files(request.name, config.monitor_name, config.monitor_emoji)
-        files = {f"{folder}/block.toml": block_file.encode(config, datetime.now(UTC))}
         files |= {f"{folder}/{name}": text for name, text in own.items()}
-        write = WriteManyMemory(files=files, actor=actor, reason=f"create block {request.name}")
-        await self._bus.call(MEMORY_WRITE_MANY, write, timeout=10.0)
+        await self._folders.write(files, {}, actor, f"create block {request.name}")
+        await self._note(request.name, PermissionTable(), config.permissions, actor)
 
-    async def _check_idle(self, name: str) -> None:
-        if not is_block_name(name) or await self._file(name) is None:
-            raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {name!r}.")
-        if any(request.block == name for request in await self._turns.waiting()):
-            raise refusal(
-                ErrorCode.CONFLICT, f"The block {name!r} is at work. Wait for its turns, or cancel them."
-            )
+    async def _rewrite(self, file: MemoryFile, text: str, actor: str, reason: str) -> None:
+        """Write a block's choices. Who is called otherwise is so in ``monitor.md`` too."""
+        name, old = _block_of(file), block_file.decode(file)
+        new = block_file.decode(msgspec.structs.replace(file, content=text))
+        files, expected = {file.path: text}, {file.path: file.hash}
+        if (new.monitor_name, new.monitor_emoji) != (old.monitor_name, old.monitor_emoji):
+            for monitor in await self._folders.read(f"blocks/{name}/monitor.md"):
+                files[monitor.path] = renamed(monitor.content, new.monitor_name, new.monitor_emoji)
+                expected[monitor.path] = monitor.hash
+        await self._folders.write(files, expected, actor, reason)
+        await self._note(name, old.permissions, new.permissions, actor)
+
+    async def _begin_anew(self, name: str, stay: frozenset[str], actor: str) -> None:
+        """Write what a new block has and this one no longer does. Who has lost its identity has no name."""
+        file = await self._folders.existing(name)
+        if "monitor.md" not in stay:
+            without = block_file.changed(file, {"monitor_name": None, "monitor_emoji": None})
+            file = msgspec.structs.replace(file, content=without)
+        config = block_file.decode(file)
+        own = block_files(name, config.monitor_name, config.monitor_emoji)
+        files = {f"blocks/{name}/{one}": text for one, text in own.items() if one not in stay}
+        await self._folders.write(
+            {file.path: file.content, **files}, {file.path: file.hash}, actor, f"reset block {name}"
+        )
+
+    async def _note(self, name: str, old: PermissionTable, new: PermissionTable, actor: str) -> None:
+        """Put into the audit log that the owner changed what a block may do."""
+        if new != old:
+            said, before = (msgspec.json.encode(table).decode() for table in (new, old))
+            why = f"{said} instead of {before}."
+            await self._audit.note(event="permissions", block=name, actor=actor, by=(actor,), why=why)
 
     async def _block(self, file: MemoryFile, pulse: Pulse) -> Block:
-        name = _name_of(file)
+        name, problem = _block_of(file), ""
         try:
-            config = block_file.decode(file.content)
-        except block_file.BlockFileError:
-            config, pulse = BlockConfig(), Pulse(status="ERROR", error=ErrorCode.INVALID_REQUEST)
+            config = block_file.decode(file)
+        except BadSettings as error:
+            config, problem = BlockConfig(enabled=False), str(error)
+            pulse = Pulse(status="ERROR", error=ErrorCode.INVALID_REQUEST)
         return Block(
             name=name,
             config=config,
+            problem=problem,
             pulse=pulse,
             created_at=block_file.made_on(file.content) or file.modified_at,
             conversations=await self._conversations.count(name),
@@ -195,48 +266,6 @@ class Blocks:
             for block in {beat.block for beat in beats}
         }
 
-    async def _archived(self) -> tuple[ArchivedBlock, ...]:
-        found = [match for name in await self._names("archive") if (match := _ARCHIVE.fullmatch(name))]
-        return tuple(
-            ArchivedBlock(
-                name=match["name"],
-                archive=match[0],
-                archived_at=datetime.strptime(match["at"], _AT).replace(tzinfo=UTC),
-            )
-            for match in found
-        )
-
-    async def _newest_archive(self, name: str) -> str:
-        found = [one.archive for one in await self._archived() if one.name == name]
-        if not found:
-            raise refusal(ErrorCode.NOT_FOUND, f"There is no archived block called {name!r}.")
-        return max(found)
-
-    async def _names(self, folder: str) -> list[str]:
-        try:
-            listing = await self._bus.call(MEMORY_LIST, ListMemory(path=folder))
-        except RemoteFault as fault:
-            if fault.code == ErrorCode.NOT_FOUND:
-                return []
-            raise
-        return [entry.path.rsplit("/", 1)[-1] for entry in listing.entries if entry.kind == "folder"]
-
-    async def _file(self, name: str) -> MemoryFile | None:
-        return next(iter(await self._files([name])), None)
-
-    async def _files(self, names: Iterable[str]) -> tuple[MemoryFile, ...]:
-        paths = tuple(map(path_of, names))
-        return (await self._bus.call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files if paths else ()
-
-    async def _move(self, source: str, target: str, actor: str, reason: str) -> None:
-        move = MoveMemory(source=source, target=target, actor=actor, reason=reason)
-        await self._bus.call(MEMORY_MOVE, move, timeout=20.0)
-        self._known.forget()
-
-    async def _delete(self, path: str, actor: str, reason: str) -> None:
-        await self._bus.call(MEMORY_DELETE, DeleteMemory(path=path, actor=actor, reason=reason), timeout=20.0)
-        self._known.forget()
-
 
 def together(pulses: Iterable[Pulse]) -> Pulse:
     """One pulse out of those of several monitors: the status that counts most, and the latest times."""
@@ -248,18 +277,22 @@ def together(pulses: Iterable[Pulse]) -> Pulse:
     )
 
 
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Refuse a choice that no block has, and a file that cannot be read: who has to look where."""
+    try:
+        yield
+    except block_file.UnknownChoice as error:
+        raise InvalidField(tuple(error.key.split(".")), str(error)) from error
+    except BadSettings as error:
+        sentence = f"Nothing was changed, until a person mends a file. {error}"
+        raise refusal(ErrorCode.CONFLICT, sentence) from error
+
+
 def _check_name(name: str) -> None:
     if not is_block_name(name):
-        raise refusal(ErrorCode.INVALID_REQUEST, NAME_RULE)
+        raise InvalidField(("name",), NAME_RULE)
 
 
-def _name_of(file: MemoryFile) -> str:
+def _block_of(file: MemoryFile) -> str:
     return file.path.split("/")[-2]
-
-
-def _config(file: MemoryFile) -> BlockConfig:
-    """The choices in a file; one that cannot be read has none, so that people can still talk to the block."""
-    try:
-        return block_file.decode(file.content)
-    except block_file.BlockFileError:
-        return BlockConfig()

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from trunkline.errors import ErrorCode
-from trunkline.gateway.faults import refusal
+from trunkline.gateway.faults import InvalidField, refusal
 from trunkline.gateway.ids import is_key
 from trunkline.gateway.known_blocks import KnownBlocks
 from trunkline.gateway.running import Turns, TurnState
@@ -23,7 +23,7 @@ from trunkline.messages.conversation import (
     LoadConversation,
     Message,
 )
-from trunkline.messages.gateway import ConversationView, GetConversation
+from trunkline.messages.gateway import ConversationView, GetConversation, RenameConversation
 from trunkline.messages.turn import TurnRequested
 from trunkline.subjects import (
     MEMORY_APPEND_CONVERSATION,
@@ -31,18 +31,22 @@ from trunkline.subjects import (
     MEMORY_LIST_CONVERSATIONS,
     MEMORY_LOAD_CONVERSATION,
 )
+from trunkline.text import one_line
+from trunkline.words.titles import title_from
 from trunkline_bus import Bus
 
-TITLE_LETTERS = 60
 PAGE = 100
 """The largest page of a list, and how many waiting conversations a list looks at."""
 
 
+LONGEST_TITLE = 200
+"""Characters of a title that the owner gives."""
+
+
 def title_of(messages: Iterable[Message]) -> str | None:
-    """The title of a conversation that memory has nothing of yet: the first words that a person said."""
+    """The title of a conversation that memory has nothing of yet, made from the first thing a person said."""
     said = next((message.content for message in messages if message.role == "user" and message.content), "")
-    words = " ".join(said[: 10 * TITLE_LETTERS].split())
-    return (words if len(words) <= TITLE_LETTERS else words[: TITLE_LETTERS - 1].rstrip() + "…") or None
+    return title_from(said) or None
 
 
 class Conversations:
@@ -55,7 +59,7 @@ class Conversations:
 
     async def store(self, append: AppendConversation) -> ConversationAppended:
         """Append a turn's messages. A conversation of a block that was put away is refused: nothing may revive it."""
-        if await self._known.of(append.block) is None:
+        if (await self._known.of(append.block)).config is None:
             raise refusal(ErrorCode.NOT_FOUND, f"There is no block called {append.block!r}.")
         return await self._bus.call(MEMORY_APPEND_CONVERSATION, append, timeout=20.0, repeatable=True)
 
@@ -64,15 +68,16 @@ class Conversations:
         return await self._bus.call(MEMORY_LOAD_CONVERSATION, request, timeout=10.0, repeatable=True)
 
     async def block_of(self, conversation: str) -> str:
-        """The block that holds a conversation, stored or just begun. Refused with ``not_found``."""
+        """The block that holds a conversation, just begun or stored. Refused with ``not_found``.
+
+        Memory is asked last: one with a turn under way is found without it, so that however many messages come for that
+        one, memory has no work by them."""
         if not is_key(conversation):
             raise refusal(ErrorCode.NOT_FOUND)
-        stored = await self._find(conversation)
-        if stored is None:
-            begun = await self._turns.under_way(conversation)
-            if begun:
-                return begun[0].request.block
-            stored = await self._find(conversation)  # its first turn may have ended since the first look
+        begun = await self._turns.block_of(conversation)
+        if begun is not None:
+            return begun
+        stored = await self._find(conversation)  # where a turn is when it has left inbox and journal
         if stored is None:
             raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
         return stored.block
@@ -98,10 +103,24 @@ class Conversations:
             running=states[0].request.turn if states else None,
         )
 
+    async def rename(self, wish: RenameConversation, actor: str) -> ConversationSummary:
+        """Give a conversation a title of the owner's, or with None the one that is made. Refused with ``not_found``,
+        and ``invalid_request`` for a title that no list can show."""
+        title = "" if wish.title is None else _titled(wish.title)
+        block = await self.block_of(wish.conversation)
+        append = AppendConversation(
+            block=block, conversation=wish.conversation, messages=(), actor=actor, title=title
+        )
+        await self.store(append)
+        summary = await self._find(wish.conversation)
+        if summary is None:
+            raise refusal(ErrorCode.NOT_FOUND, "There is no such conversation.")
+        return summary
+
     async def page(self, query: ListConversations) -> ConversationPage:
         """A page of the list, newest first. Conversations whose first turn has not ended come before the stored."""
         if not 1 <= query.limit <= PAGE or query.offset < 0:
-            raise refusal(ErrorCode.INVALID_REQUEST, f"limit is from 1 to {PAGE}, offset from 0 on.")
+            raise InvalidField("limit", f"It is from 1 to {PAGE}, and offset from 0 on.")
         new = [summary for summary in await self._new() if _matches(summary, query)]
         mine = new[query.offset : query.offset + query.limit]
         rest = msgspec.structs.replace(
@@ -115,7 +134,7 @@ class Conversations:
 
     async def count(self, block: str) -> int:
         """How many conversations of a block are stored."""
-        query = ListConversations(block=block, limit=1)
+        query = ListConversations(block=block, limit=1, one_shot=True)
         return (await self._bus.call(MEMORY_LIST_CONVERSATIONS, query, timeout=10.0)).total
 
     async def _find(self, conversation: str) -> ConversationSummary | None:
@@ -137,6 +156,14 @@ class Conversations:
             first.setdefault(request.conversation, request)
         new = [one for one in first.values() if await self._find(one.conversation) is None]
         return [_begun([TurnState(request)]) for request in reversed(new)]
+
+
+def _titled(text: str) -> str:
+    """A title in one line."""
+    title = one_line(" ".join(text.split()))
+    if not title or len(title) > LONGEST_TITLE:
+        raise InvalidField(("title",), f"It is a text of 1 to {LONGEST_TITLE} characters, or null.")
+    return title
 
 
 def is_public(message: Message) -> bool:
@@ -161,12 +188,14 @@ def _begun(states: Iterable[TurnState]) -> ConversationSummary:
         created_at=said[0].created_at,
         updated_at=said[-1].created_at,
         message_count=len(said),
+        one_shot=bool(request.one_shot),
     )
 
 
 def _matches(summary: ConversationSummary, query: ListConversations) -> bool:
     return (
         (query.block is None or summary.block == query.block)
+        and (query.one_shot or not summary.one_shot)
         and (not query.search or query.search.casefold() in (summary.title or "").casefold())
         and (query.start is None or summary.updated_at >= query.start)
         and (query.end is None or summary.updated_at <= query.end)

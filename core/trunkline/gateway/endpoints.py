@@ -4,13 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from trunkline.abc.gateway import Identity
-from trunkline.gateway.approvals import Approvals
-from trunkline.gateway.blocks import Blocks
-from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.faults import guarded
-from trunkline.gateway.grants import Grants
 from trunkline.gateway.sender import Sender
-from trunkline.gateway.service import Messages
+from trunkline.gateway.services import Services
+from trunkline.messages.answerer import Answerer, GetAnswerer
 from trunkline.messages.approvals import (
     ApprovalList,
     ApprovalView,
@@ -23,16 +20,21 @@ from trunkline.messages.approvals import (
 from trunkline.messages.blocks import (
     ArchiveBlock,
     BlockList,
+    BlockStopped,
     BlockView,
+    ChangeBlock,
     CreateBlock,
     DeleteBlock,
     ListBlocks,
+    ResetBlock,
     RestoreBlock,
     ShowBlock,
+    StopBlock,
 )
 from trunkline.messages.conversation import (
     AppendConversation,
     ConversationAppended,
+    ConversationFound,
     ConversationPage,
     ConversationSlice,
     ListConversations,
@@ -46,6 +48,7 @@ from trunkline.messages.gateway import (
     GetConversation,
     GetTurn,
     MessageAccepted,
+    RenameConversation,
     SendMessage,
     TurnView,
 )
@@ -53,11 +56,13 @@ from trunkline.messages.turn import ApprovalDecided
 from trunkline.subjects import (
     ARCHIVE_BLOCK,
     CANCEL_TURN,
+    CHANGE_BLOCK,
     CREATE_BLOCK,
     DECIDE_APPROVAL,
     DELETE_BLOCK,
     FORGET_GRANT,
     FORK_TURN,
+    GET_ANSWERER,
     GET_APPROVAL,
     GET_CONVERSATION,
     GET_TURN,
@@ -66,9 +71,12 @@ from trunkline.subjects import (
     LIST_CONVERSATIONS,
     LIST_GRANTS,
     LOAD_MESSAGES,
+    RENAME_CONVERSATION,
+    RESET_BLOCK,
     RESTORE_BLOCK,
     SEND,
     SHOW_BLOCK,
+    STOP_BLOCK,
     STORE_MESSAGES,
 )
 from trunkline_bus import Endpoint, Request, Service
@@ -80,19 +88,8 @@ Rep = TypeVar("Rep")
 class BusFace:
     """The gateway as the bus sees it."""
 
-    def __init__(
-        self,
-        messages: Messages,
-        approvals: Approvals,
-        grants: Grants,
-        conversations: Conversations,
-        blocks: Blocks,
-    ) -> None:
-        self._messages = messages
-        self._approvals = approvals
-        self._grants = grants
-        self._conversations = conversations
-        self._blocks = blocks
+    def __init__(self, services: Services) -> None:
+        self._services = services
 
     async def answer_on(self, service: Service) -> None:
         """Add every endpoint."""
@@ -108,9 +105,14 @@ class BusFace:
             (GET_TURN, self.turn),
             (GET_CONVERSATION, self.conversation),
             (LIST_CONVERSATIONS, self.conversations),
+            (RENAME_CONVERSATION, self.rename),
+            (GET_ANSWERER, self.answerer),
             (LIST_BLOCKS, self.blocks),
             (SHOW_BLOCK, self.block),
             (CREATE_BLOCK, self.create_block),
+            (CHANGE_BLOCK, self.change_block),
+            (STOP_BLOCK, self.stop_block),
+            (RESET_BLOCK, self.reset_block),
             (ARCHIVE_BLOCK, self.archive_block),
             (RESTORE_BLOCK, self.restore_block),
             (DELETE_BLOCK, self.delete_block),
@@ -121,73 +123,89 @@ class BusFace:
             await service.add(endpoint, guarded(handler))
 
     async def send(self, request: Request[SendMessage]) -> MessageAccepted:
-        return await self._messages.send(request.data, sender_of(request))
+        return await self._services.messages.send(request.data, sender_of(request))
 
     async def cancel(self, request: Request[CancelTurn]) -> Done:
-        await self._messages.cancel(request.data, sender_of(request))
+        await self._services.messages.cancel(request.data, sender_of(request))
         return Done()
 
     async def fork(self, request: Request[ForkTurn]) -> MessageAccepted:
-        return await self._messages.fork(request.data, sender_of(request))
+        return await self._services.messages.fork(request.data, sender_of(request))
 
     async def decide(self, request: Request[ApprovalDecided]) -> Done:
-        await self._approvals.decide(request.data, sender_of(request))
+        await self._services.approvals.decide(request.data, sender_of(request))
         return Done()
 
     async def approvals(self, request: Request[ListApprovals]) -> ApprovalList:
-        return await self._approvals.listed(request.data)
+        return await self._services.approvals.listed(request.data)
 
     async def approval(self, request: Request[GetApproval]) -> ApprovalView:
-        return await self._approvals.shown(request.data.id)
+        return await self._services.approvals.shown(request.data.id)
 
     async def grants(self, request: Request[ListGrants]) -> GrantList:
-        return await self._grants.listed()
+        return await self._services.grants.listed()
 
     async def forget_grant(self, request: Request[ForgetGrant]) -> Done:
-        await self._grants.forget(request.data.id, sender_of(request).identity)
+        await self._services.grants.forget(request.data.id, sender_of(request).identity)
         return Done()
 
     async def turn(self, request: Request[GetTurn]) -> TurnView:
-        return await self._messages.turn(request.data.turn)
+        return await self._services.messages.turn(request.data.turn)
 
     async def conversation(self, request: Request[GetConversation]) -> ConversationView:
-        return await self._conversations.view(request.data)
+        return await self._services.conversations.view(request.data)
 
     async def conversations(self, request: Request[ListConversations]) -> ConversationPage:
-        return await self._conversations.page(request.data)
+        return await self._services.conversations.page(request.data)
+
+    async def rename(self, request: Request[RenameConversation]) -> ConversationFound:
+        owner = sender_of(request).owner("names conversations")
+        return ConversationFound(summary=await self._services.conversations.rename(request.data, owner))
+
+    async def answerer(self, request: Request[GetAnswerer]) -> Answerer:
+        return await self._services.blocks.answerer(request.data.block)
 
     async def blocks(self, request: Request[ListBlocks]) -> BlockList:
-        return await self._blocks.listed(archived=request.data.archived)
+        return await self._services.blocks.listed(archived=request.data.archived)
 
     async def block(self, request: Request[ShowBlock]) -> BlockView:
-        return BlockView(block=await self._blocks.show(request.data.name))
+        return BlockView(block=await self._services.blocks.show(request.data.name))
 
     async def create_block(self, request: Request[CreateBlock]) -> BlockView:
-        return BlockView(block=await self._blocks.create(request.data, _actor(request)))
+        return BlockView(block=await self._services.blocks.create(request.data, _owner(request)))
+
+    async def change_block(self, request: Request[ChangeBlock]) -> BlockView:
+        return BlockView(block=await self._services.blocks.change(request.data, _owner(request)))
+
+    async def stop_block(self, request: Request[StopBlock]) -> BlockStopped:
+        return await self._services.blocks.stop(request.data, _owner(request))
+
+    async def reset_block(self, request: Request[ResetBlock]) -> BlockView:
+        return BlockView(block=await self._services.blocks.reset(request.data, _owner(request)))
 
     async def archive_block(self, request: Request[ArchiveBlock]) -> Done:
-        await self._blocks.archive(request.data.name, _actor(request))
+        await self._services.blocks.archive(request.data.name, _owner(request))
         return Done()
 
     async def restore_block(self, request: Request[RestoreBlock]) -> BlockView:
-        return BlockView(block=await self._blocks.restore(request.data.name, _actor(request)))
+        return BlockView(block=await self._services.blocks.restore(request.data.name, _owner(request)))
 
     async def delete_block(self, request: Request[DeleteBlock]) -> Done:
-        await self._blocks.delete(request.data, _actor(request))
+        await self._services.blocks.delete(request.data, _owner(request))
         return Done()
 
     async def store(self, request: Request[AppendConversation]) -> ConversationAppended:
-        return await self._conversations.store(request.data)
+        return await self._services.conversations.store(request.data)
 
     async def load(self, request: Request[LoadConversation]) -> ConversationSlice:
-        return await self._conversations.load(request.data)
+        return await self._services.conversations.load(request.data)
 
 
 def sender_of(request: Request[Any]) -> Sender:
     """Who asks: a worker's credentials allow its own channel in the subject and no other."""
     channel = request.keys["channel"]
-    return Sender(channel, Identity(id=f"channel:{channel}"))
+    return Sender(channel, Identity(id=f"channel:{channel}", type="owner"))
 
 
-def _actor(request: Request[Any]) -> str:
-    return sender_of(request).identity.id
+def _owner(request: Request[Any]) -> str:
+    return sender_of(request).owner("changes blocks")

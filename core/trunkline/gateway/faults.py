@@ -26,6 +26,32 @@ def refusal(code: ErrorCode, sentence: str = "") -> Refusal:
     return Refusal(code, sentence or FIXED_SENTENCES[code])
 
 
+class InvalidField(Refusal):
+    """A request that is not valid, and which part of it. ``field`` is the path in the body, such as ``("messages", 0,
+    "role")``, or the name of a parameter or header; empty for all of the body."""
+
+    def __init__(self, field: tuple[str | int, ...] | str, reason: str) -> None:
+        self.field = field
+        self.reason = reason
+        super().__init__(ErrorCode.INVALID_REQUEST, f"{self.param or 'the request'}: {reason}")
+
+    @property
+    def param(self) -> str:
+        """The field as OpenAI names it: ``messages[0].role``."""
+        if isinstance(self.field, str):
+            return self.field
+        parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.field)
+        return "".join(parts).removeprefix(".")
+
+    @property
+    def pointer(self) -> str:
+        """The field as a JSON pointer, ``/messages/0/role``, where it is in the body; else its name."""
+        if isinstance(self.field, str):
+            return self.field
+        escaped = (str(part).replace("~", "~0").replace("/", "~1") for part in self.field)
+        return "".join(f"/{part}" for part in escaped)
+
+
 def code_of(code: str) -> ErrorCode:
     """The fixed code that stands for a code of another worker or a plugin."""
     if code in _CODES:
@@ -36,6 +62,8 @@ def code_of(code: str) -> ErrorCode:
 def refused(error: Exception, reference: str) -> Refusal:
     """The refusal that stands for any failure. What must not be shown goes to the log, under a reference."""
     match error:
+        case InvalidField():
+            return error
         case Refusal():
             return Refusal(code_of(error.code), error.message)
         case RemoteFault():

@@ -6,7 +6,7 @@ The transcript is not put together here: the monitor takes it from the turn's jo
 from msgspec.structs import replace
 
 from trunkline.errors import ErrorCode
-from trunkline.gateway.faults import refusal
+from trunkline.gateway.faults import InvalidField, refusal
 from trunkline.gateway.running import TurnState
 from trunkline.messages.conversation import ForkedFrom
 from trunkline.messages.gateway import ForkTurn
@@ -27,7 +27,7 @@ def check_step(state: TurnState, wish: ForkTurn) -> None:
         return
     if wish.step not in asked:
         had = f"its steps are 0 to {after - 1}" if asked else "it has asked no model yet"
-        raise refusal(ErrorCode.INVALID_REQUEST, f"The turn has no step {wish.step}: {had}.")
+        raise InvalidField(("step",), f"The turn has no step {wish.step}: {had}.")
 
 
 def asked_model(state: TurnState) -> str | None:

@@ -9,7 +9,7 @@ import msgspec
 
 from trunkline.abc.gateway import Identity
 from trunkline.errors import ErrorCode
-from trunkline.gateway.faults import refusal
+from trunkline.gateway.faults import InvalidField, refusal
 from trunkline.gateway.running import TurnState
 from trunkline.messages.approvals import GrantList
 from trunkline.messages.conversation import now
@@ -40,7 +40,7 @@ class Grants:
         detail, request = asked.detail, state.request
         call = state.call(decision.call)
         if isinstance(detail, msgspec.UnsetType) or not detail.shape or call is None:
-            raise refusal(ErrorCode.INVALID_REQUEST, "This can only be allowed once.")
+            raise InvalidField(("scope",), "This can only be allowed once.")
         conversation = request.conversation if decision.scope == "conversation" else None
         tool = detail.tool or call.name
         return Policy(
@@ -68,7 +68,11 @@ class Grants:
     async def write_missed(self, grant: Policy, asked: ApprovalAsked) -> None:
         """Keep it if the gateway that took the decision was killed before it did: if nothing has become of it since the
         question was asked. What was taken back meanwhile is not given again by the same yes."""
-        since = datetime.min.replace(tzinfo=UTC) if isinstance(asked.asked_at, msgspec.UnsetType) else asked.asked_at
+        since = (
+            datetime.min.replace(tzinfo=UTC)
+            if isinstance(asked.asked_at, msgspec.UnsetType)
+            else asked.asked_at
+        )
         changed = await self._changed(grant.id)
         # history has whole seconds: in doubt it was taken back, and the person is asked again
         if changed is None or changed < since.replace(microsecond=0):

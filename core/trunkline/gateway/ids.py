@@ -18,9 +18,9 @@ def turn_id(conversation: str, client_id: str) -> str:
     return f"turn_{key_of(conversation, client_id)}"
 
 
-def message_id(turn: str) -> str:
-    """The message that a turn begins with."""
-    return f"msg_{key_of(turn, 'request')}"
+def message_id(turn: str, preceding: int | None = None) -> str:
+    """The message that a turn begins with, or the one of that number before it."""
+    return f"msg_{key_of(turn, 'request', *(() if preceding is None else (str(preceding),)))}"
 
 
 def is_key(text: str) -> bool:

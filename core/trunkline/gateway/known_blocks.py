@@ -1,26 +1,53 @@
-"""The block files that every message is checked against, remembered until memory tells of a change."""
+"""The files that every message is checked against, remembered until memory tells of a change."""
 
+from dataclasses import dataclass
+
+from trunkline.gateway import block_file
+from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.memory import MemoryFile, ReadManyMemory
+from trunkline.messages.preferences import PREFERENCES, Preferences
 from trunkline.runtime.known import Known
 from trunkline.subjects import MEMORY_READ_MANY
+from trunkline.toml import BadSettings, read_settings
 from trunkline_bus import Bus
 
 FRESH_FOR = 30.0
 """Seconds after which what is known is read again, in case a change was missed."""
 
 
-class KnownBlocks(Known[MemoryFile | None]):
-    """Finds block files. ``open`` before use."""
+@dataclass(frozen=True, slots=True)
+class KnownBlock:
+    """A block's choices; None for a block that is not there. ``problem`` says which of its ``block.toml`` and the
+    owner's ``preferences.toml`` cannot be read; either may say what model is given a text. It is "" when both can."""
+
+    config: BlockConfig | None
+    problem: str = ""
+
+
+class KnownBlocks(Known[KnownBlock]):
+    """Finds blocks. ``open`` before use."""
 
     def __init__(self, bus: Bus) -> None:
-        async def read(block: str) -> MemoryFile | None:
-            wish = ReadManyMemory(paths=(path_of(block),))
+        async def read(block: str) -> KnownBlock:
+            wish = ReadManyMemory(paths=(path_of(block), PREFERENCES))
             reply = await bus.call(MEMORY_READ_MANY, wish, timeout=10.0, repeatable=True)
-            return next(iter(reply.files), None)
+            found = {file.path: file for file in reply.files}
+            file = found.get(path_of(block))
+            return KnownBlock(None) if file is None else _known(file, found.get(PREFERENCES))
 
-        super().__init__(
-            bus, read, counts=lambda path: path.rpartition("/")[2] == "block.toml", fresh_for=FRESH_FOR
-        )
+        def counts(path: str) -> bool:
+            return path == PREFERENCES or path.rpartition("/")[2] == "block.toml"
+
+        super().__init__(bus, read, counts=counts, fresh_for=FRESH_FOR, keeps=lambda found: found.config is not None)
+
+
+def _known(file: MemoryFile, preferences: MemoryFile | None) -> KnownBlock:
+    try:
+        if preferences is not None:
+            read_settings(preferences.path, preferences.content, Preferences)
+        return KnownBlock(block_file.decode(file))
+    except BadSettings as error:
+        return KnownBlock(BlockConfig(enabled=False), str(error))
 
 
 def path_of(block: str) -> str:

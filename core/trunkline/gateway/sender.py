@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from trunkline.abc.gateway import Identity
-
-OWNER = Identity(id="owner", type="owner")
+from trunkline.abc.gateway import OWNER, Identity
+from trunkline.errors import ErrorCode
+from trunkline.gateway.faults import refusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,3 +13,9 @@ class Sender:
 
     channel: str
     identity: Identity = OWNER
+
+    def owner(self, what: str) -> str:
+        """The id of the owner. Refused with ``forbidden`` when it is somebody else: ``what`` is the owner's alone."""
+        if self.identity.type != "owner":
+            raise refusal(ErrorCode.FORBIDDEN, f"Only the owner {what}.")
+        return self.identity.id

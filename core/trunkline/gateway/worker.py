@@ -1,28 +1,25 @@
 """The gateway worker's life: its services on the bus, then HTTP in front of them. No service's own work is in here."""
 
 import logging
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import anyio
 
 from trunkline.errors import TrunklineError
-from trunkline.gateway.approvals import Approvals
-from trunkline.gateway.auth import Door, load_token
-from trunkline.gateway.blocks import Blocks
-from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.endpoints import BusFace
-from trunkline.gateway.grants import Grants
 from trunkline.gateway.known_blocks import KnownBlocks
-from trunkline.gateway.running import Turns
-from trunkline.gateway.service import Messages
-from trunkline.gateway.workspaces import Workspaces
+from trunkline.gateway.services import Services
 from trunkline.messages.workers import WorkerKind
-from trunkline.runtime.audit import AuditLog
+from trunkline.runtime.http.auth import Door, load_token
+from trunkline.runtime.listeners import Listener, listed
 from trunkline.runtime.standing import export_standing
 from trunkline.runtime.worker import Worker
 from trunkline.telemetry.collector import wanted
 from trunkline.telemetry.instruments import Instruments
 from trunkline_bus import BusError, Refusal, background_tasks
+
+if TYPE_CHECKING:
+    from trunkline.gateway.http.parts import Parts
 
 log = logging.getLogger(__name__)
 
@@ -37,41 +34,31 @@ class GatewayWorker(Worker):
     kind: ClassVar[WorkerKind] = "gateway"
 
     async def open(self) -> None:
+        known = KnownBlocks(self.context.bus)
+        await known.open()
+        self.resources.callback(known.close)
+        self._services = Services.of(self.context, known)
+        parts = self._bind()
+        self.resources.enter_context(listed(self.context.home.run, self._listener(parts)))
+        with anyio.move_on_after(FIRST_SECONDS):
+            await self._make_default_block()
+        await BusFace(self._services).answer_on(self.context.service)
+        tasks = await self.resources.enter_async_context(anyio.create_task_group())
+        self.resources.callback(tasks.cancel_scope.cancel)
+        await tasks.start(self._server.serve)
+        log.info("the gateway listens at %s", self.address)
+
+    def _bind(self) -> "Parts":
+        """Take the HTTP port; nobody is answered there yet."""
         from trunkline.gateway.http.app import Parts, build_app
         from trunkline.gateway.http.metrics import Metrics
         from trunkline.gateway.http.server import HttpServer
         from trunkline.runtime.patience import patient
 
         context, settings = self.context, self.context.config.settings.gateway
-        turns = Turns(context.bus)
-        known = KnownBlocks(context.bus)
-        await known.open()
-        self.resources.callback(known.close)
-        conversations = Conversations(context.bus, turns, known)
-        self._blocks = Blocks(
-            context.bus, turns, conversations, Workspaces(context.home), known, settings.default_block
-        )
-        messages = Messages(
-            context.bus,
-            turns,
-            conversations,
-            self._blocks,
-            rules=context.plugins.admission_rules(),
-            route=context.plugins.route,
-            max_content=settings.max_content,
-        )
-        grants = Grants(context.bus)
-        self._audit = AuditLog(context.bus, context.config.settings.audit.detail)
-        self._approvals = Approvals(context.bus, turns, grants, self._audit)
-        door = Door(load_token(context.home.token_file), context.plugins.authenticators())
         parts = Parts(
-            bus=context.bus,
-            messages=messages,
-            approvals=self._approvals,
-            grants=grants,
-            conversations=conversations,
-            blocks=self._blocks,
-            door=door,
+            services=self._services,
+            door=Door(load_token(context.home.token_file), context.plugins.authenticators()),
             routes=context.plugins.http_routes(),
             host=settings.host,
             max_content=settings.max_content,
@@ -84,22 +71,24 @@ class GatewayWorker(Worker):
         self._server = HttpServer(build_app(parts), parts.closing, settings.host, settings.port, patience)
         self.resources.callback(self._server.release)
         self.address = self._server.address
-        with anyio.move_on_after(FIRST_SECONDS):
-            await self._make_default_block()
-        face = BusFace(messages, self._approvals, grants, conversations, self._blocks)
-        await face.answer_on(context.service)
-        tasks = await self.resources.enter_async_context(anyio.create_task_group())
-        self.resources.callback(tasks.cancel_scope.cancel)
-        await tasks.start(self._server.serve)
-        log.info("the gateway listens at %s", self.address)
+        return parts
 
     async def serve(self) -> None:
         async with background_tasks() as tasks:
             if wanted("metrics"):
                 tasks.start_soon(export_standing, self.context.bus, Instruments("trunkline.gateway"))
-            tasks.start_soon(self._audit.keep)
-            tasks.start_soon(self._approvals.keep_time)
+            tasks.start_soon(self._services.audit.keep)
+            tasks.start_soon(self._services.approvals.keep_time)
             await self._listen()
+
+    def _listener(self, parts: "Parts") -> Listener:
+        from trunkline.gateway.http.app import open_paths
+
+        free = ", ".join(sorted(open_paths(parts)))
+        credential = f"the token in {self.context.home.token_file}; none for {free}"
+        return Listener(
+            address=self.address, purpose="the gateway, for people and programs", credential=credential
+        )
 
     async def _listen(self) -> None:
         await self._make_default_block()
@@ -115,7 +104,7 @@ class GatewayWorker(Worker):
         """The block that messages go to when nobody says which; as soon as memory answers."""
         while True:
             try:
-                return await self._blocks.ensure_default()
+                return await self._services.blocks.ensure_default()
             except (BusError, Refusal) as error:
                 log.info("the default block waits for memory: %s", error)
             await anyio.sleep(RETRY_SECONDS)

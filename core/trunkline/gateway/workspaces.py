@@ -20,6 +20,14 @@ class Workspaces:
     def __init__(self, home: Home) -> None:
         self._home = home
 
+    async def has(self, block: str) -> bool:
+        """Whether a block has a folder here."""
+        return await run_sync(self._home.workspace(block).is_dir)
+
+    async def away(self) -> frozenset[str]:
+        """The archives that have a folder here."""
+        return await run_sync(_folders, self._home.workspaces / AWAY)
+
     async def put_away(self, block: str, archive: str) -> None:
         """Move a block's folder to the archive."""
         await run_sync(_move, self._home.workspace(block), self._away(archive))
@@ -38,6 +46,14 @@ class Workspaces:
 
     def _away(self, archive: str) -> Path:
         return self._home.workspaces / AWAY / archive
+
+
+def _folders(place: Path) -> frozenset[str]:
+    return (
+        frozenset(entry.name for entry in place.iterdir() if entry.is_dir())
+        if place.is_dir()
+        else frozenset()
+    )
 
 
 def _move(source: Path, target: Path) -> None:

@@ -32,6 +32,7 @@ from trunkline.hookspecs.memory import (
     trunkline_link_types,
     trunkline_memory_rules,
     trunkline_memory_stores,
+    trunkline_purgers,
     trunkline_rank,
 )
 from trunkline.hookspecs.monitor import (
@@ -72,6 +73,7 @@ __all__ = [
     "trunkline_messages",
     "trunkline_model_middleware",
     "trunkline_models",
+    "trunkline_purgers",
     "trunkline_rank",
     "trunkline_readers",
     "trunkline_render",

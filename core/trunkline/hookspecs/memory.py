@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from trunkline.abc.importing import Importer
     from trunkline.abc.memory import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.abc.platform import PluginSettings
+    from trunkline.abc.purging import Purger
     from trunkline.messages.memory import MemoryHit, SearchMemory
 
 
@@ -132,6 +133,32 @@ def trunkline_link_types(settings: "PluginSettings") -> "Iterable[LinkType]":
     @trunkline.hookimpl
     def trunkline_link_types():
         return [trunkline.LinkType("depends_on", "The chunk needs the other one.")]
+    ```
+    """
+
+
+@hookspec
+def trunkline_purgers(settings: "PluginSettings") -> "Iterable[Purger]":
+    """Take out what the plugin keeps of a text that the owner purges: ``without`` says what is left of files that it
+    wrote to memory, in every version, ``erase`` empties a store of its own and says what is left there.
+
+    ```python
+    import trunkline
+
+    class Scores(trunkline.Purger):
+        name = "scores"
+
+        def __init__(self):
+            self.scores = {}
+
+        async def erase(self, purge):
+            for conversation in purge.conversations:
+                self.scores.pop(conversation, None)
+            return [trunkline.Kept(where="scores", what="The sums of all conversations stay.")]
+
+    @trunkline.hookimpl
+    def trunkline_purgers():
+        return [Scores()]
     ```
     """
 

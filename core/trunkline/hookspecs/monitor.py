@@ -58,7 +58,7 @@ def trunkline_turn_middleware(settings: "PluginSettings") -> "Iterable[TurnMiddl
 def trunkline_stop_turn(turn: "TurnInfo") -> str | None:
     """Decide before each step whether the turn has gone on for long enough: the reason to stop, or None to go on.
 
-    One that raises stops the turn: a bound that is broken must not mean that there is none.
+    An implementation that raises stops the turn, so that a broken limit never lets a turn go on without one.
 
     ```python
     import trunkline

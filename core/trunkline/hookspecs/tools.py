@@ -79,7 +79,8 @@ def trunkline_tool_middleware(settings: "PluginSettings") -> "Iterable[ToolMiddl
 
         async def __call__(self, invocation, proceed):
             if invocation.spec.effect == "exec":
-                raise trunkline.ToolError("Programs may not run at night. Ask again in the morning.")
+                text = "Programs may not run at night. Ask again in the morning."
+                raise trunkline.ToolError(text, kind="permission_denied")
             return await proceed(invocation)
 
     @trunkline.hookimpl
@@ -103,7 +104,7 @@ def trunkline_sandboxes(settings: "PluginSettings") -> "Iterable[Sandbox]":
             return "Nothing can run here. Install bubblewrap."
 
         async def start(self, argv, **given):
-            raise trunkline.ToolError("Nothing can run here.")
+            raise trunkline.ToolError("Nothing can run here.", kind="unsupported")
 
     @trunkline.hookimpl
     def trunkline_sandboxes():

@@ -9,28 +9,32 @@ from trunkline.errors import PluginError
 from trunkline.installing.environment import Environment
 from trunkline.installing.gather import Offer
 from trunkline.installing.pip import Pip
+from trunkline.installing.wheel import Wheel
 from trunkline.plugins import pins
 from trunkline.plugins.pins import Pin
 
 
 def install(pip: Pip, offer: Offer, home: Path) -> None:
     """Install exactly the wheels of the offer, and pin them. Raises PluginError, StorageError."""
+    plugin = offer.plugin
+    if not isinstance(plugin, Wheel):
+        raise PluginError(f"{plugin.name} is not built.", hint="Build it first: trunkline.installing.build.")
     known = pins.read_pins(home)
-    files = [str(wheel.file) for wheel in offer.wheels]
+    files = [str(wheel.file) for wheel in (plugin, *offer.brings)]
     done = pip.run("install", "--quiet", "--no-index", "--no-deps", "--force-reinstall", *files)
     if done.returncode:
         raise PluginError(
-            f"pip could not install {offer.plugin.name}: {done.stderr.strip()[-500:]}",
+            f"pip could not install {plugin.name}: {done.stderr.strip()[-500:]}",
             hint="Look whether this environment can be written to.",
         )
-    earlier = known.get(offer.plugin.name)
+    earlier = known.get(plugin.name)
     brought = dict(earlier.brought) if earlier else {}
     brought |= {wheel.name: pins.Wheel(version=wheel.version, sha256=wheel.sha256) for wheel in offer.brings}
-    known[offer.plugin.name] = Pin(
-        version=offer.plugin.version,
-        sha256=offer.plugin.sha256,
+    known[plugin.name] = Pin(
+        version=plugin.version,
+        sha256=plugin.sha256,
         source=offer.source,
-        agreed=offer.plugin.asks,
+        agreed=plugin.asks,
         brought=brought,
     )
     pins.write_pins(home, known)

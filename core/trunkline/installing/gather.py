@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +16,7 @@ from trunkline.errors import PluginError
 from trunkline.installing import guard
 from trunkline.installing.environment import Environment
 from trunkline.installing.pip import Pip
+from trunkline.installing.project import Project, read_project
 from trunkline.installing.wheel import Wheel, read_wheel
 from trunkline.plugins.pins import Pin
 
@@ -26,21 +27,19 @@ _SAID = re.compile(r"^(?:ERROR: |    )(?!ResolutionImpossible)(.+)$", re.MULTILI
 class Offer:
     """A plugin that could be installed, and what would come with it."""
 
-    plugin: Wheel
+    plugin: Wheel | Project
     brings: tuple[Wheel, ...]
     source: Literal["index", "wheel", "folder"]
     replaces: str | None
-
-    @property
-    def wheels(self) -> tuple[Wheel, ...]:
-        """All of it."""
-        return (self.plugin, *self.brings)
+    free: frozenset[str]
+    """The distributions that it may replace."""
 
 
 def gather(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Offer:
     """Fetch a plugin, ``NAME[==VERSION]``, a wheel or a folder with a project, and what it needs that is not here.
 
-    From an index only wheels are taken: to build from sources is to run them, before anybody has agreed.
+    Nothing of it is run: from an index only wheels are taken, and a folder is only read, because a build would run
+    code before anybody has agreed.
 
     Args:
         pip: The pip to fetch with.
@@ -52,17 +51,30 @@ def gather(pip: Pip, wanted: str, folder: Path, pins: Mapping[str, Pin]) -> Offe
         PluginError: it cannot be had, is no plugin, or does not go with what is installed.
     """
     environment = Environment.here()
-    file, source = _plugin(pip, wanted, folder)
-    plugin = read_wheel(file)
+    plugin, source = _plugin(pip, wanted, folder)
     free = _free(plugin.name, pins, environment)
     guard.insist_on_plugin(plugin)
     guard.insist_on_index(plugin)
-    guard.insist_on_room([plugin], environment, free)
+    guard.insist_on_name(plugin, environment, free)
+    if isinstance(plugin, Wheel):
+        guard.insist_on_room([plugin], environment, free)
     guard.insist_on_peace(plugin, environment, free)
     found = _needed(pip, plugin, folder, environment, free)
     brings = tuple(wheel for wheel in found if wheel.name != plugin.name)
     guard.insist_on_room(brings, environment, free)
-    return Offer(plugin, brings, source, environment.version(plugin.name))
+    return Offer(plugin, brings, source, environment.version(plugin.name), frozenset(free))
+
+
+def take_wheel(offer: Offer, file: Path) -> Offer:
+    """The offer with the wheel that was built of its project.
+
+    Raises:
+        PluginError: the wheel is not what a person was shown before it was built, or must not come in.
+    """
+    wheel = read_wheel(file)
+    guard.insist_on_same(offer.plugin, wheel)
+    guard.insist_on_room([wheel], Environment.here(), offer.free)
+    return replace(offer, plugin=wheel)
 
 
 def _free(name: str, pins: Mapping[str, Pin], environment: Environment) -> set[str]:
@@ -73,23 +85,22 @@ def _free(name: str, pins: Mapping[str, Pin], environment: Environment) -> set[s
     return free | {name}
 
 
-def _plugin(pip: Pip, wanted: str, folder: Path) -> tuple[Path, Literal["index", "wheel", "folder"]]:
+def _plugin(
+    pip: Pip, wanted: str, folder: Path
+) -> tuple[Wheel | Project, Literal["index", "wheel", "folder"]]:
     if "://" in wanted:
         raise PluginError(
             "A plugin is not installed from an address.", hint="Download it, look at it, give its path."
         )
     path = Path(wanted).expanduser()
     if path.is_dir():
-        return _fetched(
-            pip, folder, "wheel", "--no-deps", "--wheel-dir", str(folder), str(path.resolve())
-        ), "folder"
+        return read_project(path), "folder"
     if path.suffix == ".whl":
         if not path.is_file():
             raise PluginError(f"There is no file {path}.", hint="Give the wheel's path.")
-        return Path(shutil.copy(path, folder)), "wheel"
-    return _fetched(
-        pip, folder, "download", *_wheels_only(folder), "--no-deps", _requirement(wanted)
-    ), "index"
+        return read_wheel(Path(shutil.copy(path, folder))), "wheel"
+    asked = ("download", *_wheels_only(folder), "--no-deps", _requirement(wanted))
+    return read_wheel(_fetched(pip, folder, *asked)), "index"
 
 
 def _requirement(wanted: str) -> str:
@@ -116,8 +127,13 @@ def _fetched(pip: Pip, folder: Path, verb: str, *arguments: str) -> Path:
     return fresh[0]
 
 
-def _needed(pip: Pip, plugin: Wheel, folder: Path, environment: Environment, free: set[str]) -> list[Wheel]:
+def _needed(
+    pip: Pip, plugin: Wheel | Project, folder: Path, environment: Environment, free: set[str]
+) -> list[Wheel]:
     """The wheels that pip would install with the plugin while everything else stays as it is."""
+    wanted = [str(plugin.file)] if isinstance(plugin, Wheel) else list(plugin.requires)
+    if not wanted:
+        return []
     kept = folder / "constraints.txt"
     kept.write_text(
         "".join(f"{name}=={dist.version}\n" for name, dist in environment.found.items() if name not in free)
@@ -132,7 +148,7 @@ def _needed(pip: Pip, plugin: Wheel, folder: Path, environment: Environment, fre
         "--constraint",
         str(kept),
     )
-    done = pip.fetch("install", *asked, str(plugin.file))
+    done = pip.fetch("install", *asked, *wanted)
     if done.returncode:
         raise _failure(f"What {plugin.name} needs does not go with what is installed, or cannot be had", done)
     items = json.loads(report.read_text())["install"]
@@ -157,5 +173,5 @@ def _failure(what: str, done: subprocess.CompletedProcess[str]) -> PluginError:
     detail = " / ".join(said[:6]) or done.stderr.strip()[-500:] or "pip did not say why"
     return PluginError(
         f"{what}. pip says: {detail}",
-        hint="Look at the name and at the network. From an index only wheels are taken; a project's folder is built.",
+        hint="Look at the name and at the network. Of an index only wheels are taken.",
     )

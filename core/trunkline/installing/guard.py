@@ -8,15 +8,17 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from trunkline.errors import PluginError
+from trunkline.installing.described import SCRIPTS, Described, normal_requirements
 from trunkline.installing.environment import Environment
-from trunkline.installing.wheel import SCRIPTS, Wheel
+from trunkline.installing.project import SETTLED_BY_BUILD
+from trunkline.installing.wheel import Wheel
 from trunkline.plugins.finding import normal
 
 AT_START = {"sitecustomize", "usercustomize"}
 """Modules that every Python imports when it starts."""
 
 
-def insist_on_plugin(wheel: Wheel) -> None:
+def insist_on_plugin(wheel: Described) -> None:
     """Raises PluginError for a distribution that Trunkline would never load."""
     if not wheel.is_plugin:
         raise PluginError(
@@ -25,7 +27,7 @@ def insist_on_plugin(wheel: Wheel) -> None:
         )
 
 
-def insist_on_index(wheel: Wheel) -> None:
+def insist_on_index(wheel: Described) -> None:
     """Raises PluginError when a wheel needs something from an address: pip would build, and so run, what lies there
     before anybody has agreed."""
     for text in wheel.requires:
@@ -40,7 +42,7 @@ def insist_on_index(wheel: Wheel) -> None:
             )
 
 
-def insist_on_peace(wheel: Wheel, environment: Environment, free: Collection[str]) -> None:
+def insist_on_peace(wheel: Described, environment: Environment, free: Collection[str]) -> None:
     """Raises PluginError when a wheel needs other versions than are installed, with the names and who needs them.
     Those in ``free`` may be replaced."""
     found = [
@@ -69,21 +71,45 @@ def insist_on_room(wheels: Iterable[Wheel], environment: Environment, free: Coll
         free: The distributions that may be replaced: the plugin, and what only it needs.
     """
     for wheel in wheels:
-        if wheel.name in environment.platform:
-            raise PluginError(
-                f"{wheel.name} belongs to the platform, which is not replaced by installing a plugin.",
-                hint="Its author must choose another name. To upgrade the platform, upgrade its checkout.",
-            )
-        if wheel.name not in free and environment.version(wheel.name) is not None:
-            raise PluginError(
-                f"{wheel.name} {environment.version(wheel.name)} would be replaced by {wheel.version}.",
-                hint="Ask its author for a version that goes with what is installed.",
-            )
+        insist_on_name(wheel, environment, free)
         _insist_on_late_start(wheel)
         _insist_on_one_name(wheel)
         _insist_on_own_points(wheel, environment)
         _insist_on_own_modules(wheel, environment)
         _insist_on_own_files(wheel, environment)
+
+
+def insist_on_name(wheel: Described, environment: Environment, free: Collection[str]) -> None:
+    """Raises PluginError when a distribution would take the place of the platform's or of another one."""
+    if wheel.name in environment.platform:
+        raise PluginError(
+            f"{wheel.name} belongs to the platform, which is not replaced by installing a plugin.",
+            hint="Its author must choose another name. To upgrade the platform, upgrade its checkout.",
+        )
+    if wheel.name not in free and environment.version(wheel.name) is not None:
+        raise PluginError(
+            f"{wheel.name} {environment.version(wheel.name)} would be replaced by {wheel.version}.",
+            hint="Ask its author for a version that goes with what is installed.",
+        )
+
+
+def insist_on_same(shown: Described, wheel: Wheel) -> None:
+    """Raises PluginError when a build made something else than a person was shown and agreed to."""
+    told = {
+        "name": (shown.name, wheel.name),
+        "version": (shown.version, wheel.version),
+        "entry points": (shown.points, wheel.points),
+        "requirements": (normal_requirements(shown.requires), normal_requirements(wheel.requires)),
+        "manifest": (shown.asks, wheel.asks),
+    }
+    if shown.version == SETTLED_BY_BUILD:
+        del told["version"]
+    other = [what for what, (before, after) in told.items() if before != after]
+    if other:
+        raise PluginError(
+            f"The build of {shown.name} made something else than you were shown: another {', another '.join(other)}.",
+            hint="Nothing was installed. Its pyproject.toml and its manifest have to say what its build makes.",
+        )
 
 
 def _insist_on_late_start(wheel: Wheel) -> None:

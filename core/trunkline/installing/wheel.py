@@ -2,7 +2,6 @@
 
 import configparser
 import hashlib
-import re
 import sysconfig
 import zipfile
 from collections.abc import Iterator
@@ -11,35 +10,17 @@ from email.parser import HeaderParser
 from pathlib import Path, PurePosixPath
 
 from trunkline.errors import PluginError
-from trunkline.hookspecs import PROJECT
+from trunkline.installing.described import SCRIPTS, Described, plugin_packages, seen_in, valid_name
 from trunkline.plugins.asks import MANIFEST, Asks, read
-from trunkline.plugins.finding import normal
-
-SCRIPTS = ("console_scripts", "gui_scripts")
-"""The groups of entry points that become programs."""
-
-_HOOK = re.compile(rf"^\s*def {PROJECT}_(\w+)", re.MULTILINE)
-_EFFECT = re.compile(r"""effect\s*=\s*["'](\w+)["']""")
 
 
-@dataclass(frozen=True, slots=True)
-class Wheel:
-    """A wheel. ``places`` are the files that installing it writes; ``points`` its entry points by group and name;
-    ``info`` is the folder of its metadata.
-
-    ``asks`` is what its manifest says, None without one; ``seen`` are hooks and effects that stand in its source.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel(Described):
+    """A wheel. ``places`` are the files that installing it writes; ``info`` is the folder of its metadata."""
 
     file: Path
-    name: str
-    version: str
-    summary: str
-    requires: tuple[str, ...]
-    points: dict[str, dict[str, str]]
     places: tuple[Path, ...]
     info: str
-    asks: Asks | None
-    seen: Asks
 
     @property
     def sha256(self) -> str:
@@ -55,11 +36,6 @@ class Wheel:
             site = next((site for site in sites if lies.is_relative_to(site)), None)
             if site is not None:
                 yield lies.relative_to(site).parts
-
-    @property
-    def is_plugin(self) -> bool:
-        """Whether Trunkline would load it."""
-        return PROJECT in self.points
 
 
 def read_wheel(file: Path) -> Wheel:
@@ -79,7 +55,7 @@ def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:
     metadata = HeaderParser().parsestr(archive.read(f"{info}/METADATA").decode())
     points = _points(archive, f"{info}/entry_points.txt", names)
     source = "\n".join(archive.read(name).decode(errors="replace") for name in names if name.endswith(".py"))
-    name = normal(metadata["Name"])
+    name = valid_name(metadata["Name"], file.name)
     return Wheel(
         file=file,
         name=name,
@@ -90,7 +66,7 @@ def _read(file: Path, archive: zipfile.ZipFile) -> Wheel:
         places=tuple(_places(names, points)),
         info=info,
         asks=_asks(archive, names, points, name),
-        seen=_seen(source),
+        seen=seen_in(source),
     )
 
 
@@ -105,18 +81,10 @@ def _points(archive: zipfile.ZipFile, file: str, names: list[str]) -> dict[str, 
 def _asks(
     archive: zipfile.ZipFile, names: list[str], points: dict[str, dict[str, str]], owner: str
 ) -> Asks | None:
-    packages = {
-        point.partition(":")[0].strip().partition(".")[0] for point in points.get(PROJECT, {}).values()
-    }
-    for package in sorted(packages):
+    for package in sorted(plugin_packages(points)):
         if (manifest := f"{package}/{MANIFEST}") in names:
             return read(archive.read(manifest).decode(errors="replace"), owner)
     return None
-
-
-def _seen(source: str) -> Asks:
-    effects = [effect for effect in ("read", "write", "send", "exec") if effect in _EFFECT.findall(source)]
-    return Asks(hooks=tuple(sorted(set(_HOOK.findall(source)))), effects=tuple(effects))  # type: ignore[arg-type]
 
 
 def _inside(name: str) -> tuple[str, PurePosixPath]:

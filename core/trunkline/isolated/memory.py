@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import anyio
 import msgspec
 
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, kind_named
 from trunkline.isolated.wishes import Wishes
 from trunkline.messages.chunks import (
     BEST,
@@ -120,11 +120,15 @@ class DistantMemory:
 
     async def export(self, target: Path) -> int:
         """Refused: an archive of everything is no business of a plugin that is kept apart."""
-        raise ToolError("Memory cannot be exported by a plugin that runs in a process of its own.")
+        raise ToolError(
+            "Memory cannot be exported by a plugin that runs in a process of its own.", kind="unsupported"
+        )
 
     async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
         """Refused, as the export is."""
-        raise ToolError("Nothing can be imported by a plugin that runs in a process of its own.")
+        raise ToolError(
+            "Nothing can be imported by a plugin that runs in a process of its own.", kind="unsupported"
+        )
 
     async def remember(
         self,
@@ -228,7 +232,9 @@ class DistantMemory:
         with anyio.move_on_after(PATIENCE):
             answer = await self._wishes.ask(wish)
         if answer is None:
-            raise ToolError("Memory did not answer in time. Whether it did the work is unknown: look.")
+            raise ToolError(
+                "Memory did not answer in time. Whether it did the work is unknown: look.", kind="timeout"
+            )
         if answer.error is not None:
-            raise ToolError(answer.error)
+            raise ToolError(answer.error, kind=kind_named(answer.code))
         return msgspec.json.decode(answer.result, type=result)

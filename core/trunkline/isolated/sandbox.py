@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess, SandboxResult
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, kind_named
 from trunkline.isolated.wishes import Wishes
 from trunkline.messages.isolated import ProgramWish
 
@@ -36,7 +36,7 @@ class DistantSandbox(Sandbox):
 
     async def start(self, argv: Sequence[str], **given: object) -> SandboxProcess:
         """Refuse."""
-        raise ToolError(NO_START)
+        raise ToolError(NO_START, kind="unsupported")
 
     async def run(
         self,
@@ -53,14 +53,18 @@ class DistantSandbox(Sandbox):
         """Have it run."""
         if workspace not in (None, self._workspace):
             raise ToolError(
-                f"A plugin in a process of its own can run programs in {self._workspace} or in none."
+                f"A plugin in a process of its own can run programs in {self._workspace} or in none.",
+                kind="unsupported",
             )
         if read_only:
             raise ToolError(
-                "A plugin in a process of its own can give a program nothing to read but the workspace."
+                "A plugin in a process of its own can give a program nothing to read but the workspace.",
+                kind="unsupported",
             )
         if len(stdin) > MOST_IN:
-            raise ToolError(f"That is too much for standard input from here: at most {MOST_IN} bytes.")
+            raise ToolError(
+                f"That is too much for standard input from here: at most {MOST_IN} bytes.", kind="too_large"
+            )
         answer = await self._wishes.ask(
             lambda number: ProgramWish(
                 number=number,
@@ -73,5 +77,5 @@ class DistantSandbox(Sandbox):
             )
         )
         if answer.error is not None:
-            raise ToolError(answer.error)
+            raise ToolError(answer.error, kind=kind_named(answer.code))
         return msgspec.json.decode(answer.result, type=SandboxResult)

@@ -64,7 +64,9 @@ class OwnToolsService:
         owned = self._tools.get(call.name)
         if owned is None:
             yield RunEnded(
-                status="error", text=f"There is no tool called {call.name!r} any more. Nothing was run."
+                status="error",
+                text=f"There is no tool called {call.name!r} any more. Nothing was run.",
+                kind="not_found",
             )
             return
         send, receive = anyio.create_memory_object_stream[RunReply](64)
@@ -87,6 +89,7 @@ class OwnToolsService:
         send: MemoryObjectSendStream[RunReply],
     ) -> None:
         loads: list[str] = []
+        derived: list[bool] = []
         async with send:
             context = ToolContext(
                 block=call.block, conversation=call.conversation, turn=call.turn, call=call.call, actor=call.actor,
@@ -94,12 +97,15 @@ class OwnToolsService:
                 sandbox=DistantSandbox(wishes, Path(call.workspace)),
                 reach=Reach(tuple(map(Path, call.roots)), tuple(map(Path, call.closed))),
                 report=_Report(call.call, send), load=loads.extend,
+                derived=lambda: derived.append(True),
             )  # fmt: skip
             with self._plugins.at_work(owner, "tool"):
                 ended, text = await _ended(tool, context, call)
             for start in range(0, len(text), PIECE):
                 await send.send(RunText(text=text[start : start + PIECE]))
-            await send.send(msgspec.structs.replace(ended, loads=tuple(map(str, loads))))
+            await send.send(
+                msgspec.structs.replace(ended, loads=tuple(map(str, loads)), derived=any(derived))
+            )
 
 
 async def _ended(tool: Tool, context: ToolContext, call: RunTool) -> tuple[RunEnded, str]:
@@ -110,17 +116,17 @@ async def _ended(tool: Tool, context: ToolContext, call: RunTool) -> tuple[RunEn
         if isinstance(error, anyio.get_cancelled_exc_class()):
             raise
         if isinstance(error, ToolError):
-            return RunEnded(status="error", text=str(error)), ""
+            return RunEnded(status="error", text=str(error), kind=error.kind), ""
         number = new_id("incident")
         log.error("%s: the tool %s failed", number, call.name, exc_info=error)
         said = f"{call.name} failed unexpectedly. The log has the details under {number}."
-        return RunEnded(status="failed", text=said), ""
+        return RunEnded(status="failed", text=said, kind="internal"), ""
     if not isinstance(text, str):
         said = f"{call.name} ran, but returned {type(text).__name__} in place of text."
-        return RunEnded(status="failed", text=said), ""
+        return RunEnded(status="failed", text=said, kind="internal"), ""
     if len(text) > LARGEST:
         said = f"{call.name} ran, but its output of {len(text)} characters is too large."
-        return RunEnded(status="failed", text=said), ""
+        return RunEnded(status="failed", text=said, kind="too_large"), ""
     return RunEnded(status="ok"), text.encode(errors="replace").decode()
 
 

@@ -14,7 +14,9 @@ import pygit2
 
 from trunkline.memory.parts import Parts
 from trunkline.memory.past.trail import Steps
-from trunkline.memory.repository import Repository
+from trunkline.memory.paths import refused
+from trunkline.memory.repository import Repository, error_text
+from trunkline.memory.worktree import Shut
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
@@ -38,7 +40,10 @@ class Asking:
 
     async def read(self, job: Callable[[], T]) -> T:
         """Run what reads files as they are."""
-        return await anyio.to_thread.run_sync(job, limiter=self._reading)
+        try:
+            return await anyio.to_thread.run_sync(job, limiter=self._reading)
+        except Shut as shut:
+            raise refused(shut.path, shut.why) from shut
 
     async def use_index(self, job: Callable[[], T]) -> T:
         """Run what uses the index, as it stands; one at a time."""
@@ -51,11 +56,25 @@ class Asking:
     async def index(self, question: Callable[[apsw.Connection], T]) -> T:
         """Ask the index, when it has everything that was committed."""
 
-        def ask() -> T:
-            self._parts.index.catch_up()
-            return self._parts.index.database.use(question)
+        index = self._parts.index
 
-        return await self.use_index(ask)
+        def ask() -> T:
+            index.catch_up()
+            return index.database.use(question)
+
+        def ask_as_it_is() -> T:
+            if not index.is_made():
+                raise KeyError("the index cannot be made")
+            return index.database.use(question)
+
+        try:
+            return await self.use_index(ask)
+        except (KeyError, pygit2.GitError) as error:
+            _log.error("the index is answered from as it is, since history cannot be read: %s", error)
+        try:
+            return await self.use_index(ask_as_it_is)
+        except (KeyError, pygit2.GitError) as error:
+            raise self._damaged(error) from error
 
     async def past(self, question: Callable[[Steps], T]) -> T:
         """Ask about the past, when everything that was committed is known there."""
@@ -88,6 +107,10 @@ class Asking:
             return await look()
         except (KeyError, pygit2.GitError) as error:
             _log.error("history cannot be read: %s", error)
-            raise Refusal(
-                "not_found", "That part of history cannot be read any more. Run: trunkline memory doctor"
-            ) from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> Refusal:
+        where = f"{self._parts.places.git} ({error_text(error)})"
+        return Refusal(
+            "not_found", f"That part of history cannot be read in {where}. Run: trunkline memory doctor"
+        )

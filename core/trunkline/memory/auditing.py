@@ -5,6 +5,8 @@ lost, lines that are in the files already are known by their ids.
 """
 
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -12,6 +14,7 @@ import msgspec
 
 from trunkline.abc.memory import Change, MemoryStore
 from trunkline.messages.audit import AuditEntry
+from trunkline.runtime.audit import entry
 from trunkline.subjects import AUDIT
 from trunkline_bus import Bus, BusError, Refusal
 
@@ -55,14 +58,22 @@ class AuditKeeper:
             while await self._bring_some():
                 continue
 
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Nothing is brought meanwhile."""
+        async with self._lock:
+            yield
+
     async def _bring_some(self) -> bool:
         """Bring the next lines; whether there may be more."""
         position = await self._begin()
         lines: dict[str, list[AuditEntry]] = {}
         count = 0
         async for stored in self._bus.history(AUDIT, after=position):
-            day = f"{FOLDER}/{stored.data.at:%Y-%m-%d}.jsonl"
-            lines.setdefault(day, []).append(stored.data)
+            if position and not count and stored.seq > position + 1:
+                lost = _lost(stored.seq - position - 1)
+                lines.setdefault(_file(lost), []).append(lost)
+            lines.setdefault(_file(stored.data), []).append(stored.data)
             position, count = stored.seq, count + 1
             if count == AT_ONCE:
                 break
@@ -101,6 +112,18 @@ class AuditKeeper:
         return before.encode() + b"".join(msgspec.json.encode(entry) + b"\n" for entry in new)
 
 
+def _file(line: AuditEntry) -> str:
+    return f"{FOLDER}/{line.at:%Y-%m-%d}.jsonl"
+
+
+def _lost(count: int) -> AuditEntry:
+    why = (
+        "lines were not on the stream any more when memory was to have them: purged, or the stream was full."
+    )
+    log.error("%d %s", count, why)
+    return entry(event="lost", block="all", actor=ACTOR, why=why, count=count)
+
+
 class _Line(msgspec.Struct):
     id: str
 
@@ -108,7 +131,7 @@ class _Line(msgspec.Struct):
 def ids_in(text: str) -> set[str]:
     """The ids of the lines of a file; a line that is none has no id."""
     found = set()
-    for line in text.splitlines():
+    for line in text.split("\n"):
         try:
             found.add(msgspec.json.decode(line, type=_Line).id)
         except msgspec.MsgspecError:

@@ -12,6 +12,7 @@ import pygit2
 from trunkline.memory.paths import parents
 from trunkline.memory.repository import Entry, Repository
 from trunkline.messages.memory import MemoryChanged
+from trunkline.messages.purging import PURGED
 from trunkline_bus import Scope
 
 OWNER = "owner"
@@ -110,6 +111,12 @@ def origin_of(commit: pygit2.Commit) -> Origin:
 def reason_of(message: str) -> str:
     """A commit's message without the trailers."""
     return (message[:-TRAILERS_LETTERS] + _TRAILERS.sub("", message[-TRAILERS_LETTERS:])).strip()
+
+
+def unworded(message: str) -> str:
+    """A commit's message without its words: what it says of who made it, and where, stays."""
+    found = _TRAILERS.search(message[-TRAILERS_LETTERS:])
+    return f"{PURGED}\n\n{found.group().strip()}\n" if found else f"{PURGED}\n"
 
 
 def _message(draft: Draft) -> str:

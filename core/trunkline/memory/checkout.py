@@ -125,7 +125,8 @@ class _Settling:
         head = self._repository.head()
         moved = self._repository.includes(head, intent.version)
         tree = self._repository.tree(head)
-        for path, (before, after) in intent.files.items():
+        # What goes makes room first: a file may have stood where another one needs a folder.
+        for path, (before, after) in sorted(intent.files.items(), key=lambda one: one[1][moved] is not None):
             committed = entry_at(tree, path)
             if moved:
                 wanted = committed
@@ -141,6 +142,8 @@ class _Settling:
             if refusal.code != "not_found":
                 return  # a person put something else there
             data = None
+        if data is None and wanted is None:
+            return self._worktree.remove_empty_above(path)
         now = None if data is None else str(pygit2.hash(data))
         if now == _hex(wanted) or not (now in states or _half_grown(self._repository, states, data)):
             return

@@ -17,13 +17,14 @@ from trunkline.memory.batch import OWNER, Batch, Draft, Origin
 from trunkline.memory.checkout import Checkout, settle
 from trunkline.memory.drift import Drift
 from trunkline.memory.durable import Syncer
+from trunkline.memory.paths import parents
 from trunkline.memory.places import Places
-from trunkline.memory.repository import Entry, HeadLocked, HeadMoved, Repository
+from trunkline.memory.repository import Entry, HeadLocked, HeadMoved, Repository, error_text
 from trunkline.memory.ruling import ruled
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.view import GitView
-from trunkline.memory.wishes import Content, Entries, Growth, Plan, Wish
-from trunkline.memory.worktree import Worktree
+from trunkline.memory.wishes import Absorb, Content, Entries, Growth, Plan, Wish
+from trunkline.memory.worktree import Shut, Worktree
 from trunkline.messages.memory import MemoryChanged
 from trunkline_bus import Refusal
 
@@ -36,6 +37,7 @@ AGAIN = 5
 """Attempts while files of the repository vanish under us: another git packs them and clears empty folders away."""
 
 HAND_REASON = "Edited by hand"
+MOVING_REASON = "Edited by hand, while it was being written"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,18 @@ class _Planned:
     plan: Plan
     entries: Entries
     draft: Draft | None
+
+
+class _Room:
+    """The room that a plan makes for its own files by what it takes out: files go before others are placed."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._gone = {path for path, content in plan.files.items() if content is None}
+        self._above = {above for path in self._gone for above in parents(path)}
+
+    def made_for(self, path: str) -> bool:
+        """Whether a file goes where the path needs a folder, or a folder where the path is to be."""
+        return path in self._above or not self._gone.isdisjoint(parents(path))
 
 
 class Committer:
@@ -95,19 +109,30 @@ class Committer:
             except HeadMoved:
                 continue  # a person committed with git in between: plan anew
             except (OSError, KeyError, pygit2.GitError) as error:
-                if attempt < AGAIN and _may_be_another_git(error):
-                    self._repository.reopen()
+                if attempt < AGAIN and _may_be_another_git(error) and self._repository.reopen():
                     continue
                 if len(wishes) > 1:
                     return self._one_by_one(wishes)
                 _log.error("memory could not be written: %s", error)
-                return Result([_failure(error)])
+                return Result([self._failure(error)])
         refusal = Refusal("write_failure", f"Nothing was written: {reason}.")
         return Result([refusal for _ in wishes])
+
+    def waiting(self) -> frozenset[str]:
+        """The files that ``Absorb`` left, because somebody was writing them."""
+        return self._drift.waiting()
 
     def settle(self) -> None:
         """Mend what an interrupted checkout left. Raises OSError."""
         settle(self._places, self._worktree, self._repository, self._stamps)
+
+    def _failure(self, error: Exception) -> Refusal:
+        if isinstance(error, OSError):
+            reason = error.strerror.lower() if error.strerror else str(error) or "storage failed"
+            return Refusal("write_failure", f"Nothing was written: {reason}.")
+        where = f"{self._repository.folder} ({error_text(error)})"
+        said = f"Nothing was written: git failed in {where}. Run: trunkline memory doctor. The files are as they were."
+        return Refusal("write_failure", said)
 
     def _one_by_one(self, wishes: Sequence[Wish]) -> Result:
         """One of a group made it fail, so each goes alone."""
@@ -150,13 +175,17 @@ class _Group:
             return self._plan(wish)
         except Refusal as refusal:
             return refusal
+        except Shut as shut:
+            return Refusal("write_failure", f"Nothing was written: {shut.why}.")
 
     def _plan(self, wish: Wish) -> _Planned:
         for path in wish.touches:
-            self._absorb(path)
+            self._absorb(path, at_rest=isinstance(wish, Absorb))
         plan = self._ruled(wish, wish.plan(self._view))
+        room = _Room(plan)
         for path, content in plan.files.items():
-            self._of._worktree.probe(path)
+            if not room.made_for(path):
+                self._of._worktree.probe(path)
             if content is not None and self._of._worktree.folds:
                 self._refuse_look_alikes(path, plan)
         entries = {path: self._entry(path, content) for path, content in plan.files.items()}
@@ -178,13 +207,16 @@ class _Group:
                 "write_conflict", f"{path!r} would be the same file here as {other!r}, which exists."
             )
 
-    def _absorb(self, path: str) -> None:
-        """Commit first what a person changed by hand, so that it is in history and conditions see it."""
-        edits = self._of._drift.at(self._view.base, path)
+    def _absorb(self, path: str, *, at_rest: bool) -> None:
+        """Commit first what a person changed by hand, so that it is in history and conditions see it. What is about to
+        be changed cannot wait until it is at rest."""
+        edits = self._of._drift.at(self._view.base, path, at_rest=at_rest)
         fresh = {edited: entry for edited, entry in edits.items() if edited not in self._view.pending}
-        if fresh:
-            self._view.apply_by_hand(fresh)
-            self._batch.add(Origin(OWNER), fresh, HAND_REASON)
+        self._view.apply_by_hand(fresh)
+        for moves, reason in ((False, HAND_REASON), (True, MOVING_REASON)):
+            part = {path: entry for path, entry in fresh.items() if self._of._drift.moves(path) is moves}
+            if part:
+                self._batch.add(Origin(OWNER), part, reason)
 
     def _ruled(self, wish: Wish, plan: Plan) -> Plan:
         """The plan after all rules have seen it."""
@@ -246,8 +278,3 @@ class _Group:
 def _may_be_another_git(error: Exception) -> bool:
     """Whether an error can come from a git that packs and prunes beside us. libgit2's errors bear no number."""
     return not isinstance(error, OSError) or error.errno in (None, errno.ENOENT)
-
-
-def _failure(error: Exception) -> Refusal:
-    reason = (error.strerror if isinstance(error, OSError) else None) or "storage failed"
-    return Refusal("write_failure", f"Nothing was written: {reason.lower()}.")

@@ -27,6 +27,7 @@ from trunkline.messages.conversation import (
     Message,
     now,
 )
+from trunkline.words.titles import title_from
 from trunkline_bus import Refusal, Scope
 
 _log = logging.getLogger(__name__)
@@ -36,20 +37,21 @@ _CONVERSATION = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PATH = re.compile(
     rf"blocks/({_BLOCK.pattern})/conversations/(?:[a-z0-9_]/)?({_CONVERSATION.pattern})\.jsonl"
 )
-TITLE_LETTERS = 60
 CACHE_BYTES = 8 * 1024 * 1024
 HELD, HELD_MESSAGE = 2_000, 1_000
 """Bytes that a conversation and a message take in memory besides their text, about: many are a few words long."""
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True):
-    """The first line of a conversation's file. ``forked_from`` stands only in that of a fork."""
+    """The first line of a conversation's file. ``forked_from`` stands only in that of a fork, ``one_shot`` only in one
+    that a client began and never went on with."""
 
     id: str
     block: str
     title: str | None
     created_at: datetime
     forked_from: ForkedFrom | msgspec.UnsetType = msgspec.UNSET
+    one_shot: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 _header = msgspec.json.Decoder(Header)
@@ -114,6 +116,7 @@ class Conversation:
             updated_at=last,
             message_count=len(self.messages),
             forked_from=self.header.forked_from or None,
+            one_shot=bool(self.header.one_shot),
         )
 
     def slice(self, after: int) -> ConversationSlice:
@@ -159,10 +162,7 @@ def parse(path: str, text: bytes) -> Conversation:
 def title_of(messages: Iterable[Message]) -> str | None:
     """A title from the first thing a person said; None while nobody said anything."""
     said = next((message.content for message in messages if message.role == "user" and message.content), "")
-    words = " ".join(said[: 10 * TITLE_LETTERS].split())
-    if len(words) > TITLE_LETTERS:
-        words = words[: TITLE_LETTERS - 1].rstrip() + "…"
-    return words or None
+    return title_from(said) or None
 
 
 class ConversationCache:
@@ -241,8 +241,9 @@ class AppendMessages(Wish):
     def _go_on(self, path: str, entry: Entry, view: View) -> Plan:
         known = self.cache.get(str(entry.blob)) or parse(path, view.blob(entry))
         added = _unknown(self.append.messages, known.ids)
-        if self.append.title not in (None, known.header.title):
-            return self._rewrite(path, known, added)
+        header = self._header(known.header, added)
+        if header != known.header:
+            return self._rewrite(path, header, known, added)
         if not added:
             return Plan({}, count=len(known.messages))
         return self._extend(path, entry, known, added)
@@ -255,6 +256,7 @@ class AppendMessages(Wish):
             title=self.append.title or title_of(added),
             created_at=added[0].created_at if added else now(),
             forked_from=self.append.forked_from or msgspec.UNSET,
+            one_shot=self.append.one_shot or msgspec.UNSET,
         )
         text = _line(header) + b"".join(map(_line, added))
 
@@ -265,8 +267,13 @@ class AppendMessages(Wish):
 
         return self._plan(path, text, added, len(added), keep)
 
-    def _rewrite(self, path: str, known: Conversation, added: list[Message]) -> Plan:
-        header = msgspec.structs.replace(known.header, title=self.append.title)
+    def _header(self, known: Header, added: list[Message]) -> Header:
+        """With the title that the owner gives; whoever adds something has gone on with the conversation."""
+        one_shot = msgspec.UNSET if added and not self.append.one_shot else known.one_shot
+        title = known.title if self.append.title is None else self.append.title or None
+        return msgspec.structs.replace(known, title=title, one_shot=one_shot)
+
+    def _rewrite(self, path: str, header: Header, known: Conversation, added: list[Message]) -> Plan:
         messages = [*known.messages, *added]
         text = _line(header) + b"".join(map(_line, messages))
         return self._plan(path, text, added, len(messages), lambda entries: None)
@@ -290,7 +297,8 @@ class AppendMessages(Wish):
         self, path: str, text: bytes, added: list[Message], count: int, done: Callable[[Entries], None]
     ) -> Plan:
         noun = "message" if len(added) == 1 else "messages"
-        reason = f"Conversation {self.append.conversation}: {len(added)} {noun}"
+        what = f"{len(added)} {noun}" if added or self.append.title is None else "title"
+        reason = f"Conversation {self.append.conversation}: {what}"
         return Plan({path: text}, reason, count=count, done=done)
 
 

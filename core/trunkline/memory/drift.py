@@ -9,8 +9,9 @@ import pygit2
 
 from trunkline.memory.paths import plain
 from trunkline.memory.repository import Entry, Repository, Snapshot
+from trunkline.memory.resting import Resting
 from trunkline.memory.stamps import Stamps
-from trunkline.memory.worktree import Stamp, Worktree
+from trunkline.memory.worktree import Shut, Stamp, Worktree
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
@@ -26,25 +27,40 @@ class Drift:
         self._worktree = worktree
         self._repository = repository
         self._stamps = stamps
+        self._resting = Resting()
+        self._left: dict[str, str] = {}
 
-    def at(self, base: Snapshot, path: str) -> dict[str, Entry | None]:
-        """What differs at a path, or in the folder that it is; "" is everything. New content is stored as blobs."""
+    def at(self, base: Snapshot, path: str, *, at_rest: bool = False) -> dict[str, Entry | None]:
+        """What differs at a path, or in the folder that it is; "" is everything. New content is stored as blobs.
+
+        With ``at_rest`` only what two looks found alike: a file that is being written is left for a later look.
+        """
         if path and not base.is_folder(path):
             status = self._worktree.status(path)
             if status is None or stat.S_ISREG(status.st_mode):
-                return self._one(path, base.entry(path), status)
-        return self._all(base, path)
+                return self._one(path, base.entry(path), status, at_rest)
+        return self._all(base, path, at_rest)
 
-    def _all(self, base: Snapshot, prefix: str) -> dict[str, Entry | None]:
+    def waiting(self) -> frozenset[str]:
+        """The files that were left, because they were being written when somebody last looked for those at rest."""
+        return self._resting.waiting()
+
+    def moves(self, path: str) -> bool:
+        """Whether a file was being written when it was last looked at."""
+        return self._resting.moves(path)
+
+    def _all(self, base: Snapshot, prefix: str, at_rest: bool) -> dict[str, Entry | None]:
         committed = dict(base.files(prefix))
         found: dict[str, Entry | None] = {}
         seen: set[str] = set()
         for path, status in self._files(prefix):
             seen.add(path)
-            found.update(self._one(path, committed.get(path), status))
+            found.update(self._one(path, committed.get(path), status, at_rest))
         for path in committed.keys() - seen:
             if plain(path):
-                found.update(self._one(path, committed[path], self._worktree.status(path)))
+                found.update(self._unseen(path, committed[path], at_rest))
+        if not prefix:
+            self._resting.keep(seen, committed)
         return found
 
     def _files(self, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
@@ -55,15 +71,30 @@ class Drift:
         else:
             yield from self._worktree.files(prefix)
 
+    def _unseen(self, path: str, committed: Entry, at_rest: bool) -> dict[str, Entry | None]:
+        """A file that is in no folder that we may look into: it is gone, or nobody can tell."""
+        try:
+            status = self._worktree.status(path)
+        except Shut as shut:
+            self._leave(shut.path, "it cannot be opened")
+            return {}
+        return self._one(path, committed, status, at_rest)
+
     def _one(
-        self, path: str, committed: Entry | None, status: os.stat_result | None
+        self, path: str, committed: Entry | None, status: os.stat_result | None, at_rest: bool
     ) -> dict[str, Entry | None]:
         if status is None:
-            return {} if committed is None else {path: None}
+            gone = committed is not None and (not at_rest or self._resting.rested(path, None))
+            return {path: None} if gone else {}
         if not stat.S_ISREG(status.st_mode):
             return {}
-        blob = self._known(path, committed, status) or self._look(path, committed, status)
-        if blob is None or (committed is not None and blob == committed.blob):
+        blob = self._known(path, committed, status)
+        if blob is None or committed is None or blob != committed.blob:
+            blob = self._wanted(path, committed, status, blob, at_rest)
+        if blob is None:
+            return {}
+        if committed is not None and blob == committed.blob:
+            self._resting.forget(path)
             return {}
         executable = bool(status.st_mode & stat.S_IXUSR) if committed is None else committed.executable
         return {path: Entry(blob, executable)}
@@ -75,21 +106,46 @@ class Drift:
             return blob
         return blob if blob in self._repository.git else None
 
-    def _look(self, path: str, committed: Entry | None, status: os.stat_result) -> pygit2.Oid | None:
-        """The blob of a file, read now; None when it is to be left alone."""
+    def _wanted(
+        self,
+        path: str,
+        committed: Entry | None,
+        status: os.stat_result,
+        known: pygit2.Oid | None,
+        at_rest: bool,
+    ) -> pygit2.Oid | None:
+        """The blob of a file that may differ from what is committed; None when it is to be left alone, or for now."""
         if committed is None and self._ignored(path):
             return None
         if status.st_size > LARGEST:
-            _log.warning("%s is larger than %d bytes and stays out of history", path, LARGEST)
+            self._leave(path, f"it is larger than {LARGEST} bytes")
             return None
+        if at_rest and not self._resting.rested(path, Stamp.of(status)):
+            return None
+        return known or self._read(path, status, at_rest)
+
+    def _read(self, path: str, seen: os.stat_result, at_rest: bool) -> pygit2.Oid | None:
         try:
             data, status = self._worktree.read(path)
-        except (Refusal, PermissionError) as error:
-            _log.warning("%s stays out of history: %s", path, error)
+            after = self._worktree.status(path)
+        except (Refusal, Shut) as error:
+            self._leave(path, "it cannot be opened" if isinstance(error, Shut) else error.message)
             return None
+        now = None if after is None else Stamp.of(after)
+        if at_rest and now != Stamp.of(seen) and not self._resting.moves(path):
+            self._resting.rested(path, now)  # somebody began to write it while it was read
+            return None
+        self._left.pop(path, None)
         blob = self._repository.write_blob(data)
         self._stamps.set(path, Stamp.of(status), blob)
         return blob
+
+    def _leave(self, path: str, why: str) -> None:
+        """Say that what a file holds does not come into history: once, and again when the reason is another one, for it
+        is looked at again and again."""
+        if self._left.get(path) != why:
+            self._left[path] = why
+            _log.warning("what is in %s does not come into history: %s", path, why)
 
     def _ignored(self, path: str) -> bool:
         try:

@@ -220,7 +220,12 @@ class LogBook(View):
         if query.kind == "filename":
             return search_names(sorted(inside), query)[: max(0, query.limit)]
         words = words_of(query.query) or [query.query.strip().casefold()]
-        hits = [hit for path, held in inside.items() for hit in _best(path, held.data, words) if words[0]]
+        hits = [
+            hit
+            for path, held in inside.items()
+            for hit in _best(path, held.data, words, evidence=not query.kinds)
+            if words[0]
+        ]
         hits.sort(key=lambda hit: (-hit.score, hit.path))
         return tuple(hits[: max(0, query.limit)])
 
@@ -272,11 +277,12 @@ def _listed(name: str, held: Held, *, whole: bool) -> MemoryEntry:
     return MemoryEntry(path=name, kind="file" if whole else "folder", size=size, modified_at=held.time)
 
 
-def _best(path: str, data: bytes, words: list[str]) -> list[MemoryHit]:
+def _best(path: str, data: bytes, words: list[str], *, evidence: bool) -> list[MemoryHit]:
     """The line of a file that holds most of the words, weighed by how many the whole file holds."""
     lines = [
         (passage.line + (0 if names_of(path) else number), text)
         for passage in passages(path, data)
+        if not (evidence and passage.aside)
         for number, text in enumerate(passage.text.split("\n"))
     ]
     texts = [text for _, text in lines]
@@ -292,6 +298,7 @@ def _matches(conversation: Conversation, query: ListConversations, words: list[s
     said = [summary.title or "", *(message.content for message in conversation.messages)] if words else []
     return (
         query.block in (None, summary.block)
+        and (query.one_shot or not summary.one_shot)
         and (query.start is None or summary.updated_at >= query.start)
         and (query.end is None or summary.updated_at <= query.end)
         and (not words or matching("\n".join(said), words) == len(words))

@@ -77,6 +77,12 @@ def is_gits(name: str) -> bool:
     return plain.startswith(".git") or plain.split(":")[0] == "git~1"
 
 
+def is_repository(name: str) -> bool:
+    """Whether some file system takes the name for that of git's own folder."""
+    plain = _folded(name)
+    return plain.split(":")[0].rstrip(" .") in (".git", "git~1")
+
+
 def is_protected(names: list[str]) -> bool:
     """Whether a path's names are those that keys and passwords go by (MB-F15)."""
     plain = [_folded(name) for name in names]

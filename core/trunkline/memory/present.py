@@ -10,7 +10,7 @@ from trunkline.memory.conversations import Conversation, parse
 from trunkline.memory.parts import Parts
 from trunkline.memory.paths import checked, refused
 from trunkline.memory.repository import Repository, commit_time, entry_at
-from trunkline.memory.worktree import Stamp, not_found
+from trunkline.memory.worktree import Shut, Stamp, not_found
 from trunkline.messages.conversation import ConversationSlice
 from trunkline.messages.memory import MemoryFile
 from trunkline_bus import Refusal
@@ -40,6 +40,8 @@ class Present:
             return self.read(checked(path))
         except Refusal as refusal:
             return refusal
+        except Shut as shut:
+            return refused(shut.path, shut.why)
 
     def conversation(self, places: Sequence[str], after: int) -> ConversationSlice:
         """The messages after ``after`` of the conversation that lies at one of some places."""

@@ -16,7 +16,7 @@ from pygit2.enums import FileMode, ObjectType, RepositoryOpenFlag, SortMode
 from trunkline.errors import StorageError
 from trunkline.memory.folders import FOLDER, Folder, Folders, Held
 from trunkline.memory.loose import Loose
-from trunkline.memory.trees import Trees
+from trunkline.memory.trees import Nested, Trees, flat
 
 FILE_MODES = (FileMode.BLOB, FileMode.BLOB_EXECUTABLE)
 EMPTY = Folder([], [])
@@ -67,11 +67,16 @@ class Repository:
         """Let go of file handles."""
         self._git.free()
 
-    def reopen(self) -> None:
-        """Look afresh at which packs there are."""
+    def reopen(self) -> bool:
+        """Look afresh at which packs there are. False when it cannot be opened any more; then it stays as it is."""
+        try:
+            git = pygit2.Repository(str(self.folder.parent), RepositoryOpenFlag.NO_SEARCH)
+        except pygit2.GitError:
+            return False
         self._git.free()
-        self._git = pygit2.Repository(str(self.folder.parent), RepositoryOpenFlag.NO_SEARCH)
+        self._git = git
         self._folders = Folders(self._git, self._loose)
+        return True
 
     # Reading -------------------------------------------------------------------------------------------------
 
@@ -288,15 +293,30 @@ class Snapshot:
         return Entry(pygit2.Oid(raw=found[1]), bool(mode & stat.S_IXUSR))
 
     def _folder(self, path: str) -> bytes | None:
-        if path not in self._folders:
-            found = self._find(path)
-            self._folders[path] = found[1] if found is not None and found[0] == FOLDER else None
-        return self._folders[path]
+        """A folder's id, looked up from the last one above it that is known; a history may hold any depth."""
+        unknown = []
+        while path not in self._folders:
+            unknown.append(path)
+            path = path.rpartition("/")[0]
+        found = self._folders[path]
+        for below in reversed(unknown):
+            row = None if found is None else self._row(found, below)
+            found = self._folders[below] = row[1] if row is not None and row[0] == FOLDER else None
+        return found
 
     def _find(self, path: str) -> Held | None:
-        above, _, name = path.rpartition("/")
-        folder = self._folder(above)
-        return None if folder is None else self._all.get(folder).find(name.encode("utf-8", "replace"))
+        folder = self._folder(path.rpartition("/")[0])
+        return None if folder is None else self._row(folder, path)
+
+    def _row(self, folder: bytes, path: str) -> Held | None:
+        return self._all.get(folder).find(path.rpartition("/")[2].encode("utf-8", "replace"))
+
+
+def error_text(error: Exception) -> str:
+    """What a person is told of an error that git made: a lost object's error is nothing but its id."""
+    text = str(error).strip("'\"")
+    alone = len(text) == 40 and not text.strip("0123456789abcdef")
+    return f"the object {text} is lost" if alone else text[:200]
 
 
 def entry_at(tree: pygit2.Tree | None, path: str) -> Entry | None:
@@ -325,10 +345,14 @@ def id_at(tree: pygit2.Tree | None, path: str) -> pygit2.Oid | None:
 
 def files_in(tree: pygit2.Tree | None, prefix: str = "") -> Iterator[tuple[str, Entry]]:
     """All files of a tree with their paths, ``prefix`` put before them; links and submodules are left out."""
+    return flat(_files_in(tree, prefix))
+
+
+def _files_in(tree: pygit2.Tree | None, prefix: str) -> Nested[tuple[str, Entry]]:
     for item in tree or ():
         path = f"{prefix}/{item.name}" if prefix else str(item.name)
         if isinstance(item, pygit2.Tree):
-            yield from files_in(item, path)
+            yield _files_in(item, path)
         elif item.filemode in FILE_MODES:
             yield path, Entry(item.id, item.filemode == FileMode.BLOB_EXECUTABLE)
 

@@ -1,7 +1,6 @@
 """The built-in store: a git repository of plain files, behind ``MemoryStore``. Joins the parts; none of their work."""
 
 import logging
-import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -15,10 +14,11 @@ import apsw
 import msgspec
 
 from trunkline.abc.memory import NOWHERE, Change, MemoryStore, Purged
+from trunkline.abc.purging import Purge
+from trunkline.archives.manifest import Gap
 from trunkline.archives.reading import BadArchive
 from trunkline.errors import StorageError
 from trunkline.memory.asking import Asking
-from trunkline.memory.batch import OWNER
 from trunkline.memory.care.examination import Examination
 from trunkline.memory.care.offline import DATABASES
 from trunkline.memory.carrying.derived import copied
@@ -40,15 +40,18 @@ from trunkline.memory.past.difference import difference
 from trunkline.memory.past.undo import TakeBack, returning, undoing
 from trunkline.memory.paths import checked, folder
 from trunkline.memory.present import Present, read_version
-from trunkline.memory.purging.rewriting import Rewriting
-from trunkline.memory.purging.target import Target, target_of
+from trunkline.memory.purging.job import PurgeJob
+from trunkline.memory.purging.past import Past
+from trunkline.memory.purging.target import target_of
+from trunkline.memory.purging.tracing import Tracing, Without, nothing
+from trunkline.memory.repository import Repository
 from trunkline.memory.search.content import search_content
 from trunkline.memory.search.conversations import find_conversation, list_conversations
 from trunkline.memory.search.meaning import Meaning
 from trunkline.memory.search.names import search_names
 from trunkline.memory.tending import Tending
 from trunkline.memory.vectors.filling import Progress
-from trunkline.memory.wishes import Absorb, Wish, WriteFiles, deleting, editing, moving
+from trunkline.memory.wishes import Wish, WriteFiles, deleting, editing, moving
 from trunkline.messages.conversation import (
     AppendConversation,
     ConversationPage,
@@ -78,6 +81,9 @@ from trunkline_bus import Refusal, Scope
 _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+MOVING = "somebody is writing it: it is here as it was when it last was at rest, if it ever was"
+AGAIN = "Make another export when it is written."
 
 PLATFORM = "trunkline"
 """The actor of what the platform itself writes."""
@@ -109,26 +115,37 @@ class GitMemoryStore(MemoryStore, Source):
 
     async def _first_commit(self) -> None:
         """Take in what was edited by hand; in a memory without history also write the first files."""
-        wishes: list[Wish] = [Absorb(actor=OWNER)]
-        if self._parts.repository.head() is None:
-            missing: dict[str, bytes | None] = {
-                path: data for path, data in SEED.items() if self._parts.worktree.status(path) is None
-            }
-            wishes.append(WriteFiles(actor=PLATFORM, reason="Begin this memory", files=missing))
-        result = await self._commit(wishes)
-        for outcome in result.outcomes:
-            if isinstance(outcome, Refusal):
-                raise StorageError(
-                    f"Memory cannot start (version history): {self._parts.places.root}: {outcome.message}",
-                    hint="Look at the log for the reason.",
-                )
+        new = self._parts.repository.head() is None
+        missing: dict[str, bytes | None] = {
+            path: data for path, data in SEED.items() if new and self._parts.worktree.status(path) is None
+        }
+        try:
+            await self._tending.absorb()
+        except Refusal as refusal:
+            if new:
+                raise self._no_start(refusal) from refusal
+            _log.error("edits by hand are not taken in, and stay where they are: %s", refusal.message)
+        try:
+            if new:
+                begin = WriteFiles(actor=PLATFORM, reason="Begin this memory", files=missing)
+                await self._grouping.submit(begin)
+        except Refusal as refusal:
+            raise self._no_start(refusal) from refusal
+
+    def _no_start(self, refusal: Refusal) -> StorageError:
+        where = f"{self._parts.places.root}: {refusal.message}"
+        return StorageError(
+            f"Memory cannot start (version history): {where}", hint="Look at the log for the reason."
+        )
 
     async def aclose(self) -> None:
         """Finish what is waiting, then let go of the root."""
         with anyio.CancelScope(shield=True):
             await self._grouping.idle()
-            await self._asking.write(self._tending.leave_tidy)
-            await self._asking.use_index(self._parts.close)
+            try:
+                await self._asking.write(self._tending.leave_tidy)
+            finally:
+                await self._asking.use_index(self._parts.close)
 
     async def tend(self) -> None:
         """Keep the index abreast, take in edits made by hand, pack. Runs until it is cancelled."""
@@ -301,13 +318,26 @@ class GitMemoryStore(MemoryStore, Source):
             with ExitStack() as held:
                 index = held.enter_context(copied(self._parts.index_file)) if derived else None
                 return export(
-                    self._parts.places.root, target, plugins=self.installed().plugins, derived=index
+                    self._parts.places.root,
+                    target,
+                    plugins=self.installed().plugins,
+                    derived=index,
+                    gaps=unsaved,
                 )
 
+        unsaved = await self._flush()
         if derived:
             await self._asking.index(lambda connection: None)
         async with self._tending.care:
             return await anyio.to_thread.run_sync(write)
+
+    async def _flush(self) -> tuple[Gap, ...]:
+        """Take in what a person changed by hand until now; what hinders that hinders no export, and is told."""
+        try:
+            moving = await self._tending.absorb()
+        except Refusal as refusal:
+            return (Gap(what="edits by hand that are not in history yet", why=refusal.message),)
+        return tuple(Gap(what=path, why=MOVING, hint=AGAIN) for path in sorted(moving))
 
     async def bring_in(
         self, archive: Path, wish: ImportMemory, told: Callable[[ImportProgress], None]
@@ -378,29 +408,40 @@ class GitMemoryStore(MemoryStore, Source):
 
     # Care ----------------------------------------------------------------------------------------------------
 
-    async def purge(self, target: str) -> Purged:
-        """Take something out of all of history. Nobody writes or packs meanwhile."""
+    async def trace(self, target: str) -> Purge:
+        """What a target stands for, edits by hand included."""
         wanted = target_of(target)
+        await self._flush()
+
+        def look(repository: Repository) -> Purge:
+            head = repository.head()
+            past = None if head is None else Past(repository.git, head)
+            return (
+                nothing(target)
+                if past is None
+                else Tracing(past, wanted, nothing(target)).run(_as_it_is).purge
+            )
+
+        return await self._asking.history(look)
+
+    async def purge(self, purge: Purge, without: Without, *, actor: str) -> Purged:
+        """Take something out of memory and all of history. Nobody writes or packs meanwhile."""
+        wanted = target_of(purge.target)
         async with self._tending.care:
             with anyio.CancelScope(shield=True):
-                purged = await self._asking.write(lambda: self._purge(wanted))
+                purged, commits = await self._asking.write(
+                    lambda: PurgeJob(self._parts, self._tending, sync=self._sync).run(
+                        wanted, purge, without, actor
+                    )
+                )
                 await self._asking.use_index(self._parts.index.drop)
                 await self._asking.use_trail(self._parts.trail.drop)
+        for changed in commits:
+            self.on_change(changed)
+        self._tending.note_commit()
+        if self._parts.filling is not None:
+            await self._asking.index(self._parts.filling.prune)
         return purged
-
-    def _purge(self, target: Target) -> Purged:
-        self._tending.expose()
-        rewriting = Rewriting(self._parts.repository, target)
-        moves = rewriting.run()
-        if moves:
-            if self._sync:
-                os.sync()
-            self._parts.sweeper.announce()
-            self._parts.repository.move(moves)
-            self._parts.sweeper.sweep()
-            self._parts.repository.reopen()
-            self._tending.note_rewriting()
-        return Purged(tuple(sorted(rewriting.paths)), rewriting.rewritten)
 
     async def examine(self, *, mend: bool) -> tuple[MemoryFinding, ...]:
         """Look whether everything is whole, while nobody writes."""
@@ -410,6 +451,10 @@ class GitMemoryStore(MemoryStore, Source):
             found = await self._asking.write(examination.run)
             await self._asking.look_afresh()
         return tuple(found)
+
+
+def _as_it_is(path: str, data: bytes, purge: Purge) -> bytes | None:
+    return data
 
 
 def _vectors_made(now: Progress) -> IndexProgress:

@@ -13,12 +13,15 @@ from trunkline.memory.asking import Asking
 from trunkline.memory.batch import OWNER
 from trunkline.memory.grouping import Grouping
 from trunkline.memory.parts import Parts
+from trunkline.memory.resting import APART
 from trunkline.memory.wishes import Absorb
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
 
-SWEEP_SECONDS = 5.0
+SWEEP_SECONDS = 0.5
+"""How often edits by hand are looked for, on a memory of ordinary size."""
+
 CARE_SECONDS = 30.0
 INDEX_SECONDS = 0.5
 """How long the search index gathers changes. Whoever asks it sees all of them: it is brought up first."""
@@ -79,13 +82,13 @@ class Tending:
     def expose(self) -> None:
         """Tell git's own index of the last commit. Runs where writes run."""
         repository = self._parts.repository
-        head = repository.head()
-        if head is None or head == self._exposed:
-            return
         try:
+            head = repository.head()
+            if head is None or head == self._exposed:
+                return
             repository.refresh_index()
             self._exposed = head
-        except (OSError, pygit2.GitError) as error:
+        except (OSError, KeyError, pygit2.GitError) as error:
             _log.warning("the git index was left as it is: %s", error)
 
     async def _keep_indexed(self) -> None:
@@ -123,18 +126,39 @@ class Tending:
             await self._asking.write(self.expose)
             await anyio.sleep(max(EXPOSE_SECONDS, 20 * (time.monotonic() - began)))
 
+    async def absorb(self) -> frozenset[str]:
+        """Take in edits by hand, as far as they are at rest; returns the files that are still being written.
+
+        Raises:
+            Refusal: they could not be taken in.
+        """
+        await self._grouping.submit(Absorb(actor=OWNER))
+        if waiting := self._parts.committer.waiting():
+            await anyio.sleep(APART)
+            await self._grouping.submit(Absorb(actor=OWNER, paths=tuple(sorted(waiting))))
+        return self._parts.committer.waiting()
+
     async def _keep_swept(self) -> None:
-        """Look for edits by hand; the more there is to look at, the less often."""
-        pause = SWEEP_SECONDS
+        """Look for edits by hand; the more there is to look at, the less often. What was being written is looked at
+        again soon."""
+        left = SWEEP_SECONDS
         while True:
+            waiting = tuple(sorted(self._parts.committer.waiting()))
+            pause = min(left, APART) if waiting else left
             await anyio.sleep(pause)
-            began = time.monotonic()
-            try:
-                await self._grouping.submit(Absorb(actor=OWNER))
-                await self._asking.write(self.leave_tidy)
-            except Refusal as refusal:
-                _log.warning("edits made by hand could not be taken in: %s", refusal.message)
-            pause = max(SWEEP_SECONDS, 50 * (time.monotonic() - began))
+            left -= pause
+            took = await self._swept(waiting if left > 0 else ("",))
+            left = max(0.0, left - took) if left > 0 else max(SWEEP_SECONDS, 50 * took)
+
+    async def _swept(self, paths: tuple[str, ...]) -> float:
+        """Take in what was edited in some paths; returns how many seconds that took."""
+        began = time.monotonic()
+        try:
+            await self._grouping.submit(Absorb(actor=OWNER, paths=paths))
+            await self._asking.write(self.leave_tidy)
+        except Refusal as refusal:
+            _log.warning("edits made by hand could not be taken in: %s", refusal.message)
+        return time.monotonic() - began
 
     async def _keep_packed(self) -> None:
         while True:

@@ -6,7 +6,7 @@
 import re
 from collections import OrderedDict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, Union
 
 import pygit2
 
@@ -17,6 +17,24 @@ OPEN = 256
 _FOLDER = b"40000"
 _FILES = (b"100644", b"100755", b"100664")
 _EXECUTABLE = b"100755"
+
+
+T = TypeVar("T")
+Nested = Iterator[Union[T, "Nested[T]"]]
+"""Findings, and iterators of findings below."""
+
+
+def flat(found: Nested[T]) -> Iterator[T]:
+    """All findings in order. Without recursion: a person may commit folders nested as deep as a path may be long."""
+    waiting = [found]
+    while waiting:
+        for one in waiting[-1]:
+            if isinstance(one, Iterator):
+                waiting.append(one)
+                break
+            yield one
+        else:
+            waiting.pop()
 
 
 class File(NamedTuple):
@@ -42,11 +60,11 @@ class Trees:
 
         Links and submodules are no files; names that are no text are left out.
         """
-        return self._changed(None if old is None else old.raw, None if new is None else new.raw, "")
+        return flat(self._changed(None if old is None else old.raw, None if new is None else new.raw, ""))
 
     def _changed(
         self, old: bytes | None, new: bytes | None, prefix: str
-    ) -> Iterator[tuple[str, File | None]]:
+    ) -> "Nested[tuple[str, File | None]]":
         if old == new:
             return
         before, after = self._entries(old), self._entries(new)
@@ -62,14 +80,14 @@ class Trees:
             if file is not None or _file(was) is not None:
                 yield path, file
             if _folder(was) or _folder(is_):
-                yield from self._changed(_folder(was), _folder(is_), path + "/")
+                yield self._changed(_folder(was), _folder(is_), path + "/")
 
     def named(self, old: pygit2.Oid | None, new: pygit2.Oid) -> Iterator[tuple[bytes, bytes]]:
         """The folders and files that are in ``new`` and not in ``old``: the path and the raw id of each."""
         yield b"", new.raw
-        yield from self._named(None if old is None else old.raw, new.raw, b"")
+        yield from flat(self._named(None if old is None else old.raw, new.raw, b""))
 
-    def _named(self, old: bytes | None, new: bytes, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def _named(self, old: bytes | None, new: bytes, prefix: bytes) -> "Nested[tuple[bytes, bytes]]":
         if old == new:
             return
         before, after = self._entries(old), self._entries(new)
@@ -78,7 +96,7 @@ class Trees:
             path = prefix + entry[1]
             yield path, entry[2]
             if entry[0] == _FOLDER:
-                yield from self._named(_folder(gone.get(entry[1])), entry[2], path + b"/")
+                yield self._named(_folder(gone.get(entry[1])), entry[2], path + b"/")
 
     def _entries(self, tree: bytes | None) -> frozenset[_Entry]:
         if tree is None:

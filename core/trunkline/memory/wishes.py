@@ -168,12 +168,15 @@ class MovePath(Wish):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absorb(Wish):
-    """Take in what a person changed by hand, anywhere. The committer looks at ``touches``; nothing else is changed."""
+    """Take in what a person changed by hand in ``paths``, as far as it is at rest. The committer looks at ``touches``;
+    nothing else is changed."""
+
+    paths: tuple[str, ...] = ("",)
 
     @property
     def touches(self) -> tuple[str, ...]:
-        """Everything."""
-        return ("",)
+        """The paths; "" is everything."""
+        return self.paths
 
     def plan(self, view: View) -> Plan:
         """Nothing more."""

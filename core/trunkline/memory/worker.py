@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Protocol
 
 import anyio
+from msgspec.structs import replace
 
 from trunkline.abc.memory import Installed, MemoryStore
 from trunkline.errors import ConfigError
@@ -15,6 +16,7 @@ from trunkline.memory.answers.endpoints import Endpoints
 from trunkline.memory.answers.files import FileAnswers
 from trunkline.memory.answers.index import IndexAnswers
 from trunkline.memory.answers.past import PastAnswers
+from trunkline.memory.answers.purging import PurgeAnswers
 from trunkline.memory.answers.telling import Telling
 from trunkline.memory.auditing import AuditKeeper
 from trunkline.memory.chunks.keeper import Keeper
@@ -24,10 +26,14 @@ from trunkline.memory.chunks.reader import Reader
 from trunkline.memory.chunks.scanned import source_of
 from trunkline.memory.collected.collections import Collections
 from trunkline.memory.errand import Errands
+from trunkline.memory.purging.around import Around
+from trunkline.memory.purging.late import Late
+from trunkline.memory.purging.purges import Purges
 from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
 from trunkline.memory.vectors.choosing import chosen_embedder
-from trunkline.messages.workers import WorkerKind
+from trunkline.memory.write_check import WriteCheck
+from trunkline.messages.workers import WorkerBeat, WorkerKind
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.secrets.finding import Secrets
 
@@ -54,13 +60,20 @@ class MemoryWorker(Worker):
         self._store.embedder = chosen_embedder(context.plugins, context.config.settings.memory.embedder)
         self._redaction = Redaction(Secrets(context.config.settings.memory.redact))
         rules = (owned.item for owned in context.plugins.memory_rules())
-        self._store.rules = (*rules, self._redaction)
+        self._late = Late()
+        self._store.rules = (self._late, *rules, self._redaction)
         self._telling = Telling(context.bus)
+        self._writes = WriteCheck(context.home.memory)
         self._store.on_change = self._telling.note
         self._errands = Errands()
         self._collections = Collections(context.home.cache / "conversations")
         self._audit = AuditKeeper(self._store, context.bus, context.home.cache / "audit.seq")
+        self._purges = self._make_purges()
         self._keeper, self._answers = self._make_answers()
+
+    def standing(self, beat: WorkerBeat) -> WorkerBeat:
+        """Whether it can write."""
+        return replace(beat, trouble=self._writes.problem)
 
     def _choose_store(self) -> MemoryStore:
         settings = self.context.config.settings.memory
@@ -84,6 +97,21 @@ class MemoryWorker(Worker):
             tools=frozenset() if apart else frozenset(owned.item.spec.name for owned in plugins.tools()),
         )
 
+    def _make_purges(self) -> Purges:
+        """Who takes out for good, in memory and around it."""
+        context = self.context
+        retention = context.config.settings.retention
+        around = Around(
+            context.bus, context.home, retention, self._audit, self._collections, self._unasked_plugins
+        )
+        return Purges(self._store, [owned.item for owned in context.plugins.purgers()], around, self._late)
+
+    def _unasked_plugins(self) -> list[str]:
+        """The plugins that are here and cannot be asked what they keep: those that are not loaded, and broken ones."""
+        report = self.context.plugins.report
+        broken = {trouble.owner for trouble in report.troubles if trouble.hook == "trunkline_purgers"}
+        return [plugin.name for plugin in report.plugins if plugin.status != "loaded" or plugin.owner in broken]
+
     def _make_answers(self) -> tuple[Keeper, Sequence[Answers]]:
         """Everything that is answered, and who looks after chunks."""
         store, plugins, redact = self._store, self.context.plugins, self._redaction.text
@@ -98,6 +126,7 @@ class MemoryWorker(Worker):
             PastAnswers(store),
             ConversationAnswers(store),
             ChunkAnswers(reader, keeper),
+            PurgeAnswers(self._purges),
             CollectionAnswers(self._collections, redact),
             IndexAnswers(store, self._errands),
             CarryingAnswers(
@@ -113,7 +142,8 @@ class MemoryWorker(Worker):
         if self._store.embedder is not None:
             self.resources.push_async_callback(self._store.embedder.aclose)
         self.resources.push_async_callback(self._collections.aclose)
-        endpoints = Endpoints(self.context.service, self._telling)
+        await self._purges.remember()
+        endpoints = Endpoints(self.context.service, self._telling, self._writes)
         for answers in self._answers:
             await answers.serve(endpoints)
 
@@ -123,6 +153,7 @@ class MemoryWorker(Worker):
             group.start_soon(self._store.tend)
             group.start_soon(self._errands.keep)
             group.start_soon(self._telling.keep_telling)
+            group.start_soon(self._writes.watch, lambda: self.announce())
             group.start_soon(self._keeper.keep_pruned)
             group.start_soon(self._audit.keep)
             group.start_soon(self._collections.keep_swept, self._lives, self._collection_seconds)

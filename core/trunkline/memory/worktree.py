@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from trunkline.memory.durable import Syncer
-from trunkline.memory.paths import parents, plain, refused
+from trunkline.memory.paths import ascii_safe, parents, plain, refused
 from trunkline.messages.memory import MemoryEntry
 from trunkline_bus import Refusal
 
@@ -43,6 +43,19 @@ class Staged(msgspec.Struct, frozen=True):
 
     name: str
     stamp: Stamp
+
+
+class Shut(PermissionError):
+    """A file or folder that the system does not let us open; ``path`` says which."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(errno.EACCES, os.strerror(errno.EACCES), path)
+        self.path = path
+
+    @property
+    def why(self) -> str:
+        """What a person is told."""
+        return f"the system does not let Trunkline open {ascii_safe(self.path)!r}, and chmod can change that"
 
 
 class Worktree:
@@ -86,6 +99,10 @@ class Worktree:
                 file = os.open(name, _READ, dir_fd=handle)
         except FileNotFoundError:
             raise not_found(path) from None
+        except Shut:
+            raise
+        except PermissionError:
+            raise Shut(path) from None
         except OSError as error:
             if error.errno in (errno.ELOOP, errno.ENXIO):
                 raise refused(path, "links and special files are not followed") from None
@@ -188,11 +205,15 @@ class Worktree:
         except (FileNotFoundError, NotADirectoryError):
             return
         self._touch_parent(path)
+        self.remove_empty_above(path)
+
+    def remove_empty_above(self, path: str) -> None:
+        """Remove the folders above a path that are empty: a file that was removed there has left them so."""
         for above in reversed(parents(path)):
             try:
                 with self._parent(above) as (handle, name):
                     os.rmdir(name, dir_fd=handle)
-            except OSError:
+            except (OSError, Refusal):
                 return
             self._let_go(above)
             self._touch_parent(above)
@@ -235,10 +256,13 @@ class Worktree:
         return handle
 
     def _walk(self, path: str) -> int:
-        handle = os.dup(self._handle)
+        handle, walked = os.dup(self._handle), ""
         for name in path.split("/") if path else ():
+            walked = f"{walked}/{name}" if walked else name
             try:
                 below = os.open(name, _FOLDER, dir_fd=handle)
+            except PermissionError:
+                raise Shut(walked) from None
             except OSError as error:
                 if error.errno in (errno.ELOOP, errno.ENOTDIR):
                     raise refused(path, f"{name!r} on the way is a link or a file, not a folder") from None

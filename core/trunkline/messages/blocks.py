@@ -1,7 +1,8 @@
-"""Blocks: their configuration, and how they are made, listed, archived, restored and deleted (MB-F1..F4, F29)."""
+"""Blocks: their configuration, and how they are made, listed, changed, stopped, reset, archived, restored and deleted
+(MB-F1..F4, F23, F29)."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -71,10 +72,12 @@ class PulseBeat(Payload, frozen=True, kw_only=True, tag="pulse.beat.v1"):
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A block as it stands."""
+    """A block as it stands. ``problem`` says what is wrong with its ``block.toml``, in which case it takes no messages
+    and ``config`` is not what the file says; "" when nothing is."""
 
     name: str
     config: BlockConfig
+    problem: str = ""
     pulse: Pulse = Pulse()
     created_at: datetime
     conversations: int = 0
@@ -120,8 +123,39 @@ class BlockView(Payload, frozen=True, kw_only=True, tag="blocks.view.v1"):
     block: Block
 
 
+class ChangeBlock(Payload, frozen=True, kw_only=True, tag="blocks.change.v1"):
+    """Change choices of a block: dotted keys of its ``block.toml`` (``permissions.approvals``) and their values; None
+    takes a key out. Comments and order of the file stay. All are changed or none."""
+
+    name: str
+    changes: dict[str, Any]
+
+
+class StopBlock(Payload, frozen=True, kw_only=True, tag="blocks.stop.v1"):
+    """Switch a block off, and cancel its turns; with ``finish`` those that were accepted go on to their end."""
+
+    name: str
+    finish: bool = False
+
+
+class BlockStopped(Payload, frozen=True, kw_only=True, tag="blocks.stopped.v1"):
+    """The block as it stands now, and the turns that were cancelled."""
+
+    block: Block
+    cancelled: tuple[str, ...] = ()
+
+
+class ResetBlock(Payload, frozen=True, kw_only=True, tag="blocks.reset.v1"):
+    """Cancel a block's turns, then have it forget: its conversations and all that its agent wrote or learned. With
+    ``hard`` its documents, identity, sliders and workspace are lost too. Its choices stay; memory's history keeps the
+    rest, but for the workspace."""
+
+    name: str
+    hard: bool = False
+
+
 class ArchiveBlock(Payload, frozen=True, kw_only=True, tag="blocks.archive.v1"):
-    """Put a block away, as it is."""
+    """Cancel a block's turns and put it away as it is."""
 
     name: str
 
@@ -133,7 +167,8 @@ class RestoreBlock(Payload, frozen=True, kw_only=True, tag="blocks.restore.v1"):
 
 
 class DeleteBlock(Payload, frozen=True, kw_only=True, tag="blocks.delete.v1"):
-    """Delete a block, or with ``archived`` the newest archive of that name; memory's history keeps what it held."""
+    """Cancel a block's turns and delete it, or with ``archived`` delete the newest archive of that name. Memory's
+    history keeps what it held."""
 
     name: str
     archived: bool = False

@@ -322,23 +322,3 @@ class ChunkCounts(Payload, frozen=True, kw_only=True, tag="memory.chunk-counts.v
     by_type: dict[str, int] = {}
     by_layer: dict[str, int] = {}
     broken: tuple[BrokenChunk, ...] = ()
-
-
-class PurgeMemory(Payload, frozen=True, kw_only=True, tag="memory.purge.v1"):
-    """Rewrite history as if a chunk (by its id) or a file (by its path) had never been. Only the owner may.
-
-    ``confirm`` repeats ``target``, so that nothing is purged by a slip; ``reason`` goes into the audit note.
-    """
-
-    target: str
-    confirm: str
-    actor: str
-    reason: str = ""
-
-
-class MemoryPurged(Payload, frozen=True, kw_only=True, tag="memory.purged.v1"):
-    """The paths that are gone from all of history, how many commits were rewritten, and the version with the note."""
-
-    paths: tuple[str, ...]
-    commits: int
-    version: str

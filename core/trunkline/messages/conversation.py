@@ -15,6 +15,15 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+RAW = ""
+"""The key under which arguments travel that are no JSON object, as the text that the model wrote."""
+
+
+SHOWN = "shown"
+"""The key under which the metadata of an assistant's message says that its text only shows what a command brought: no
+model said it, none is given it, and it is no evidence of anything."""
+
+
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True):
     """A model's wish to run a tool. ``id`` is unique within the turn; ``arguments`` is what the model sent."""
 
@@ -53,8 +62,11 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     ``images`` are pictures for a model, in a user's message that a tool puts; no conversation keeps any.
     ``tool_calls`` belong to an assistant message, whose ``content`` keeps the text that came with them (PA-F14).
-    ``tool_call_id`` and ``name`` belong to a tool result; ``error`` marks a failed one.
+    ``tool_call_id`` and ``name`` belong to a tool result; ``error`` marks a failed one, ``error_kind`` says of which
+    kind (``TOOL_ERROR_KINDS``); messages of an earlier version have none.
     ``partial`` marks text of a model call that was cut, cancelled or failed.
+    ``derived`` says whether it only repeats what memory holds, so that no search returns it as evidence; None where
+    nobody said, as in messages of an earlier version.
     """
 
     id: str
@@ -66,7 +78,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_call_id: str | None = None
     name: str | None = None
     error: bool = False
+    error_kind: str = ""
     partial: bool = False
+    derived: bool | None = None
     images: tuple[Image, ...] = ()
     metadata: dict[str, Any] = {}
 
@@ -89,6 +103,7 @@ class ConversationSummary(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     updated_at: datetime
     message_count: int = 0
     forked_from: ForkedFrom | None = None
+    one_shot: bool = False
 
 
 class LoadConversation(Payload, frozen=True, kw_only=True, tag="conversation.load.v1"):
@@ -109,7 +124,11 @@ class ConversationSlice(Payload, frozen=True, kw_only=True, tag="conversation.sl
 
 
 class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.append.v1"):
-    """Append messages at the end; those whose id is stored already are passed over, so a repeat changes nothing."""
+    """Append messages at the end; those whose id is stored already are passed over, so a repeat changes nothing.
+
+    A conversation that begins ``one_shot`` is kept, and neither listed nor searched until something else is appended.
+    ``title`` is one that the owner gives, "" for the one that is made from what was said first; None leaves it.
+    """
 
     block: str
     conversation: str
@@ -118,6 +137,7 @@ class AppendConversation(Payload, frozen=True, kw_only=True, tag="conversation.a
     turn: str | None = None
     title: str | None = None
     forked_from: ForkedFrom | None = None
+    one_shot: bool = False
 
 
 class ConversationAppended(Payload, frozen=True, kw_only=True, tag="conversation.appended.v1"):
@@ -127,7 +147,8 @@ class ConversationAppended(Payload, frozen=True, kw_only=True, tag="conversation
 
 
 class ListConversations(Payload, frozen=True, kw_only=True, tag="conversation.list.v1"):
-    """Ask for conversations, newest first. ``block`` None means every block; ``start`` and ``end`` bound updated_at."""
+    """Ask for conversations, newest first. ``block`` None means every block; ``start`` and ``end`` bound updated_at;
+    ``one_shot`` asks for those too that were never gone on with."""
 
     block: str | None = None
     limit: int = 20
@@ -135,6 +156,7 @@ class ListConversations(Payload, frozen=True, kw_only=True, tag="conversation.li
     search: str | None = None
     start: datetime | None = None
     end: datetime | None = None
+    one_shot: bool = False
 
 
 class ConversationPage(Payload, frozen=True, kw_only=True, tag="conversation.page.v1"):

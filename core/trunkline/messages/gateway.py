@@ -8,12 +8,17 @@ from trunkline.messages.tools import ToolSchema
 from trunkline.messages.turn import FinishReason
 from trunkline_bus import Payload
 
+MOST_SHOWS = 500
+"""Characters in which a channel says what it shows: they stand before the model with every message."""
+
 
 class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     """Hand in a message. The same ``client_id`` in the same conversation is the same turn.
 
     Without a ``conversation`` a new one begins in ``block`` (None = the block that the gateway's rules choose).
-    ``history``, ``client_tools``, ``model``, ``max_tokens`` and ``temperature`` are as in ``TurnRequested``.
+    ``history``, ``one_shot``, ``client_tools``, ``model``, ``max_tokens`` and ``temperature`` are as in
+    ``TurnRequested``, and so is ``shows``, which a channel's client adds. ``preceding`` is told before ``content``,
+    which may be empty when a tool's result ends it.
     """
 
     content: str
@@ -22,12 +27,24 @@ class SendMessage(Payload, frozen=True, kw_only=True, tag="gateway.send.v1"):
     client_id: str | None = None
     metadata: dict[str, object] = {}
     history: tuple[Message, ...] | None = None
+    one_shot: bool = False
+    preceding: tuple[Message, ...] = ()
     client_tools: tuple[ToolSchema, ...] = ()
     model: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    shows: str = ""
     steer: str | None = None
     """The turn to take this message into, if it still runs; None starts or queues a turn of its own."""
+
+
+class TranscriptHead(Payload, frozen=True, kw_only=True, tag="gateway.transcript.v1"):
+    """The conversation that a transcript is of, up to the end of ``turn``; ``next`` is the turn that goes on from
+    there, "" while none does."""
+
+    conversation: str
+    turn: str
+    next: str = ""
 
 
 class MessageAccepted(Payload, frozen=True, kw_only=True, tag="gateway.accepted.v1"):
@@ -49,6 +66,13 @@ class GetConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversat
 
     conversation: str
     include_tools: bool = False
+
+
+class RenameConversation(Payload, frozen=True, kw_only=True, tag="gateway.conversation-rename.v1"):
+    """Give a conversation a title of the owner's; with None it has the one that is made from what was said first."""
+
+    conversation: str
+    title: str | None
 
 
 class ConversationView(Payload, frozen=True, kw_only=True, tag="gateway.conversation-view.v1"):

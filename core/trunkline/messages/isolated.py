@@ -77,19 +77,22 @@ class ProgramWish(Payload, frozen=True, kw_only=True, tag="plugin.program-wish.v
 class RunEnded(Payload, frozen=True, kw_only=True, tag="plugin.run-ended.v1"):
     """How the tool ended: ``ok``; ``error`` with the tool's own text for the model; ``failed`` with a sentence.
 
-    ``loads`` are the names of tools that the model is to have from now on.
+    ``kind`` is that of the error, one of ``TOOL_ERROR_KINDS``. ``loads`` are the names of tools that the model is to
+    have from now on. ``derived``: the result repeats what memory holds.
     """
 
     status: Literal["ok", "error", "failed"]
     text: str = ""
+    kind: str = ""
     loads: tuple[str, ...] = ()
+    derived: bool = False
 
 
 RunReply = ToolProgress | RunText | MemoryWish | ModelWish | ProgramWish | RunEnded
 
 
 class MemoryAnswer(Payload, frozen=True, kw_only=True, tag="plugin.memory-answer.v1"):
-    """The answer to a wish: ``result`` as a text of JSON, or the text of an error, of a model's with its code."""
+    """The answer to a wish: ``result`` as a text of JSON, or the text of an error with its code, or its kind."""
 
     call: str
     number: int

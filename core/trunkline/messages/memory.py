@@ -118,6 +118,9 @@ class SearchMemory(Payload, frozen=True, kw_only=True, tag="memory.search.v1"):
     said (from ``since`` to before ``until``), ``conversation`` (its id), and how sure it must be at least
     (``min_confidence``, 0 to 1; what has no confidence passes). ``asked_at`` is what "last Tuesday" is seen from: now
     without it, or the end of the conversation when that is named and long past.
+
+    Results of tools that look into memory are never found; questions that memory was searched for and the learner's
+    episodes only where ``kinds`` are named.
     """
 
     query: str

@@ -76,11 +76,11 @@ class PermissionTable(
     holds for blocks that do not say.
 
     ``scope``: how far file tools reach: the block's folder, those of all blocks, or the whole system (which permits
-    programs too). ``allow_shell``: whether it may run programs; without it only those that a policy permits, with
-    ``false`` none whatever. ``allow_network``: with ``true`` programs have a network too, without it only tools
-    that reach out by themselves, with ``false`` nothing has. ``max_timeout``: how many seconds a program may run.
-    ``approvals``: which calls a person is asked about: ``all``, ``some`` (what writes, sends or runs), ``none``.
-    ``plan``: nothing but reading and planning.
+    programs too). ``allow_shell``: ``true`` permits programs, ``false`` denies all of them; unset, a program needs
+    a policy that permits it. ``allow_network``: ``true`` permits the network to tools and programs, ``false`` denies it
+    to both; unset, only tools that reach out by themselves may use it. ``max_timeout``: how many seconds a program may
+    run. ``approvals``: which calls a person is asked about: ``all``, ``some`` (what writes, sends or runs), ``none``.
+    ``plan``: only reading and planning are permitted.
     """
 
     scope: Scope | None = None

@@ -4,18 +4,22 @@ from typing import Any, Literal
 
 import msgspec
 
+from trunkline.errors import ToolErrorKind, kind_named
 from trunkline.messages.approvals import ApprovalDetail
-from trunkline_bus import Payload
+from trunkline_bus import Payload, key_of
 
 Effect = Literal["read", "write", "send", "exec"]
 Category = Literal["always-send", "discoverable"]
 
-REMOTE_SOURCE = "remote:"
+REMOTE_SOURCE, MCP_SOURCE, PROGRAM_SOURCE = "remote:", "mcp:", "cli:"
 
 PLATFORM_SOURCE = "native:trunkline"
 """The source of the tools that belong to the platform: they handle tools and results and do nothing else."""
 
 READ_RESULT = "read_result"
+
+BUSY = "busy"
+"""The code of the refusal by a tools worker that has as many calls as it takes: nothing was run, ask again later."""
 
 DISCOVER_TOOLS, LOAD_TOOLS = "discover_tools", "load_tools"
 """How a model that is not shown all tools gets at the others."""
@@ -43,7 +47,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``plan``: it may be used while planning, on plan files (``plans/*.md``) if it has paths at all.
     ``ends_planning``: it may end what an agent has bound itself to, so a person is asked about each call and told so.
     ``data``: its result was written elsewhere, in files, pages, memory or by programs, so the model gets it marked as
-    data.
+    data. ``derived``: its result repeats what memory holds, so no search of memory returns it.
     ``source`` is ``native:plugin``, ``mcp:server``, ``cli:program`` or ``remote:host``; ``own_name`` the name at its
     source when it is called otherwise here. ``category`` is its author's advice on whether a model should have it at
     hand where it is not shown all tools; the owner decides. ``blocks`` are those that may have it, all when none is
@@ -67,6 +71,7 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ends_planning: bool = False
     look: bool = False
     data: bool = False
+    derived: bool = False
     source: str = "native:unknown"
     category: Category = "discoverable"
     own_name: str = ""
@@ -79,9 +84,30 @@ class ToolSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"{self.source}:{self.own_name or self.name}"
 
     @property
-    def schema(self) -> ToolSchema:
-        """The part of the definition that a model is shown."""
-        return ToolSchema(name=self.name, description=self.description, parameters=self.parameters)
+    def origin(self) -> str:
+        """Whose the tool is, in words for a person, where it does not come with an installed plugin; else ""."""
+        name = self.source.partition(":")[2]
+        if self.mcp:
+            return f"the MCP server {name}"
+        if self.away:
+            return f"the host {name}"
+        return f"the program {name}" if self.source.startswith(PROGRAM_SOURCE) else ""
+
+    @property
+    def definition(self) -> str:
+        """A key of what its source says that it is: description, parameters and effect.
+
+        Empty for a tool of an installed plugin, whose code is pinned and is looked at when it is installed. The others
+        can say something else at any time, so what a person allowed is bound to this key."""
+        if not self.origin:
+            return ""
+        said = [self.description, self.parameters, self.effect, self.paths, self.memory_paths, self.urls]
+        return key_of("definition", msgspec.json.encode(said, order="sorted").decode())
+
+    @property
+    def mcp(self) -> bool:
+        """Whether an MCP server runs it."""
+        return self.source.startswith(MCP_SOURCE)
 
     @property
     def away(self) -> bool:
@@ -104,11 +130,14 @@ class ListTools(Payload, frozen=True, kw_only=True, tag="tools.list.v1"):
 class ToolCatalogue(Payload, frozen=True, kw_only=True, tag="tools.catalogue.v1"):
     """The tools of a block. ``tools`` is None when the asker's version is current.
 
-    ``own`` are the platform's: a model is given one when there is a use for it. An earlier version has none."""
+    ``own`` are the platform's: a model is given one when there is a use for it. ``restricted`` names the tools that the
+    block's policies or the host do not let it use, whatever the arguments: a model is not shown them. An earlier
+    version has neither."""
 
     version: str
     tools: tuple[ToolSpec, ...] | None = None
     own: tuple[ToolSpec, ...] = ()
+    restricted: tuple[str, ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -127,7 +156,8 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     ``approved`` carries the hash of the approved call when a person has allowed it, ``answers`` what people said to the
     questions that the call had. ``forked_from`` is the conversation that this one branches off from, for as long as
     memory has not heard of it. ``again``: it may have been asked for before, so that another worker may be at it or the
-    ledger have its outcome; a read is run anew for who does not say so.
+    ledger have its outcome; a read is run anew for who does not say so. ``permissions`` are the scopes that the asker
+    was given (``tools:*``, ``memory:/path/*``): the call may do what they and the block's own permissions both allow.
     """
 
     call: str
@@ -141,6 +171,7 @@ class CallTool(Payload, frozen=True, kw_only=True, tag="tools.call.v1"):
     forked_from: str | None = None
     answers: tuple[Answer, ...] = ()
     again: bool = False
+    permissions: tuple[str, ...] = ("*",)
 
     @property
     def decided(self) -> bool:
@@ -202,7 +233,8 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     ``repeated`` is true for a result out of the ledger. ``effect`` is the tool's, as far as it was found; an earlier
     version's outcome has none. ``stored``: ``output`` is the beginning and the end of a longer result. ``loads`` names
     tools that the model is to be given from now on. ``within`` is for how many seconds an answer is of use, where the
-    call sets a bound.
+    call sets a bound. ``error_kind`` is what ``kind`` goes by. ``derived``: ``output`` repeats what memory holds; unset
+    where the tool is not known, and by an earlier version.
     """
 
     call: str
@@ -216,6 +248,17 @@ class ToolOutcome(Payload, frozen=True, kw_only=True, tag="tools.outcome.v1"):
     stored: StoredResult | msgspec.UnsetType = msgspec.UNSET
     loads: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     within: float | msgspec.UnsetType = msgspec.UNSET
+    error_kind: str | msgspec.UnsetType = msgspec.UNSET
+    derived: bool | msgspec.UnsetType = msgspec.UNSET
+
+    @property
+    def kind(self) -> ToolErrorKind | None:
+        """What kind of error it is, one of ``TOOL_ERROR_KINDS``; None for what is none."""
+        if self.status == "unknown":
+            return "outcome_unknown"
+        if self.status != "error":
+            return None
+        return kind_named(self.error_kind) if isinstance(self.error_kind, str) else "failed"
 
     @property
     def waits(self) -> bool:
@@ -244,7 +287,7 @@ class EffectFinished(Payload, frozen=True, kw_only=True, tag="effect.finished.v1
 
 
 class EffectAsked(Payload, frozen=True, kw_only=True, tag="effect.asked.v1"):
-    """Ledger: nobody has begun the call, and a person is asked about it; only with that approval may it begin."""
+    """Ledger: the call has not begun, and a person is asked about it. It begins only if that person approves."""
 
     call: str
     outcome: ToolOutcome

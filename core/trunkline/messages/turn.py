@@ -32,8 +32,13 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     """A message that was accepted and wants an answer.
 
     ``history`` replaces the stored conversation (a client that sends its whole transcript, as OpenAI's do).
+    ``preceding`` is what the client says before ``message``, such as its tools' results, the last of which is
+    ``message`` itself where nobody said anything; unset where there is none, so that a record of before there was any
+    is still the same bytes.
     ``begins`` says that the conversation begins with this message: before it nobody can have known its id.
+    ``one_shot`` is set where nothing says that the client will ever go on (``AppendConversation``).
     ``client_tools`` are run by the client: a call to one ends the turn with finish reason ``tool_calls``.
+    ``shows`` is what a person sees of an answer in this channel, by the channel's own words; unset where it says none.
     ``model`` and ``instructions`` hold for this turn only. With ``forked_from`` the monitor takes the transcript from
     that turn's journal; ``said`` is whether ``message`` is a person's new one, or stands for what came before the step.
     """
@@ -46,11 +51,14 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     channel: str
     trigger: Literal["message", "webhook", "schedule"] = "message"
     history: tuple[Message, ...] | None = None
+    preceding: tuple[Message, ...] | msgspec.UnsetType = msgspec.UNSET
     begins: bool = False
+    one_shot: bool | msgspec.UnsetType = msgspec.UNSET
     client_tools: tuple[ToolSchema, ...] = ()
     model: str | None = None
     max_tokens: int | None = None
     temperature: float | None = None
+    shows: str | msgspec.UnsetType = msgspec.UNSET
     traceparent: str | None = None
     fork: Fork | None = None
 
@@ -103,15 +111,27 @@ class StatusShown(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     text: str = ""
 
 
+NOT_STORED = StatusShown(
+    name="storage",
+    data={"stored": False},
+    text="The answer is not stored yet: memory cannot be written now. It is kept, and stored as soon as memory can be.",
+)
+"""Shown when an answer is complete and memory does not take it. The journal does not tell it: it is about now."""
+
+
 class Started(msgspec.Struct, frozen=True, kw_only=True, tag="started"):
     """The turn began. ``context`` is what the model is given besides the conversation, fixed for the turn; one with
     the role ``user`` is told just before the person's message. ``statuses`` are what people are shown of it; unset
-    where there are none, so that a record of before there were any is still the same bytes."""
+    where there are none, so that a record of before there were any is still the same bytes. ``parallel`` is how many of
+    its tool calls may run at once; unset for as many as the model makes, as in a record of an earlier version.
+    ``derived``: what answers only repeats what it is given; unset where it does not."""
 
     request: TurnRequested
     model: str
     context: tuple[Message, ...] = ()
     statuses: tuple[StatusShown, ...] | msgspec.UnsetType = msgspec.UNSET
+    parallel: int | msgspec.UnsetType = msgspec.UNSET
+    derived: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed"):
@@ -141,7 +161,9 @@ class ModelCallFinished(
 ):
     """The model answered. ``text`` is kept also when ``tool_calls`` came with it.
 
-    ``first_chunk`` is how long its first piece took, in seconds; 0 when that is not known.
+    ``first_chunk`` is how long its first piece took, in seconds; 0 when that is not known. ``commanded``: no model was
+    asked, since a person's command stood in for it. ``cost`` is the tokens times the configured price, in millionths of
+    a US dollar; None when nobody has set a price for the model.
     """
 
     step: int
@@ -152,14 +174,18 @@ class ModelCallFinished(
     finish_reason: FinishReason = "stop"
     usage: Usage = Usage()
     first_chunk: float = 0.0
+    commanded: bool = False
+    cost: int | None = None
 
 
 class ModelCallFailed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="model_call_failed"):
-    """The model did not answer to the end; ``partial`` is the text it had given."""
+    """The model did not answer to the end; ``partial`` is the text it had given, ``detail`` why, for people, without
+    secrets."""
 
     step: int
     code: ErrorCode
     fault: str = ""
+    detail: str = ""
     partial: str = ""
 
 
@@ -232,12 +258,16 @@ class CancelRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="cancel_reco
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="finished"):
-    """The turn ended and the conversation is stored; ``message_id`` is the stored last assistant message."""
+    """The turn ended and the conversation is stored; ``message_id`` is the stored last assistant message. The other
+    fields are as in ``TurnEnded``."""
 
     reason: FinishReason
     message_id: str | None = None
     usage: Usage = Usage()
     code: ErrorCode | None = None
+    detail: str = ""
+    context: int = 0
+    cost: int | None = None
 
 
 JournalEntry = (
@@ -300,13 +330,15 @@ class ToolStarted(msgspec.Struct, frozen=True, kw_only=True, tag="tool.started")
 
 
 class ToolEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="tool.ended"):
-    """The call's result, as the model is given it. ``stored``: the whole of it is longer, and kept."""
+    """The call's result, as the model is given it. ``error_kind`` says what failed (``TOOL_ERROR_KINDS``). ``stored``:
+    the whole of it is longer, and kept."""
 
     step: int
     call_id: str
     name: str
     output: str = ""
     error: bool = False
+    error_kind: str = ""
     stored: StoredResult | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -373,13 +405,19 @@ class MessageSteered(msgspec.Struct, frozen=True, kw_only=True, tag="turn.steere
 
 
 class TurnEnded(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn.ended"):
-    """The turn is over and stored. With a ``code`` it failed, and ``sentence`` is that code's fixed text."""
+    """The turn is over and stored. With a ``code`` it failed, ``sentence`` is that code's fixed text, and ``detail``
+    says why, for the owner, without secrets and addresses. ``context`` is how many tokens the last model call was
+    given, 0 when the provider does not count. ``cost`` is in millionths of a US dollar; None when a model has no price.
+    """
 
     reason: FinishReason
     message_id: str | None = None
     usage: Usage = Usage()
     code: ErrorCode | None = None
     sentence: str | None = None
+    detail: str = ""
+    context: int = 0
+    cost: int | None = None
 
 
 FeedEvent = (

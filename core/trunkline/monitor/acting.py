@@ -5,8 +5,9 @@ import logging
 import anyio
 import msgspec
 
+from trunkline.errors import ToolErrorKind, kind_of_code
 from trunkline.messages.approvals import ApprovalDetail
-from trunkline.messages.tools import CallTool, CancelCall, ToolOutcome
+from trunkline.messages.tools import BUSY, CallTool, CancelCall, ToolOutcome
 from trunkline.monitor.turn import RunTool
 from trunkline.subjects import CALL_DECIDED, CALL_TOOL, CANCEL_CALL
 from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, Scope
@@ -16,15 +17,21 @@ log = logging.getLogger(__name__)
 PATIENCE = 60.0
 """Seconds without any tools worker after which a call fails."""
 
-PAUSE = 0.2
+PAUSE, LONGEST_PAUSE = 0.2, 1.0
+"""Seconds before a call is sent again of which no tools worker has heard, doubled each time."""
+
+LONGEST_SILENT_PAUSE = 5.0
+"""The same for a call whose worker went silent or has too many: asking more often makes neither quicker."""
 
 
 class Actor:
-    """Sends tool calls. ``silence`` is after how many seconds without a sign of life a worker counts as gone."""
+    """Sends tool calls. ``silence`` is after how many seconds without a sign of life a worker counts as gone, and
+    ``permissions`` the scopes that the calls are kept within."""
 
-    def __init__(self, bus: Bus, silence: float) -> None:
+    def __init__(self, bus: Bus, silence: float, permissions: tuple[str, ...] = ("*",)) -> None:
         self._bus = bus
         self._silence = silence
+        self._permissions = permissions
 
     async def outcome(
         self, command: RunTool, scope: Scope, actor: str, forked_from: str | None = None
@@ -42,14 +49,23 @@ class Actor:
             forked_from=forked_from,
             answers=command.answers,
             again=command.again,
+            permissions=self._permissions,
         )
         deadline = anyio.current_time() + PATIENCE
-        heard = command.again
+        heard, pause = command.again, PAUSE
         while True:
+            longest = LONGEST_SILENT_PAUSE
             try:
-                return await self._ask(request, scope)
+                outcome = await self._ask(request, scope)
+                if not _is_asked_again(request, outcome):
+                    return outcome
+                log.warning("tool call %s (%s): a question that was answered is ignored", command.key, request.name)
+                if anyio.current_time() > deadline:
+                    return _unapproved(command)
             except RemoteFault as fault:
-                return ToolOutcome(call=command.key, status="error", output=fault.message)
+                if fault.code != BUSY:
+                    return _failed(command, fault.message, kind_of_code(fault.code))
+                deadline = anyio.current_time() + PATIENCE
             except CallTimeout:
                 # Somebody had the call: ask again under the same key, the ledger knows how far it came.
                 log.warning(
@@ -61,8 +77,10 @@ class Actor:
                 if anyio.current_time() > deadline:
                     log.error("tool call %s (%s): %s", command.key, request.name, error)
                     return _unavailable(command, heard)
+                longest = LONGEST_PAUSE
             request = msgspec.structs.replace(request, again=heard)
-            await anyio.sleep(PAUSE)
+            await anyio.sleep(pause)
+            pause = min(2 * pause, longest)
 
     async def stop(self, key: str, reason: str) -> None:
         """Have whoever runs the call stop it. Said once: a call that goes on all the same has its own timeout."""
@@ -96,18 +114,37 @@ class Unasking(Actor):
         need = "asks a person something" if is_question else "needs a person's approval"
         text = f"{command.call.name} {need}, and nobody can be asked here."
         if not outcome.waits:
-            return ToolOutcome(call=command.key, status="error", output=f"{text} It was not run.")
+            return _failed(command, f"{text} It was not run.", "no_answer")
         await self.stop(command.key, "nobody can be asked here")
         text = (
             f"{text} It was stopped in its middle, and may have had an effect; check before doing it again."
         )
-        return ToolOutcome(call=command.key, status="unknown", output=text)
+        return _in_doubt(command, text)
+
+
+def _is_asked_again(request: CallTool, outcome: ToolOutcome) -> bool:
+    """Whether a person is to be asked for the very approval that the request carries. The first yes counts."""
+    return (
+        outcome.status == "approval" and request.approved is not None and outcome.call_hash == request.approved
+    )
+
+
+def _unapproved(command: RunTool) -> ToolOutcome:
+    text = f"{command.call.name} was not run: it was approved, but no tools worker took the approval."
+    return ToolOutcome(call=command.key, status="error", output=text, error_kind="unavailable")
 
 
 def _unavailable(command: RunTool, heard: bool) -> ToolOutcome:
     """``heard``: a worker may have had the call before all went silent, so nobody can say what it did."""
     text = f"The tool {command.call.name} is unavailable: no tools worker answers."
     if not heard:
-        return ToolOutcome(call=command.key, status="error", output=f"{text} It was not run.")
-    text = f"{text} It may have been run; check before doing it again."
-    return ToolOutcome(call=command.key, status="unknown", output=text)
+        return _failed(command, f"{text} It was not run.", "unavailable")
+    return _in_doubt(command, f"{text} It may have been run; check before doing it again.")
+
+
+def _failed(command: RunTool, text: str, kind: ToolErrorKind) -> ToolOutcome:
+    return ToolOutcome(call=command.key, status="error", output=text, error_kind=kind)
+
+
+def _in_doubt(command: RunTool, text: str) -> ToolOutcome:
+    return ToolOutcome(call=command.key, status="unknown", output=text, error_kind="outcome_unknown")

@@ -5,7 +5,7 @@ channels, and two timers: one to remind people, one that gives the call up. A tu
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import timedelta
 
 import msgspec
@@ -19,8 +19,16 @@ from trunkline.messages.approvals import (
     approval_id,
 )
 from trunkline.messages.conversation import now
-from trunkline.messages.turn import TurnRequested
-from trunkline.monitor.turn import Action, Phase, Turn
+from trunkline.messages.turn import (
+    ApprovalAsked,
+    ApprovalRecorded,
+    CancelRecorded,
+    Finished,
+    JournalEntry,
+    TurnRequested,
+)
+from trunkline.monitor.steps import Action
+from trunkline.monitor.turn import Phase, Turn
 from trunkline.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
 from trunkline_bus import Bus, BusError, Scope, SequenceConflict
 
@@ -38,6 +46,8 @@ class Approvals:
         self._settings = settings
         self._told: dict[str, dict[str, bool]] = {}
         """By turn: of which approvals it was told, and whether as settled."""
+        self._complete: set[str] = set()
+        """Turns of which nothing is left to tell: what changes in them is told when it changes."""
 
     def patience(self, request: TurnRequested) -> float:
         """For how many seconds a person is waited for. Where nobody sits in front of a turn that is longer."""
@@ -46,20 +56,32 @@ class Approvals:
             return settings.background
         return settings.channels.get(request.channel, settings.deadline)
 
-    async def try_to_tell(self, turn: Turn) -> None:
-        """Tell what has changed; what cannot be told now is told before the turn is put down."""
+    async def try_to_tell(self, turn: Turn, calls: Collection[str] | None = None) -> None:
+        """Tell what has changed, of these calls or of all; what cannot be told now is told before the turn is put
+        down."""
         try:
-            await self.tell(turn)
+            await self.tell(turn, calls)
         except BusError as error:
+            self._complete.discard(turn.request.turn if turn.request is not None else "")
             log.info("approvals of a turn wait for the bus: %s", error)
 
-    async def tell(self, turn: Turn) -> None:
-        """Tell what has changed. Raises BusError."""
-        if turn.request is None:
+    async def tell_missing(self, turn: Turn) -> None:
+        """Tell what was not told yet, before the turn is put down or over. Raises BusError."""
+        id = turn.request.turn if turn.request is not None else ""
+        if turn.phase is Phase.PARKED and id in self._complete:
+            return
+        await self.tell(turn)
+        if turn.phase is Phase.PARKED:
+            self._complete.add(id)
+
+    async def tell(self, turn: Turn, calls: Collection[str] | None = None) -> None:
+        """Tell what has changed, of these calls of the last answer or of all. Raises BusError."""
+        if turn.request is None or (calls is not None and not calls):
             return
         id = turn.request.turn
         told = self._told.setdefault(id, {})
-        for approval in _approvals(turn, turn.request):
+        actions = _actions(turn) if calls is None else _named(turn, calls)
+        for approval in _approvals(turn, turn.request, actions):
             settled = approval.settled is not None
             if told.get(approval.id) in (settled, True):
                 continue
@@ -67,6 +89,7 @@ class Approvals:
             told[approval.id] = settled
         if not told or turn.phase is Phase.DONE:
             del self._told[id]
+            self._complete.discard(id)
 
     async def _ask(self, approval: Approval) -> None:
         """First the timers: what nobody is told of would have no end."""
@@ -112,12 +135,29 @@ class Approvals:
         )
 
 
-def _approvals(turn: Turn, request: TurnRequested) -> Iterator[Approval]:
-    for step in turn.steps:
-        for action in step.actions:
-            found = _approval(turn, request, action)
-            if found is not None:
-                yield found
+def concerned(entries: Iterable[JournalEntry]) -> set[str] | None:
+    """The calls about which these entries may change where an approval stands; None for any call of the turn."""
+    calls = set[str]()
+    for entry in entries:
+        if isinstance(entry, CancelRecorded | Finished):
+            return None
+        if isinstance(entry, ApprovalAsked | ApprovalRecorded):
+            calls.add(entry.call_id)
+    return calls
+
+
+def _actions(turn: Turn) -> Iterator[Action]:
+    return (action for step in turn.steps for action in step.actions)
+
+
+def _named(turn: Turn, calls: Iterable[str]) -> Iterator[Action]:
+    found = (turn.steps[-1].action(call) for call in calls)
+    return (action for action in found if action is not None)
+
+
+def _approvals(turn: Turn, request: TurnRequested, actions: Iterable[Action]) -> Iterator[Approval]:
+    found = (_approval(turn, request, action) for action in actions)
+    return (approval for approval in found if approval is not None)
 
 
 def _approval(turn: Turn, request: TurnRequested, action: Action) -> Approval | None:

@@ -1,8 +1,11 @@
 """One model call: events in, text to the feed, one journal entry out. Never raises for what a vendor does wrong."""
 
+import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
 
 import anyio
 import msgspec
@@ -10,9 +13,12 @@ from opentelemetry import trace
 
 from trunkline.abc.models import AskModel, Call, Finish, ModelEvent, ModelRequest, Reasoning, Text, ToolRan
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.messages.conversation import ToolCall
+from trunkline.messages.conversation import RAW, ToolCall
 from trunkline.messages.turn import FinishReason, ModelCallFailed, ModelCallFinished, RanTool
+from trunkline.monitor.explaining import Explainer
 from trunkline.monitor.feed import TextStream
+from trunkline.monitor.models import Choice
+from trunkline.monitor.prices import Prices
 from trunkline.runtime.feed_journal import ran_events
 from trunkline.sayable import unsayable
 from trunkline.telemetry import names
@@ -23,6 +29,17 @@ log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
 
 REASONS: tuple[FinishReason, ...] = ("stop", "tool_calls", "max_tokens", "content_filter")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What every model call is held to: ``silence`` is how long a model may say nothing, in seconds, ``max_answer`` how
+    much it may say, in bytes; ``prices`` say what it cost, and ``explainer`` why it failed."""
+
+    silence: float
+    max_answer: int
+    prices: Prices
+    explainer: Explainer
 
 
 class Answer:
@@ -102,13 +119,23 @@ def _reason(said: str) -> FinishReason:
 
 
 def sayable_call(call: ToolCall) -> ToolCall:
-    """The call as messages can carry it. Arguments that none can travel as the text that says so: the tools worker
-    refuses them with what is wrong, and the model may try again."""
+    """The call as messages can carry it. Arguments that none can travel as their JSON text, as if they had been sent
+    so: who runs the call refuses them with what is wrong, and the model may try again."""
     why = unsayable(call.arguments)
     if not why and not unsayable((call.id, call.name)):
         return call
-    arguments = {"": f"The arguments hold {why}."} if why else call.arguments
-    return msgspec.structs.replace(call, id=printable(call.id), name=printable(call.name), arguments=arguments)
+    arguments = {RAW: _as_text(call.arguments, why)} if why else call.arguments
+    return msgspec.structs.replace(
+        call, id=printable(call.id), name=printable(call.name), arguments=arguments
+    )
+
+
+def _as_text(arguments: dict[str, Any], why: str) -> str:
+    """In ASCII, where half a character is escaped."""
+    try:
+        return json.dumps(arguments)
+    except (ValueError, TypeError, RecursionError):
+        return f"The arguments hold {why}."
 
 
 def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[ToolCall, ...]:
@@ -122,19 +149,29 @@ def unique_calls(calls: list[ToolCall], step: int, used: set[str]) -> tuple[Tool
     return tuple(unique)
 
 
-class Asker:
-    """Asks a model and shows its text as it comes. ``silence`` is in seconds, ``limit`` of an answer in bytes."""
+def model_attributes(adapter: str, vendor: str, model: str) -> dict[str, str]:
+    """Who is asked. A model that nobody named has no attribute, as an empty one would be wrong."""
+    named = {names.GEN_AI_REQUEST_MODEL: model} if model else {}
+    label = f"{adapter}/{model}" if model else adapter
+    return {names.GEN_AI_PROVIDER: vendor or adapter, names.MODEL: label, **named}
 
-    def __init__(self, ask: AskModel, vendor: str, silence: float, limit: int) -> None:
+
+class Asker:
+    """Asks a model once, and shows its text as it comes."""
+
+    def __init__(self, ask: AskModel, choice: Choice, terms: Terms) -> None:
         self._ask = ask
-        self._vendor = vendor
-        self._silence = silence
-        self._limit = limit
+        self._choice = choice
+        self._terms = terms
+        self.model = choice.model
+        """Which model was asked; where nobody named one, it is known when that has answered."""
 
     async def answer(
         self, request: ModelRequest, step: int, stream: TextStream, used: set[str]
     ) -> ModelCallFinished | ModelCallFailed:
-        """Ask; return what to record. The text is in ``stream`` also when this is cancelled."""
+        """Ask; return what to record. The text is in ``stream`` also when this is cancelled. The span
+        around it (a turn's, or that of a tool's question) is told who answered, too."""
+        around, answer = trace.get_current_span(), Answer(step, stream, self._terms.max_answer)
         with span_of(
             tracer,
             f"{names.CHAT} {request.model}".strip(),
@@ -142,17 +179,23 @@ class Asker:
             attributes=self._attributes(request, step),
         ) as span:
             try:
-                entry = await self._collect(request, Answer(step, stream, self._limit), used, span)
+                entry = await self._collect(request, answer, used, span)
             except ModelError as error:
                 return self._failed(error, step, stream, span)
             except Exception as error:  # an adapter or a middleware broke its contract
                 log.exception("the model call of turn %s failed", request.turn)
                 fault = ModelError(ErrorCode.PROVIDER_ERROR, "bad_response", type(error).__name__)
                 return self._failed(fault, step, stream, span)
+            if answer.finish is not None and answer.finish.model:
+                self.model = answer.finish.model
+                told = self._answered_by(request, answer.finish.model)
+                span.set_attributes(told)
+                around.set_attributes(told)
             span.set_attribute(names.GEN_AI_INPUT_TOKENS, entry.usage.input_tokens)
             span.set_attribute(names.GEN_AI_OUTPUT_TOKENS, entry.usage.output_tokens)
             span.set_attribute(names.GEN_AI_FINISH_REASONS, [entry.finish_reason])
-            return entry
+            rate = self._terms.prices.of(self._choice.label, f"{self._choice.adapter.name}/{self.model}")
+            return entry if rate is None else msgspec.structs.replace(entry, cost=rate.cost(entry.usage))
 
     async def _collect(
         self, request: ModelRequest, answer: Answer, used: set[str], span: trace.Span
@@ -177,33 +220,37 @@ class Asker:
                 if not answer.first_chunk:
                     span.add_event(names.FIRST_TOKEN)
                     answer.first_chunk = round(anyio.current_time() - began, 6) or 1e-6
-                if isinstance(event, Finish) and event.model:
-                    span.set_attribute(names.GEN_AI_RESPONSE_MODEL, event.model)
                 answer.take(event)
                 if answer.full:
-                    log.warning("the answer in turn %s is cut at %d bytes", request.turn, self._limit)
+                    log.warning("the answer in turn %s is cut at %d bytes", request.turn, self._terms.max_answer)
                     return
                 if isinstance(event, ToolRan):
                     await answer.stream.show(*ran_events(step=answer.step, ran=answer.ran[-1]))
 
     async def _next(self, events: AsyncIterator[ModelEvent]) -> ModelEvent | None:
         """The next event, None at the end. Raises ModelError when the model is silent for too long."""
-        with anyio.move_on_after(self._silence):
+        with anyio.move_on_after(self._terms.silence):
             return await anext(events, None)
-        raise ModelError(ErrorCode.PROVIDER_ERROR, "timeout", f"silent for {self._silence:g} s")
+        raise ModelError(ErrorCode.PROVIDER_ERROR, "timeout", f"silent for {self._terms.silence:g} s")
 
     def _attributes(self, request: ModelRequest, step: int) -> dict[str, str | int]:
+        conversation = {names.GEN_AI_CONVERSATION_ID: request.conversation} if request.conversation else {}
         return {
             names.GEN_AI_OPERATION: "chat",
-            names.GEN_AI_PROVIDER: self._vendor,
-            names.GEN_AI_REQUEST_MODEL: request.model,
-            names.GEN_AI_CONVERSATION_ID: request.conversation,
+            **model_attributes(request.adapter, self._choice.adapter.vendor, request.model),
+            **conversation,
             names.STEP: step,
             names.PURPOSE: request.purpose,
         }
+
+    def _answered_by(self, request: ModelRequest, model: str) -> dict[str, str]:
+        """Where nobody named a model, the adapter chose it, and nobody knew which before."""
+        asked = model_attributes(request.adapter, self._choice.adapter.vendor, request.model or model)
+        return {**asked, names.GEN_AI_RESPONSE_MODEL: model}
 
     def _failed(self, error: ModelError, step: int, stream: TextStream, span: trace.Span) -> ModelCallFailed:
         log.warning("model call failed: %s", error)
         span.set_status(trace.StatusCode.ERROR, error.fault)
         span.set_attribute(names.ERROR_TYPE, error.fault)
-        return ModelCallFailed(step=step, code=error.code, fault=error.fault, partial=stream.text)
+        why = self._terms.explainer.why(error, self._choice.label)
+        return ModelCallFailed(step=step, code=error.code, fault=error.fault, detail=why, partial=stream.text)

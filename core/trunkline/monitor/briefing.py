@@ -7,12 +7,14 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import anyio
+import msgspec
+from opentelemetry import trace
 
-from trunkline.abc.context import ContextPart, ContextSource, TurnInfo
+from trunkline.abc.context import ContextGap, ContextPart, ContextSource, TurnInfo
 from trunkline.config.settings import MonitorSettings
 from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.conversation import ConversationSlice, LoadConversation, Message, Role
-from trunkline.messages.tools import ToolSchema
+from trunkline.messages.tools import ToolSchema, ToolSpec
 from trunkline.messages.turn import StatusShown, TurnRequested
 from trunkline.monitor.assembly import assembled
 from trunkline.monitor.standing import PATIENCE, Standing, Standings
@@ -20,11 +22,15 @@ from trunkline.monitor.transcript import message_id
 from trunkline.monitor.visible import Showing, gone, showing, visible
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import LOAD_MESSAGES
+from trunkline.telemetry import names
 from trunkline_bus import Bus
 
 log = logging.getLogger(__name__)
 
 SOURCE_SECONDS = 5.0
+
+Given = ContextPart | StatusShown | ContextGap
+"""What a context source may give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +52,26 @@ class Briefing:
         """What the model is offered after the messages ``new`` of this turn: our tools and the client's, which stand in
         for ours of the same name."""
         tools = self.standing.tools
-        specs = visible(tools.specs, tools.own, self.showing, (*self.history, *new))
-        own = tuple(spec.schema for spec in specs)
+        specs = visible(tools.specs, tools.own, self.showing, (*self.history, *new), tools.restricted)
+        own = tuple(tools.schemas[spec.name] for spec in specs)
         if not self.request.client_tools:
             return own
         clients = {tool.name: tool for tool in self.request.client_tools}
         return (*(tool for tool in own if tool.name not in clients), *clients.values())
 
     @property
+    def all_tools(self) -> tuple[ToolSchema | ToolSpec, ...]:
+        """Every tool, shown to the model or not, and also those that the block may not use; the client's first."""
+        tools = self.standing.tools
+        return (*self.request.client_tools, *tools.specs, *tools.own)
+
+    @property
     def showing(self) -> Showing:
-        """How tools are shown: as the block says, else the owner, else by their number."""
-        block, owner = self.block, self.standing.preferences
-        always = owner.always_send if block.always_send is None else block.always_send
-        wish = block.discovery or owner.discovery or "auto"
-        return showing(wish, always, len(self.standing.tools.specs), self.discovery_above)
+        """How tools are shown: as the block says, else the owner, else by the number of those that may be used."""
+        standing, tools = self.standing, self.standing.tools
+        wish = self.block.discovery or standing.preferences.discovery or "auto"
+        count = len(tools.specs) - len(tools.restricted)
+        return showing(wish, standing.always_send, count, self.discovery_above)
 
     @property
     def gone(self) -> tuple[str, ...]:
@@ -68,8 +80,9 @@ class Briefing:
 
     @property
     def preference(self) -> str | None:
-        """The model that is wished for: by the message, else the block, else the owner."""
-        return self.request.model or self.block.model or self.standing.preferences.model
+        """The model that is wished for: by the message, else the block, else the owner. Raises ModelError when nobody
+        can know."""
+        return self.standing.model(self.request.model)
 
 
 class Context(NamedTuple):
@@ -136,7 +149,9 @@ class Briefer:
         """What the context sources give, within the budget for ``model``, after the bootstrap line."""
         turn, settings = briefing.request.turn, self._settings
         given = await self._given(self.info(briefing, model))
-        parts = [*_told_of(briefing.gone), *(one for one in given if isinstance(one, ContextPart))]
+        _tell_gaps(one for one in given if isinstance(one, ContextGap))
+        ours = (*_told_of(briefing.gone), *_told_of_channel(briefing.request))
+        parts = [*ours, *(one for one in given if isinstance(one, ContextPart))]
         budget = int(self._window(model) * settings.context_share)
         staying, changing = assembled(settings.bootstrap, parts, budget)
         messages = [_message(turn, "system", staying)]
@@ -147,9 +162,9 @@ class Briefer:
     def _window(self, model: str) -> int:
         return self._windows.get(model, self._settings.window)
 
-    async def _given(self, info: TurnInfo) -> list[ContextPart | StatusShown]:
+    async def _given(self, info: TurnInfo) -> list[Given]:
         """What all sources give, in their order."""
-        found: list[Sequence[ContextPart | StatusShown]] = [()] * len(self._sources)
+        found: list[Sequence[Given]] = [()] * len(self._sources)
         async with anyio.create_task_group() as tasks:
             for number, source in enumerate(self._sources):
                 tasks.start_soon(self._ask_source, source, info, found, number)
@@ -159,18 +174,19 @@ class Briefer:
         self,
         source: ContextSource,
         info: TurnInfo,
-        found: list[Sequence[ContextPart | StatusShown]],
+        found: list[Sequence[Given]],
         number: int,
     ) -> None:
         try:
             with anyio.move_on_after(SOURCE_SECONDS) as deadline:
                 found[number] = tuple(await source(info))
             if deadline.cancelled_caught:
-                log.warning(
-                    "context source %s took more than %g s and is left out", source.name, SOURCE_SECONDS
-                )
-        except Exception:
+                late = f"it took more than {SOURCE_SECONDS:g} s"
+                log.warning("context source %s is left out: %s", source.name, late)
+                found[number] = (ContextGap(source.name, late),)
+        except Exception as error:
             log.exception("context source %s failed and is left out", source.name)
+            found[number] = (ContextGap(source.name, f"it failed with {type(error).__name__}"),)
 
     async def _load_history(self, request: TurnRequested, known: list[Message]) -> None:
         found = await self._slice(request, len(known))
@@ -195,6 +211,22 @@ def _told_of(gone: tuple[str, ...]) -> tuple[ContextPart, ...]:
         return ()
     text = f"Tools that were loaded in this conversation and are not there any more: {', '.join(gone)}."
     return (ContextPart(source="tools", text=text, changing=True),)
+
+
+def _told_of_channel(request: TurnRequested) -> tuple[ContextPart, ...]:
+    """What people see of an answer where this message came from (MB-F13). The channel says it, so it is data; it stands
+    last, so that another channel's message leaves what is before it as it was."""
+    if isinstance(request.shows, msgspec.UnsetType):
+        return ()
+    return (ContextPart(source=f"channel {request.channel}", text=request.shows, priority=1, share=0.05),)
+
+
+def _tell_gaps(gaps: Iterable[ContextGap]) -> None:
+    """Say in the turn's trace what it began without."""
+    for gap in gaps:
+        trace.get_current_span().add_event(
+            names.CONTEXT_LEFT_OUT, {names.CONTEXT_SOURCE: gap.source, names.REASON: gap.reason}
+        )
 
 
 def _message(turn: str, role: Role, text: str) -> Message:

@@ -5,20 +5,18 @@ The same adapters, choice of model, middleware, limits and span as a turn's mode
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
-from dataclasses import dataclass, field
 
 import anyio
 from opentelemetry import trace
 
-from trunkline.abc.models import AskModel, Finish, ModelEvent, ModelRequest
+from trunkline.abc.models import ModelRequest
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError
 from trunkline.messages.completion import NO_VISION_MODEL, OVER_BUDGET, TIMEOUT, Complete, Completion
 from trunkline.messages.turn import FeedEvent, ModelCallFailed, ModelCallFinished
-from trunkline.monitor.asking import Asker
+from trunkline.monitor.asking import Asker, Terms
 from trunkline.monitor.feed import TextStream
 from trunkline.monitor.models import Choice, Models
-from trunkline.monitor.prices import Prices, Rate
+from trunkline.monitor.prices import Rate
 from trunkline.monitor.standing import Standing
 from trunkline.telemetry import names
 from trunkline_bus import BusError, Refusal, Request
@@ -37,14 +35,6 @@ MOST_REMEMBERED = 100
 """How many models are remembered by name; who names models must not be able to fill log and memory."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """``silence`` is how long a model may say nothing, in seconds; ``max_answer`` how much it may say, in bytes."""
-
-    silence: float
-    max_answer: int
-
-
 class Completions:
     """The completions under way in this monitor. ``standing`` tells what stands for a block; ``block`` is the one of
     questions that name none."""
@@ -52,16 +42,14 @@ class Completions:
     def __init__(
         self,
         models: Models,
-        prices: Prices,
         standing: Callable[[str], Awaitable[Standing]],
         block: str,
-        limits: Limits,
+        terms: Terms,
     ) -> None:
         self._models = models
-        self._prices = prices
         self._standing = standing
         self._block = block
-        self._limits = limits
+        self._terms = terms
         self._running: set[anyio.CancelScope] = set()
         self._warned: set[str] = set()
         self._answered_by: dict[str, str] = {}
@@ -104,12 +92,11 @@ class Completions:
     async def _asked(self, request: Request[Complete]) -> Completion:
         wish, block = request.data, request.envelope.block or self._block
         choice = await self._chosen(wish, block)
-        rate = self._prices.of(choice.label, self._answered_by.get(choice.label, choice.label))
-        call = _Call(self._models.ask(choice), rate)
+        rate = self._terms.prices.of(choice.label, self._answered_by.get(choice.label, choice.label))
         asked = ModelRequest(
             messages=wish.messages,
             model=choice.model,
-            max_tokens=_room(wish, call.rate),
+            max_tokens=_room(wish, rate),
             temperature=wish.temperature,
             block=block,
             conversation=request.envelope.conversation or "",
@@ -118,18 +105,18 @@ class Completions:
             purpose=wish.purpose,
             adapter=choice.adapter.name,
         )
-        asker = Asker(call.ask, choice.adapter.vendor, self._limits.silence, self._limits.max_answer)
+        asker = Asker(self._models.ask(choice), choice, self._terms)
         entry = await asker.answer(asked, 0, TextStream(_Nobody(), 0, FLUSH), set())
         if isinstance(entry, ModelCallFailed):
             raise _refused(entry.code)
-        return self._told(wish, choice, call, entry)
+        return self._told(wish, choice, asker.model, entry)
 
     async def _chosen(self, wish: Complete, block: str) -> Choice:
         try:
             standing = await self._standing(block)
             if any(message.images for message in wish.messages):
                 return self._seeing(wish, standing)
-            return self._models.choose(wish.model or standing.block.model or standing.preferences.model)
+            return self._models.choose(standing.model(wish.model))
         except BusError as error:
             log.warning("a question for %s cannot be asked: %s", block, error)
             raise _refused(ErrorCode.ENGINE_UNAVAILABLE) from error
@@ -139,6 +126,7 @@ class Completions:
 
     def _seeing(self, wish: Complete, standing: Standing) -> Choice:
         """The model that somebody chose to look at pictures: not every model can, and none can tell."""
+        standing.refuse_if_unknown()
         name = wish.model or standing.block.vision_model or standing.preferences.vision_model
         if name is None:
             raise Refusal(NO_VISION_MODEL, f"No model is set that looks at pictures. {_HOW_TO_SEE}")
@@ -148,16 +136,15 @@ class Completions:
             raise Refusal(NO_VISION_MODEL, f"{blind} {_HOW_TO_SEE}")
         return choice
 
-    def _told(self, wish: Complete, choice: Choice, call: "_Call", entry: ModelCallFinished) -> Completion:
-        model = call.model or choice.model
+    def _told(self, wish: Complete, choice: Choice, model: str, entry: ModelCallFinished) -> Completion:
         name = f"{choice.adapter.name}/{model}"
-        rate = call.rate or self._prices.of(name)
+        rate = self._terms.prices.of(choice.label, name)
         self._learn(choice, name)
         if rate is None:
             self._warn(f'{name} has no price and counts as free; set one in [models.prices."{name}"]')
         elif not entry.usage.input_tokens:
             self._warn(f"{name} does not say how many tokens it used, and counts as free")
-        cost = rate.cost(entry.usage) if rate is not None else 0
+        cost = entry.cost or 0
         trace.get_current_span().set_attributes({names.COST: cost, names.PURPOSE: wish.purpose})
         return Completion(
             text=entry.text,
@@ -178,22 +165,6 @@ class Completions:
         if what not in self._warned and len(self._warned) < MOST_REMEMBERED:
             self._warned.add(what)
             log.warning(what)
-
-
-@dataclass(slots=True)
-class _Call:
-    """One call, and which model the vendor says has answered it."""
-
-    proceed: AskModel
-    rate: Rate | None
-    model: str = field(default="", init=False)
-
-    async def ask(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        async with aclosing(self.proceed(request)) as events:  # type: ignore[type-var]
-            async for event in events:
-                if isinstance(event, Finish):
-                    self.model = event.model
-                yield event
 
 
 class _Nobody:

@@ -13,11 +13,8 @@ from opentelemetry import trace
 
 from trunkline.abc.context import TurnInfo, TurnMiddleware
 from trunkline.errors import ErrorCode, ModelError
-from trunkline.messages.conversation import AppendConversation, now
+from trunkline.messages.conversation import now
 from trunkline.messages.turn import (
-    ApprovalAsked,
-    ApprovalRecorded,
-    CancelRecorded,
     Finished,
     JournalEntry,
     Parked,
@@ -30,9 +27,10 @@ from trunkline.messages.turn import (
     TurnRequested,
 )
 from trunkline.monitor.acting import Actor
-from trunkline.monitor.approvals import Approvals
+from trunkline.monitor.approvals import Approvals, concerned
+from trunkline.monitor.asking import Terms, model_attributes
 from trunkline.monitor.briefing import Briefer, Briefing
-from trunkline.monitor.feed import FeedDesk
+from trunkline.monitor.feed import FeedDesk, TurnFeed
 from trunkline.monitor.forking import with_transcript
 from trunkline.monitor.held import Held, give_back
 from trunkline.monitor.journal import Fenced, Journal
@@ -40,25 +38,23 @@ from trunkline.monitor.lane import Lane, Run
 from trunkline.monitor.mailbox import cuts
 from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.pulse import PulseBoard
+from trunkline.monitor.resting import Resting, RestingTurns
 from trunkline.monitor.roster import Roster
 from trunkline.monitor.runner import Means, Runner
 from trunkline.monitor.slots import Slots
+from trunkline.monitor.storing import Storing
 from trunkline.monitor.transcript import to_store
 from trunkline.monitor.turn import Phase, Turn
 from trunkline.plugins import Plugins
 from trunkline.runtime.feed_journal import Teller
-from trunkline.subjects import FEED, STORE_MESSAGES, TURN_FACT
+from trunkline.subjects import FAILOVER, FEED, TURN_FACT
 from trunkline.telemetry import names
 from trunkline.telemetry.instruments import Instruments
 from trunkline.telemetry.tally import Tally
-from trunkline_bus import Bus, BusError, CallTimeout, NoResponders, RemoteFault, remote_parent, span_of
+from trunkline_bus import Bus, BusError, RemoteFault, remote_parent, span_of
 
 log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
-
-STORE_SECONDS, STORE_PAUSE, STORE_PATIENCE = 10.0, 1.0, 30.0
-"""How long one try to store may take, how long to wait before the next, and for how long a refusal is not believed: a
-disk may be full for a moment."""
 
 IDLE_LANES = 512
 
@@ -67,10 +63,6 @@ _FACTS: Mapping[type, Literal["started", "parked", "finished"]] = {
     Parked: "parked",
     Finished: "finished",
 }
-
-
-_DECISIVE = (ApprovalAsked, ApprovalRecorded, CancelRecorded, Finished)
-"""What may change where an approval stands."""
 
 
 class TurnDesk:
@@ -84,36 +76,42 @@ class TurnDesk:
         tasks: TaskGroup,
         plugins: Plugins,
         models: Models,
+        terms: Terms,
         briefer: Briefer,
         feeds: FeedDesk,
         pulse: PulseBoard,
         roster: Roster,
         limit: int,
         tool_silence: float,
-        model_silence: float,
         window: float,
         patience: float,
         approvals: Approvals,
-        max_answer: int,
+        max_calls: int,
+        parallel_calls: int,
         release: Callable[[Held], None],
+        ran: Callable[[TurnRequested], None],
     ) -> None:
         self._bus = bus
         self._worker = worker
         self._tasks = tasks
         self._plugins = plugins
         self._models = models
+        self._terms = terms
         self._briefer = briefer
         self._feeds = feeds
+        self._resting = RestingTurns(feeds.close)
         self._pulse = pulse
         self._roster = roster
         self._slots = Slots(limit)
         self._actor = Actor(bus, tool_silence)
-        self._model_silence = model_silence
+        self._storing = Storing(bus)
         self._window = window
         self._patience = patience
         self._approvals = approvals
-        self._max_answer = max_answer
+        self._max_calls = max_calls
+        self._parallel_calls = parallel_calls
         self._release = release
+        self._ran = ran
         self._tally = Tally(Instruments("trunkline.monitor"))
         self._lanes: dict[str, Lane] = {}
         self._runners: set[Runner] = set()
@@ -173,12 +171,35 @@ class TurnDesk:
                     self._forget(conversation)
         return returned
 
+    async def keep_looking(self) -> None:
+        """Let go of what waits here in vain, until cancelled. A monitor that stood still, or was cut off, is told by
+        nobody that it has lost a partition."""
+        while True:
+            await anyio.sleep(FAILOVER)
+            for lane in tuple(self._lanes.values()):
+                try:
+                    if await lane.waits_in_vain():
+                        self._let_go(lane)
+                except BusError as error:
+                    log.debug("whether somebody else went on could not be seen: %s", error)
+
+    def _let_go(self, lane: Lane) -> None:
+        for held in lane.drop():
+            log.info("conversation %s has another owner now: %s is let go", held.conversation, held.id)
+            if self._lanes.get(held.conversation) is lane:
+                self._forget(held.conversation)
+
     @property
     def finishing(self) -> tuple[str, ...]:
         """The conversations whose turns run here though their partition was left; not for ever, so that a message
         for a very long turn is not kept waiting: then its new owner takes the turn over."""
         now = anyio.current_time()
         return tuple(conversation for conversation, until in self._leaving.items() if now < until)
+
+    @property
+    def unstored(self) -> int:
+        """How many answers wait for memory longer than they should."""
+        return self._storing.late
 
     async def drain(self) -> None:
         """Begin nothing more, give back what has not begun, and return when what runs is done."""
@@ -246,20 +267,34 @@ class TurnDesk:
             raise failure from failures
         finally:
             self._pulse.end(request.block, request.turn, error)
+            self._ran(request)
 
     async def _run(self, run: Run) -> None:
+        rest = run.resting
+        feed = rest.feed if rest is not None else self._open_feed(run)
+        teller = rest.teller if rest is not None else Teller()
+        put_down = False
+        try:
+            await self._go_through(run, feed, teller)
+            put_down = self._put_down(run, feed, teller)
+        finally:
+            if not put_down:
+                self._feeds.close(feed)
+
+    async def _go_through(self, run: Run, feed: TurnFeed, teller: Teller) -> None:
+        """The turn until it is done or parked."""
         request = run.request
         if run.turn.phase is Phase.NEW and request.fork is not None:
             request = await with_transcript(self._bus, request, request.fork)
         briefing = await self._briefer.brief(request, run.known)
         choice = self._choose(briefing)
-        feed = self._feeds.open(request.block, request.conversation, request.turn, run.epoch)
-        runner = Runner(run.turn, briefing, choice, feed, self._means(run, briefing), run.mailbox)
-        first: JournalEntry = Resumed()
+        if isinstance(choice, Choice):
+            asked = model_attributes(choice.adapter.name, choice.adapter.vendor, choice.model)
+            trace.get_current_span().set_attributes(asked)
+        runner = Runner(run.turn, briefing, choice, feed, self._means(run, briefing), run.mailbox, teller)
+        first: tuple[JournalEntry, ...] = (Resumed(),) if run.resting is None else ()
         if run.turn.phase is Phase.NEW:
-            label = choice.label if isinstance(choice, Choice) else ""
-            context, statuses = await self._briefer.context(briefing, label)
-            first = Started(request=request, model=label, context=context, statuses=statuses or msgspec.UNSET)
+            first = (await self._started(request, briefing, choice),)
         elif run.turn.phase is Phase.THINKING and (
             _continues(choice) or any(cuts(c.item) for c in run.controls)
         ):
@@ -269,7 +304,34 @@ class TurnDesk:
             await self._around(run, briefing, lambda: runner.run(first, run.controls))
         finally:
             self._runners.discard(runner)
-            self._feeds.close(feed)
+
+    def _open_feed(self, run: Run) -> TurnFeed:
+        request = run.request
+        return self._feeds.open(request.block, request.conversation, request.turn, run.epoch)
+
+    async def _started(self, request: TurnRequested, briefing: Briefing, choice: Choice | ModelError) -> Started:
+        label = choice.label if isinstance(choice, Choice) else ""
+        context, statuses = await self._briefer.context(briefing, label)
+        return Started(
+            request=request,
+            model=label,
+            context=context,
+            statuses=statuses or msgspec.UNSET,
+            parallel=self._parallel_calls,
+            derived=_derived(choice),
+        )
+
+    def _put_down(self, run: Run, feed: TurnFeed, teller: Teller) -> bool:
+        """Keep a turn that is parked for whoever decides next. Returns whether it is kept."""
+        end = run.journal.end
+        if run.turn.phase is not Phase.PARKED or end is None:
+            return False
+        self._resting.put(run.request.turn, Resting(run.turn, run.epoch, end, feed, teller))
+        return True
+
+    def resting(self, turn: str, end: int | None) -> Resting | None:
+        """See ``Desk.resting``."""
+        return self._resting.take(turn, end)
 
     async def _around(self, run: Run, briefing: Briefing, proceed: Callable[[], Awaitable[None]]) -> None:
         """The turn with the plugins' middleware around it, the first plugin's outermost."""
@@ -284,8 +346,7 @@ class TurnDesk:
             self._count(run.request.turn, run.epoch, entries)
             for entry in entries:
                 await self.tell(run.request, entry)
-            if any(isinstance(entry, _DECISIVE) for entry in entries):
-                await self._approvals.try_to_tell(run.turn)
+            await self._approvals.try_to_tell(run.turn, concerned(entries))
 
         async def settle(held: Held) -> None:
             if held is not run.carrier:
@@ -295,13 +356,14 @@ class TurnDesk:
             models=self._models,
             actor=self._actor,
             record=record,
-            store=self._store,
+            store=self._storing.store,
             settle=settle,
             stop=lambda turn: self._plugins.stop_turn(self._info(turn, briefing)),
-            silence=self._model_silence,
+            terms=self._terms,
             window=self._window,
-            max_answer=self._max_answer,
+            max_calls=self._max_calls,
             patience=self._approvals.patience(run.request),
+            commands=True,
         )
 
     def _info(self, turn: Turn, briefing: Briefing) -> TurnInfo:
@@ -310,29 +372,14 @@ class TurnDesk:
         return replace(info, step=turn.step, input_tokens=turn.last_input_tokens)
 
     def _choose(self, briefing: Briefing) -> Choice | ModelError:
-        preference = briefing.preference
-        if briefing.request.model is None:
-            preference = (
-                self._plugins.select_model(self._info(Turn(), briefing), preference or "") or preference
-            )
         try:
+            preference = briefing.preference
+            if briefing.request.model is None:
+                info = self._info(Turn(), briefing)
+                preference = self._plugins.select_model(info, preference or "") or preference
             return self._models.choose(preference)
         except ModelError as error:
             return error
-
-    async def _store(self, wish: AppendConversation) -> None:
-        """Store until somebody says yes, or no for STORE_PATIENCE seconds. Asking again is harmless: each message is
-        stored once, by its id."""
-        deadline = anyio.current_time() + STORE_PATIENCE
-        while True:
-            try:
-                await self._bus.call(STORE_MESSAGES, wish, timeout=STORE_SECONDS, repeatable=True)
-                return
-            except (CallTimeout, NoResponders, RemoteFault) as error:
-                if isinstance(error, RemoteFault) and not _may_pass(error, deadline):
-                    raise
-                log.warning("turn %s waits to be stored: %s", wish.turn, error)
-            await anyio.sleep(STORE_PAUSE)
 
     async def _begun(self, run: Run) -> str:
         """The text of the interrupted model call, as far as people have seen it."""
@@ -366,7 +413,7 @@ class TurnDesk:
 
     async def tell_approvals(self, turn: Turn) -> None:
         """See ``Desk.tell_approvals``."""
-        await self._approvals.tell(turn)
+        await self._approvals.tell_missing(turn)
 
     def _count(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
         record = TurnRecord(turn=turn, epoch=epoch, owner=self._worker, entries=entries)
@@ -379,7 +426,7 @@ class TurnDesk:
         request = turn.request
         assert request is not None
         try:
-            await self._store(to_store(turn))
+            await self._storing.store(to_store(turn), _nobody_is_told)
         except RemoteFault as fault:
             log.error("turn %s, which was given up, could not be stored: %s", request.turn, fault)
         end = Finished(reason="error", usage=turn.usage, code=ErrorCode.INTERNAL)
@@ -392,11 +439,12 @@ class TurnDesk:
         self._feeds.close(feed)
 
 
-def _may_pass(fault: RemoteFault, deadline: float) -> bool:
-    """Whether asking again may help: the worker is away, or its storage failed and the deadline is not over."""
-    if fault.code == ErrorCode.ENGINE_UNAVAILABLE:
-        return True
-    return fault.code in (ErrorCode.STORAGE_FAILURE, ErrorCode.INTERNAL) and anyio.current_time() < deadline
+async def _nobody_is_told() -> None:
+    """Of a turn that was given up people hear at its end."""
+
+
+def _derived(choice: Choice | ModelError) -> bool | msgspec.UnsetType:
+    return True if isinstance(choice, Choice) and choice.adapter.derived else msgspec.UNSET
 
 
 def _continues(choice: Choice | ModelError) -> bool:

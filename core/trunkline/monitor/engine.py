@@ -1,19 +1,25 @@
 """The bare agent loop over HTTP: ``POST /engine/chat`` on loopback (PA-F31 to PA-F33), so that it can be swapped.
 
 Messages and tools in, events out. The same machine and runner as a durable turn, without journal, feed stream or
-storage: nothing is persisted, no prompt is built, nobody is authenticated beyond the two actor headers.
+storage: nothing is persisted and no prompt is built. It is off unless ``monitor.engine`` asks for it, and behind the
+same gate as the gateway: the token of the home, our own Host, and no page of another origin. The two actor headers say
+for whom it works and within which permissions.
 """
 
+import errno
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import msgspec
+from opentelemetry import trace
 
+from trunkline.abc.gateway import OWNER, Identity
 from trunkline.config.settings import MonitorSettings
-from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError, StorageError
+from trunkline.errors import FIXED_SENTENCES, ErrorCode, ModelError, TrunklineError
 from trunkline.messages.conversation import Message, ToolCall
 from trunkline.messages.turn import (
     FeedEvent,
@@ -24,15 +30,18 @@ from trunkline.messages.turn import (
     TurnEnded,
     TurnRequested,
 )
-from trunkline.monitor.acting import Actor
-from trunkline.monitor.briefing import Briefer
+from trunkline.monitor.acting import Unasking
+from trunkline.monitor.asking import Terms
+from trunkline.monitor.briefing import Briefer, Briefing
 from trunkline.monitor.mailbox import Mailbox
 from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.runner import Means, Runner
 from trunkline.monitor.turn import Turn
-from trunkline.runtime.feed_journal import Told
-from trunkline.runtime.http import serve_app
-from trunkline_bus import BusError, new_id
+from trunkline.policy import ActorPermissions
+from trunkline.runtime.feed_journal import Teller, Told
+from trunkline.runtime.http.auth import Door
+from trunkline.runtime.http.serve import serve_app
+from trunkline_bus import Bus, BusError, key_of, new_id
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -40,8 +49,16 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.monitor")
 
 LOOPBACK = "127.0.0.1"
+
+STATUS = {
+    ErrorCode.INVALID_REQUEST: 400,
+    ErrorCode.UNAUTHORIZED: 401,
+    ErrorCode.FORBIDDEN: 403,
+    ErrorCode.INTERNAL: 500,
+}
 
 
 class EngineMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,56 +86,84 @@ class EngineRequest(msgspec.Struct, frozen=True, kw_only=True):
     metadata: EngineMetadata
 
 
-class EngineServer:
-    """Serves the loop on a loopback port. The port may be taken by another monitor here; then a free one is used."""
+class Caller(msgspec.Struct, frozen=True):
+    """Whom a request is for, and the scopes that its calls are kept within."""
 
-    def __init__(self, settings: MonitorSettings, models: Models, briefer: Briefer, actor: Actor) -> None:
+    actor: str
+    permissions: tuple[str, ...]
+
+
+class EngineServer:
+    """Serves the loop on a loopback port, to those whom ``door`` knows."""
+
+    def __init__(
+        self, settings: MonitorSettings, models: Models, terms: Terms, briefer: Briefer, bus: Bus,
+        door: Callable[[], Door],
+    ) -> None:  # fmt: skip
         self._settings = settings
         self._models = models
+        self._terms = terms
         self._briefer = briefer
-        self._actor = actor
+        self._bus = bus
+        self._door = door
         self._socket: socket.socket | None = None
 
     @property
     def url(self) -> str:
-        """Where it listens, such as ``http://127.0.0.1:8421``; "" before ``open()``."""
+        """Where it listens, such as ``http://127.0.0.1:8422``; "" before ``open()`` and where nobody asked for it."""
         return "" if self._socket is None else "http://{}:{}".format(*self._socket.getsockname())
 
-    async def open(self) -> None:
-        """Bind the port."""
+    def open(self) -> None:
+        """Bind the port, if the settings ask for it. Raises TrunklineError when it cannot be had."""
+        if not self._settings.engine:
+            return
         self._socket = _bound(self._settings.engine_port)
         log.info("agent loop on %s/engine/chat", self.url)
 
+    def close(self) -> None:
+        """Let go of the port."""
+        if self._socket is not None:
+            self._socket.close()
+
     async def run(self) -> None:
-        """Serve until cancelled."""
-        assert self._socket is not None
-        await serve_app(self._app(), self._socket)
+        """Serve until cancelled; without a port there is nothing to do."""
+        if self._socket is not None:
+            await serve_app(self._app(), self._socket)
 
     def _app(self) -> "Starlette":
         from starlette.applications import Starlette
+        from starlette.middleware import Middleware
         from starlette.routing import Route
 
-        return Starlette(routes=[Route("/engine/chat", self._chat, methods=["POST"])])
+        from trunkline.runtime.http.gate import Gate
+
+        gate = Middleware(Gate, door=self._door(), refuse=_refused, tracer=tracer, host=LOOPBACK)
+        return Starlette(routes=[Route("/engine/chat", self._chat, methods=["POST"])], middleware=[gate])
 
     async def _chat(self, request: "Request") -> "Response":
         from starlette.responses import StreamingResponse
 
-        actor = request.headers.get("x-actor-id")
-        if not actor or "x-actor-permissions" not in request.headers:
-            return _refused(401, ErrorCode.UNAUTHORIZED)
+        from trunkline.runtime.http.gate import IDENTITY
+
+        actors, given = (request.headers.getlist(name) for name in ("x-actor-id", "x-actor-permissions"))
+        if len(actors) != 1 or not actors[0] or len(given) != 1:
+            return _refused(ErrorCode.UNAUTHORIZED)
+        caller = _caller(request.scope[IDENTITY], actors[0], given[0])
+        if caller is None:
+            return _refused(ErrorCode.FORBIDDEN)
         try:
             wish = msgspec.json.decode(await request.body(), type=EngineRequest)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             log.info("engine request refused: %s", error)
-            return _refused(400, ErrorCode.INVALID_REQUEST)
+            return _refused(ErrorCode.INVALID_REQUEST)
         if not wish.messages or not wish.metadata.correlation_id:
-            return _refused(400, ErrorCode.INVALID_REQUEST)
-        return StreamingResponse(self._events(wish, actor), media_type="text/event-stream")
+            return _refused(ErrorCode.INVALID_REQUEST)
+        return StreamingResponse(self._events(wish, caller), media_type="text/event-stream")
 
-    async def _events(self, wish: EngineRequest, actor: str) -> AsyncIterator[bytes]:
+    async def _events(self, wish: EngineRequest, caller: Caller) -> AsyncIterator[bytes]:
         send, receive = anyio.create_memory_object_stream[FeedEvent](1000)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._loop, wish, actor, _Show(send.send))
+            tasks.start_soon(self._loop, wish, caller, _Show(send.send))
             async with receive:
                 async for event in receive:
                     for line in _sse(event):
@@ -127,37 +172,38 @@ class EngineServer:
                         break
             tasks.cancel_scope.cancel()
 
-    async def _loop(self, wish: EngineRequest, actor: str, show: "_Show") -> None:
+    async def _loop(self, wish: EngineRequest, caller: Caller, show: "_Show") -> None:
         """Run the loop; whatever happens, it ends with an event that says so."""
         try:
-            await self._run(_request(wish, actor), show)
+            await self._run(_request(wish, caller.actor), caller.permissions, show)
         except (BusError, BaseExceptionGroup) as error:
             log.exception("engine request %s failed", wish.metadata.correlation_id, exc_info=error)
             await show.emit(TurnEnded(reason="error", code=ErrorCode.TOOL_ERROR))
 
-    async def _run(self, request: TurnRequested, show: "_Show") -> None:
-        async def nowhere(_: object) -> None:
+    async def _run(self, request: TurnRequested, permissions: tuple[str, ...], show: "_Show") -> None:
+        async def nowhere(*_: object) -> None:
             return None
 
-        briefing = await self._briefer.brief(request, [])
+        briefing = _within(await self._briefer.brief(request, []), ActorPermissions(permissions))
         try:
             choice: Choice | ModelError = self._models.choose(briefing.preference)
         except ModelError as error:
             choice = error
         means = Means(
             models=self._models,
-            actor=self._actor,
+            actor=Unasking(self._bus, self._settings.tool_silence, permissions),
             record=nowhere,
             store=nowhere,
             settle=nowhere,
             stop=lambda turn: None,
-            silence=self._settings.model_silence,
+            terms=self._terms,
             window=self._settings.coalesce,
-            max_answer=self._settings.max_answer,
+            max_calls=self._settings.max_tool_calls,
             patience=0.0,
         )
-        runner = Runner(Turn(), briefing, choice, show, means, Mailbox(request.turn))
-        await runner.run(Started(request=request, model="", context=()))
+        runner = Runner(Turn(), briefing, choice, show, means, Mailbox(request.turn), Teller())
+        parallel = self._settings.parallel_tool_calls
+        await runner.run([Started(request=request, model="", context=(), parallel=parallel)])
 
 
 class _Show:
@@ -176,7 +222,28 @@ class _Show:
         await self.emit(*(one.event for one in told))
 
 
+def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
+    """Who has the token may speak for anybody; whoever has another credential for themselves alone. Each within the
+    permissions that the credential gives, whatever type of identity it is. None for anybody else."""
+    given = ActorPermissions.parse(permissions).scopes
+    own = ActorPermissions(identity.permissions)
+    return Caller(actor, own.narrowed(given)) if actor == identity.id or identity == OWNER else None
+
+
+def _within(briefing: Briefing, permissions: ActorPermissions) -> Briefing:
+    """The briefing with the tools that the permissions include."""
+    tools = briefing.standing.tools
+    kept, own = (
+        tuple(spec for spec in specs if permissions.tool(spec.name, spec.identity))
+        for specs in (tools.specs, tools.own)
+    )
+    tools = replace(tools, specs=kept, own=own)
+    return replace(briefing, standing=replace(briefing.standing, tools=tools))
+
+
 def _request(wish: EngineRequest, actor: str) -> TurnRequested:
+    """The turn. Its conversation is one of its own: what a person allowed in a conversation of the gateway does not
+    count here, whatever id the caller names."""
     messages = tuple(
         Message(
             id=new_id("msg"),
@@ -190,7 +257,7 @@ def _request(wish: EngineRequest, actor: str) -> TurnRequested:
     return TurnRequested(
         turn=new_id("turn"),
         block=str(wish.metadata.client_context.get("block", "main")),
-        conversation=wish.metadata.conversation_id or wish.metadata.correlation_id,
+        conversation=f"engine_{key_of(actor, wish.metadata.conversation_id or wish.metadata.correlation_id)}",
         message=messages[-1],
         history=messages[:-1],
         actor=actor,
@@ -221,25 +288,30 @@ def _line(event: str, data: dict[str, Any]) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data))
 
 
-def _refused(status: int, code: ErrorCode) -> "Response":
+def _refused(code: ErrorCode, path: str = "") -> "Response":
     from starlette.responses import Response
 
     body = msgspec.json.encode({"code": code, "message": FIXED_SENTENCES[code]})
-    return Response(body, status, media_type="application/json")
+    headers = {"www-authenticate": "Bearer"} if code is ErrorCode.UNAUTHORIZED else None
+    return Response(body, STATUS[code], headers=headers, media_type="application/json")
 
 
 def _bound(port: int) -> socket.socket:
-    """A listening socket on the loopback port, or on a free one when it is taken.
+    """A listening socket on the loopback port. It takes no other port in its place: whoever has this one would be sent
+    the token by every program that was told of it.
 
     It names its protocol, or asyncio would not send small pieces at once (TCP_NODELAY).
     """
-    for wish in (port, 0):
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((LOOPBACK, wish))
-            listening.listen(128)
-            return listening
-        except OSError:
-            listening.close()
-    raise StorageError(f"no port can be bound on {LOOPBACK}", hint="Check the limits of this machine.")
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((LOOPBACK, port))
+        listening.listen(128)
+    except OSError as error:
+        listening.close()
+        why = "the port is in use" if error.errno == errno.EADDRINUSE else error.strerror or str(error)
+        raise TrunklineError(
+            f"The agent loop cannot listen on {LOOPBACK}:{port}: {why}.",
+            hint="Set monitor.engine_port to another one (0 takes any free one), or monitor.engine to false.",
+        ) from error
+    return listening

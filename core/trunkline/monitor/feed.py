@@ -10,6 +10,7 @@ from typing import Protocol
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.lowlevel import cancel_shielded_checkpoint
 
 from trunkline.messages.turn import FeedEvent, FeedItem, ReasoningDelta, TextDelta, TextReset
 from trunkline.monitor.turn import Turn
@@ -21,6 +22,10 @@ log = logging.getLogger(__name__)
 
 LINGER = 20.0
 """Seconds for which an ended turn's items are kept, in case the server lost them."""
+
+
+AT_ONCE = 64
+"""Items after which other turns have their turn: an answer may have thousands of tool calls."""
 
 
 class Show(Protocol):
@@ -63,6 +68,8 @@ class TurnFeed:
                 item = FeedItem(turn=self._turn, epoch=self._epoch, index=index, event=event, number=number)
                 self._items.append(item)
                 await self._send(item)
+                if index % AT_ONCE == AT_ONCE - 1:
+                    await cancel_shielded_checkpoint()
 
     async def repair(self) -> None:
         """Send again what the server does not have, unless somebody else tells the turn by now.

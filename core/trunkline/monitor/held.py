@@ -1,8 +1,11 @@
-"""An item of the inbox that this monitor holds, however it came by it: delivered, or taken over from a dead owner."""
+"""An item of the inbox that this monitor holds, however it came by it: delivered, or taken over from a dead owner.
+
+A turn that the journal alone brings back is held in the same way, without an item.
+"""
 
 from collections.abc import Iterable
 
-from trunkline.messages.turn import InboxItem
+from trunkline.messages.turn import InboxItem, TurnRequested
 from trunkline.subjects import INBOX
 from trunkline_bus import Bus, BusError, Delivery, Stored
 
@@ -47,6 +50,27 @@ class Held:
         """Let the server deliver the item again, to whoever owns the partition then."""
         if self.delivery is not None:
             await self.delivery.nak(delay)
+
+
+class Recalled(Held):
+    """A turn that the journal brings back: what it ran for lies further behind in the inbox, or was taken in already.
+
+    It comes before everything that waits. ``behind`` is what found it, and what the inbox keeps until it is done.
+    """
+
+    def __init__(self, request: TurnRequested, behind: Held) -> None:
+        self.id = f"recalled-{request.turn}"
+        self.seq = 0
+        self.partition = behind.partition
+        self.conversation = behind.conversation
+        self.item = request
+        self.delivery = None
+        self.first = False
+        self.done = False
+
+    async def finish(self) -> None:
+        """The turn is done or parked; nothing of it is in the inbox."""
+        self.done = True
 
 
 async def give_back(items: Iterable[Held]) -> None:

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from trunkline.messages.turn import InboxItem
 from trunkline.monitor.held import Held, give_back
 from trunkline.monitor.roster import Roster
-from trunkline.runtime.partitions import open_partitions
+from trunkline.runtime.partitions import open_partitions, pulls
 from trunkline.subjects import INBOX, inbox_consumer
 from trunkline_bus import Bus, BusError, Delivery, Stored
 
@@ -101,17 +101,24 @@ class Inbox:
     async def _sit_down(self, pulls: TaskGroup) -> None:
         """Begin and end pulling as monitors come and go."""
         while True:
+            unattended: set[int] = set()
             try:
                 await self._roster.look()
+                unattended = await self._unattended()
             except BusError as error:
                 log.debug("who lives could not be seen: %s", error)
-            wanted = self._roster.wanted(self._pins, self._partitions)
+            wanted = self._roster.wanted(self._pins, unattended, self._partitions)
             for partition in wanted - self._seats.keys():
                 self._seats[partition] = anyio.CancelScope()
                 pulls.start_soon(self._pull, partition, self._seats[partition])
             for partition in self._seats.keys() - wanted:
                 self._seats[partition].cancel()
             await anyio.sleep(LOOK_SECONDS)
+
+    async def _unattended(self) -> set[int]:
+        """The partitions that should be another monitor's, and that nobody else pulls."""
+        doubtful = self._roster.doubtful(self._partitions)
+        return {one for one in doubtful if await pulls(self._bus, one) <= (one in self._seats)}
 
     async def _pull(self, partition: int, seat: anyio.CancelScope) -> None:
         """Take items of a partition until the seat is cancelled, then give it up, last of all its pin."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 import anyio
 import msgspec
 
-from trunkline.messages.turn import JournalEntry, Parked, TurnRecord, TurnRequested
+from trunkline.messages.turn import Finished, JournalEntry, Parked, Started, TurnRecord, TurnRequested
 from trunkline.subjects import JOURNAL
-from trunkline_bus import Bus, DecodeError, Payload, Scope, SequenceConflict, Topic
+from trunkline_bus import Bus, DecodeError, Payload, Scope, SequenceConflict, Stored, Topic
 
 log = logging.getLogger(__name__)
 
@@ -42,8 +42,15 @@ class Journal:
         self._conversation = conversation
         self._filter = JOURNAL.subject.filter(conversation=conversation)
         self._last: int | None = None
-        self.parked: str | None = None
-        """The turn that the journal ends with, if that is parked. Known after the first replay."""
+        self.unfinished: str | None = None
+        """The turn that the journal ends with, if that one has not ended: no other may begin. Known after a replay."""
+        self.parked = False
+        """Whether that one waits for a person."""
+
+    @property
+    def end(self) -> int | None:
+        """The number of the last record, 0 for none; None when that is not known."""
+        return self._last
 
     def begin(self) -> None:
         """Take it that nobody has written yet, without asking. Where that is wrong, the first write is Fenced."""
@@ -61,25 +68,52 @@ class Journal:
     async def replay(self, turn: str) -> list[TurnRecord]:
         """What is recorded of a turn, oldest first; also learns where the conversation's journal ends.
 
-        Raises DecodeError when a later version wrote what this one cannot read.
+        Raises DecodeError when a later version wrote what this one cannot read, and Fenced when another owner has
+        written since this one knew the end: what this one knows of other turns is out of date too.
         """
-        if self._last is None:
-            await self._find_end()
-        if not self._last:
-            return []
-        return await self._records(turn)
+        while True:
+            known = self._last is not None
+            if not known:
+                await self._find_end()
+            if not self._last:
+                return []
+            stored = await self._records(turn)
+            if not stored or stored[-1].seq <= self._last:
+                return [one.data for one in stored]
+            if known:
+                raise Fenced(f"turn {turn} has a newer owner")
+            self.forget()
+
+    async def is_overtaken(self) -> bool:
+        """Whether another owner has written since this one knew the end. Raises StreamError kinds."""
+        known = self._last
+        return known is not None and await self._bus.last_seq(JOURNAL, conversation=self._conversation) != known
 
     async def _find_end(self) -> None:
-        self._last = await self._bus.last_seq(JOURNAL, conversation=self._conversation)
-        if not self._last:
-            self.parked = None
-            return
         try:
             tail = await self._bus.last(RAW_JOURNAL, conversation=self._conversation)
         except DecodeError as error:
             log.warning("the journal of %s ends with what nobody can read: %s", self._conversation, error)
-            tail = None
-        self.parked = None if tail is None else _parked(tail.keys["turn"], _readable(tail.data.entries[-1:]))
+            self._last = await self._bus.last_seq(JOURNAL, conversation=self._conversation)
+            return self.pass_over()
+        self._last = 0 if tail is None else tail.seq
+        if tail is None:
+            return self.pass_over()
+        self._ends_with(tail.keys["turn"], _readable(tail.data.entries[-1:]))
+
+    def _ends_with(self, turn: str, entries: Sequence[JournalEntry]) -> None:
+        last = entries[-1] if entries else None
+        self.unfinished = None if isinstance(last, Finished) else turn
+        self.parked = isinstance(last, Parked)
+
+    def pass_over(self) -> None:
+        """Let others begin though the journal ends with a turn that has not ended: nobody can end that one."""
+        self.unfinished, self.parked = None, False
+
+    async def request_of(self, turn: str) -> TurnRequested | None:
+        """The message that a turn answers; None when its journal does not tell. Raises StreamError kinds."""
+        entries, _ = await self.salvage(turn)
+        return next((entry.request for entry in entries if isinstance(entry, Started)), None)
 
     async def salvage(self, turn: str) -> tuple[list[JournalEntry], int]:
         """What can be read of a turn's journal, whatever else is in it, and its last owner's epoch, 0 for none."""
@@ -95,7 +129,7 @@ class Journal:
             log.warning("the journal of turn %s cannot be read to its end: %s", turn, error)
         return entries, epoch
 
-    async def _records(self, turn: str) -> list[TurnRecord]:
+    async def _records(self, turn: str) -> list[Stored[TurnRecord]]:
         """Read up to the leader's newest record: a direct get may be answered by a replica that is behind. The leader
         is asked each time, since a server that could not write may lose at its restart what it seemed to have."""
         while True:
@@ -104,7 +138,7 @@ class Journal:
                 return []
             stored = [s async for s in self._bus.history(JOURNAL, conversation=self._conversation, turn=turn)]
             if stored and stored[-1].seq >= newest.seq:
-                return [s.data for s in stored]
+                return stored
             await anyio.sleep(0.05)
 
     async def write(self, request: TurnRequested, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
@@ -127,11 +161,8 @@ class Journal:
             )
         except SequenceConflict as error:
             raise Fenced(f"turn {turn} has a newer owner") from error
-        self._last, self.parked = ack.seq, _parked(turn, entries)
-
-
-def _parked(turn: str, entries: Sequence[JournalEntry]) -> str | None:
-    return turn if entries and isinstance(entries[-1], Parked) else None
+        self._last = ack.seq
+        self._ends_with(turn, entries)
 
 
 def _readable(entries: Iterable[msgspec.Raw]) -> list[JournalEntry]:

@@ -1,9 +1,14 @@
 """A lane: one conversation's items, one after the other. Decides what each item means; the runner does the turn.
 
 Cancels, steering and decisions reach a running turn at once; everything else waits for its place.
+
+The order in which turns begin is that of the inbox, and no turn begins while the journal ends with another one that has
+not ended. So a turn keeps its place whatever brings it back: a decision lies in the inbox behind the messages that came
+while a person was waited for.
 """
 
 import logging
+from bisect import insort
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
@@ -11,20 +16,23 @@ from typing import Protocol
 
 import anyio
 
-from trunkline.errors import ErrorCode
+from trunkline.errors import PASSING
 from trunkline.messages.conversation import Message
 from trunkline.messages.turn import (
+    ApprovalDecided,
     Finished,
     InboxItem,
     JournalEntry,
     Started,
+    TurnCancelRequested,
     TurnRecord,
     TurnRequested,
     TurnSteered,
 )
-from trunkline.monitor.held import Held
+from trunkline.monitor.held import Held, Recalled
 from trunkline.monitor.journal import Fenced, Journal
 from trunkline.monitor.mailbox import Mailbox, cuts
+from trunkline.monitor.resting import Resting
 from trunkline.monitor.turn import Phase, Turn, TurnProtocolError
 from trunkline_bus import BusError, DecodeError, RemoteFault, SubjectError
 
@@ -49,6 +57,7 @@ class Run:
     mailbox: Mailbox
     journal: Journal
     known: list[Message]
+    resting: Resting | None = None
 
 
 class Desk(Protocol):
@@ -62,6 +71,10 @@ class Desk(Protocol):
         self, turn: Turn, missing: tuple[JournalEntry, ...], epoch: int, journal: Journal
     ) -> None:
         """End a turn that cannot be run, with what it has so far. ``missing`` are entries that no journal has yet."""
+        ...
+
+    def resting(self, turn: str, end: int | None) -> Resting | None:
+        """A parked turn as it was put down here, if the journal still ends there."""
         ...
 
     def slot(self, begun: Callable[[], Awaitable[bool]]) -> AbstractAsyncContextManager[None]:
@@ -129,10 +142,18 @@ class Lane:
             self._desk.release(held)
         return dropped
 
+    async def waits_in_vain(self) -> bool:
+        """Whether another monitor went on with the conversation while items wait here for a person. As long as they are
+        held here, the server gives them to nobody else. Where a turn runs, its next write tells. Raises BusError."""
+        return self._waits() and await self._journal.is_overtaken() and self._waits()
+
+    def _waits(self) -> bool:
+        return bool(self._queue) and not self.working
+
     def _enqueue(self, *items: Held) -> None:
         """Put items where they belong: what comes back from a turn or a dead owner may be older than the rest."""
-        self._queue.extend(items)
-        self._queue.sort(key=lambda held: held.seq)
+        for held in items:
+            insort(self._queue, held, key=lambda other: other.seq)
 
     async def work(self) -> None:
         """Work the queue off, as far as it can be. Raises Fenced when the conversation has another owner."""
@@ -155,9 +176,14 @@ class Lane:
                 await self._insist(held)
 
     def _next(self) -> Held | None:
-        """The next item that may be worked on: while a turn is parked, only what is about that turn."""
-        parked = self._journal.parked
-        return next((held for held in self._queue if parked in (None, held.item.turn)), None)
+        """The next item to work on: what is about the turn that has not ended, if there is one, else the oldest.
+
+        While a turn is parked nothing else is next; one that runs no more is brought back by whatever waits behind it.
+        """
+        ahead = self._journal.unfinished
+        about = (held for held in self._queue if ahead in (None, held.item.turn))
+        oldest = None if self._journal.parked else next(iter(self._queue), None)
+        return next(about, oldest)
 
     async def _has_begun(self, held: Held) -> bool:
         """Whether the item is about a turn that has begun. What was delivered for the first time needs no look."""
@@ -190,6 +216,10 @@ class Lane:
     async def _handle(self, held: Held) -> None:
         if held.first and isinstance(held.item, TurnRequested) and held.item.begins:
             self._journal.begin()
+        if isinstance(held.item, ApprovalDecided | TurnCancelRequested):
+            resting = self._desk.resting(held.item.turn, self._journal.end)
+            if resting is not None and resting.turn.request is not None:
+                return await self._run(held, resting.turn, resting.turn.request, resting.epoch, resting)
         records = await self._settled_records(held)
         turn, request = _replayed(records), _request(records, held.item)
         if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):
@@ -205,18 +235,35 @@ class Lane:
         if turn.phase is Phase.PARKED and isinstance(held.item, TurnRequested):
             await self._desk.tell_approvals(turn)
             return await self._desk.settle(held)
-        if self._journal.parked not in (None, request.turn):
-            return self._enqueue(held)  # a turn before it waits for a decision, as the journal has just told
+        if self._journal.unfinished not in (None, request.turn):
+            return await self._wait_behind(self._journal.unfinished, held)
         await self._run(held, turn, request, records[-1].epoch + 1 if records else 1)
 
-    async def _run(self, held: Held, turn: Turn, request: TurnRequested, epoch: int) -> None:
+    async def _wait_behind(self, ahead: str, held: Held) -> None:
+        """Put the item back, and have the turn before it run first, unless that one waits for a person."""
+        if not self._journal.parked and not any(other.item.turn == ahead for other in self._queue):
+            request = await self._journal.request_of(ahead)
+            if request is None:
+                log.error(
+                    "turn %s cannot be ended, and others go on: its journal does not tell its message", ahead
+                )
+                self._journal.pass_over()
+            else:
+                self._enqueue(Recalled(request, held))
+        self._enqueue(held)
+
+    async def _run(
+        self, held: Held, turn: Turn, request: TurnRequested, epoch: int, resting: Resting | None = None
+    ) -> None:
         controls = [] if isinstance(held.item, TurnRequested) else [held]
         self._mailbox = Mailbox(request.turn)
         for waiting in tuple(self._queue):
             if self._mailbox.put(waiting):
                 self._queue.remove(waiting)
         controls.extend(self._mailbox.cancels())
-        run = Run(turn, request, epoch, held, tuple(controls), self._mailbox, self._journal, self._known)
+        run = Run(
+            turn, request, epoch, held, tuple(controls), self._mailbox, self._journal, self._known, resting
+        )
         try:
             await self._desk.run(run)
         finally:
@@ -271,7 +318,7 @@ class Lane:
 def _will_pass(error: Exception) -> bool:
     """Whether waiting may help: the bus or a worker is away, or said that it cannot work now."""
     if isinstance(error, RemoteFault):
-        return error.code in (ErrorCode.ENGINE_UNAVAILABLE, ErrorCode.STORAGE_FAILURE)
+        return error.code in PASSING
     return isinstance(error, BusError) and not isinstance(error, DecodeError | SubjectError)
 
 

@@ -89,13 +89,9 @@ def entry_of(held: Held, turn: Turn) -> JournalEntry | None:
 
 def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:
     """A decision holds for exactly the call that it names, as it was shown: the hash binds tool and arguments."""
-    for action in turn.actions:
-        asked = action.asked
-        if asked is None or not action.waiting:
-            continue
-        if (action.call.id, asked.call_hash) == (decision.call, decision.call_hash):
-            return _recorded(decision, asked)
-    return None
+    action = turn.steps[-1].waiting.get(decision.call) if turn.steps else None
+    asked = None if action is None else action.asked
+    return _recorded(decision, asked) if asked and asked.call_hash == decision.call_hash else None
 
 
 def _recorded(decision: ApprovalDecided, asked: ApprovalAsked) -> ApprovalRecorded | None:

@@ -3,10 +3,15 @@
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+
+import msgspec
 
 from trunkline.abc.models import AskModel, ModelAdapter, ModelEvent, ModelMiddleware, ModelRequest
 from trunkline.errors import ErrorCode, ModelError
 from trunkline.latch import STOPPED, Latch
+from trunkline.monitor.captured import Capture
+from trunkline.monitor.repair import repaired
 
 log = logging.getLogger(__name__)
 
@@ -25,19 +30,24 @@ class Choice:
 
 
 class Models:
-    """The adapters of this monitor, and the middleware around every call."""
+    """The adapters of this monitor, and the middleware around every call. ``named`` are the models that the settings of
+    adapters name, for choices of an adapter alone."""
 
     def __init__(
         self,
         adapters: Sequence[ModelAdapter],
         default: str,
+        named: Mapping[str, str] = MappingProxyType({}),
         middleware: Sequence[ModelMiddleware] = (),
         latch: Latch | None = None,
+        capture: Capture | None = None,
     ) -> None:
         self._adapters: Mapping[str, ModelAdapter] = {adapter.name: adapter for adapter in adapters}
         self._default = default
+        self._named = named
         self._middleware = tuple(middleware)
         self._latch = latch
+        self._capture = capture
 
     def choose(self, preference: str | None) -> Choice:
         """The choice for ``adapter/model``, ``adapter`` or a model of the default adapter.
@@ -47,9 +57,10 @@ class Models:
         """
         head, _, rest = (preference or "").partition("/")
         if head in self._adapters:
-            return Choice(self._adapters[head], rest)
+            return Choice(self._adapters[head], rest or self._named.get(head, ""))
         if self._default in self._adapters:
-            return Choice(self._adapters[self._default], preference or "")
+            model = preference or self._named.get(self._default, "")
+            return Choice(self._adapters[self._default], model)
         known = ", ".join(sorted(self._adapters)) or "none"
         detail = f"no adapter named {self._default}; installed: {known}"
         raise ModelError(ErrorCode.PROVIDER_ERROR, "unavailable", detail)
@@ -57,9 +68,13 @@ class Models:
     def ask(self, choice: Choice) -> AskModel:
         """The call to the adapter with the middleware around it, the first plugin's outermost.
 
-        While everything is stopped by panic nobody is asked, and the call fails with a ModelError.
+        Whatever the transcript was and middleware made of it, the adapter is given a valid one. While everything is
+        stopped by panic nobody is asked, and the call fails with a ModelError.
         """
         ask: AskModel = choice.adapter.stream
+        if self._capture is not None:
+            ask = self._capture.around(ask)
+        ask = _with_valid_transcript(ask)
         for middleware in reversed(self._middleware):
             ask = _around(middleware, ask)
         return lambda request: _nobody() if self._stopped() else ask(request)
@@ -74,6 +89,10 @@ class Models:
                 await adapter.aclose()
             except Exception:
                 log.exception("adapter %s could not be closed", adapter.name)
+
+
+def _with_valid_transcript(ask: AskModel) -> AskModel:
+    return lambda request: ask(msgspec.structs.replace(request, messages=repaired(request.messages)))
 
 
 def _around(

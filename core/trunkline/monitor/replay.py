@@ -11,6 +11,7 @@ import msgspec
 
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.messages.turn import (
+    NOT_STORED,
     FeedEvent,
     FeedItem,
     Finished,
@@ -168,7 +169,7 @@ def _applied(machine: Turn, record: TurnRecord) -> tuple[JournalEntry, ...]:
 
 def _end(machine: Turn, store: Store) -> Finished:
     answer = last_answer(new_messages(machine, closing=True))
-    return Finished(reason=store.reason, message_id=answer, usage=machine.usage, code=store.code)
+    return store.end(machine, answer)
 
 
 def _read(feed: Iterable[FeedItem]) -> list[FeedEvent]:
@@ -192,7 +193,8 @@ def _lasting(told: Iterable[FeedEvent]) -> Lasting:
 
 
 def _stored(machine: Turn) -> Lasting:
-    messages = new_messages(machine)[1:] if machine.request is not None else ()
+    told = len(machine.request.preceding or ()) + 1 if machine.request is not None else 0
+    messages = new_messages(machine)[told:] if machine.request is not None else ()
     text = "".join(message.content for message in messages if message.role == "assistant")
     results = [(message.tool_call_id, message.content) for message in messages if message.role == "tool"]
     return text, sorted(results), sorted(message.id for message in messages if message.role == "user")
@@ -212,7 +214,9 @@ def _story(events: Iterable[FeedEvent]) -> tuple[dict[int, str], list[bytes]]:
     """What stays on a screen: each step's text, and everything that is not text. Parallel calls end in any order."""
     kept = list(events)
     others = [
-        _bytes(event) for event in kept if _name(event) not in ("text.delta", "text.reset", "reasoning.delta")
+        _bytes(event)
+        for event in kept
+        if _name(event) not in ("text.delta", "text.reset", "reasoning.delta") and event != NOT_STORED
     ]
     return _texts(kept), sorted(others)
 

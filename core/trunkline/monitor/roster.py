@@ -73,9 +73,17 @@ class Roster:
         others = (key for key, seen in self._seen.items() if _lives(seen) and not seen.beat.draining)
         return frozenset({self._me, *others})
 
-    def wanted(self, held: Collection[int], partitions: int) -> set[int]:
+    def doubtful(self, partitions: int) -> set[int]:
+        """What would be this monitor's without an owner that was given nothing of it yet. Whether that one pulls it has
+        to be looked at: a dead one counts as living for a while."""
+        monitors = self.monitors
+        owner = owners(monitors, partitions)
+        heirs = standbys(monitors, partitions)
+        return {one for one, heir in heirs.items() if heir == self._me and not self._holds(owner[one], one)}
+
+    def wanted(self, held: Collection[int], unattended: Collection[int], partitions: int) -> set[int]:
         """What this monitor should pull: its share, what it ``held`` until the owner is there, and as a standby what
-        another holds, so that a dead owner's pin comes here at once."""
+        another holds, so that a dead owner's pin comes here at once, and what is ``unattended``: nobody pulls it."""
         monitors = self.monitors
         owner = owners(monitors, partitions)
         standby = standbys(monitors, partitions)
@@ -85,6 +93,7 @@ class Roster:
             if owner[partition] == self._me
             or (partition in held and not self._steady(owner[partition]))
             or (standby.get(partition) == self._me and self._holds(owner[partition], partition))
+            or partition in unattended
         }
 
     def _steady(self, monitor: str) -> bool:

@@ -6,7 +6,7 @@ its own task and puts what came of it into the queue. Nothing is shown or done b
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,22 +21,26 @@ from trunkline.errors import ErrorCode, ModelError
 from trunkline.messages.conversation import AppendConversation, now
 from trunkline.messages.tools import ToolOutcome
 from trunkline.messages.turn import (
+    NOT_STORED,
     ApprovalAsked,
     CancelRecorded,
     Finished,
     JournalEntry,
     ModelCallFailed,
+    ModelCallFinished,
     Resumed,
     Steered,
     ToolFinished,
 )
 from trunkline.monitor.acting import Actor
-from trunkline.monitor.asking import Asker
+from trunkline.monitor.asking import Asker, Terms
 from trunkline.monitor.briefing import Briefing
+from trunkline.monitor.call_limit import refusals
 from trunkline.monitor.feed import Tell, TextStream, told_again
 from trunkline.monitor.held import Held
 from trunkline.monitor.mailbox import Mailbox, entry_of
 from trunkline.monitor.models import Choice, Models
+from trunkline.monitor.tool_command import answer, command_in
 from trunkline.monitor.transcript import given, last_answer, new_messages, to_store
 from trunkline.monitor.turn import AskModel, Command, Phase, Release, RunTool, Stop, Store, Turn
 from trunkline.runtime.feed_journal import Teller, Told
@@ -47,7 +51,8 @@ log = logging.getLogger(__name__)
 tracer = trace.get_tracer("trunkline.monitor")
 
 Record = Callable[[tuple[JournalEntry, ...]], Awaitable[None]]
-StoreMessages = Callable[[AppendConversation], Awaitable[None]]
+StoreMessages = Callable[[AppendConversation, Callable[[], Awaitable[None]]], Awaitable[None]]
+"""Stores; calls back once when that takes long."""
 Settle = Callable[[Held], Awaitable[None]]
 
 
@@ -55,9 +60,9 @@ Settle = Callable[[Held], Awaitable[None]]
 class Means:
     """What a runner works with; a durable turn and the bare agent loop differ only in these.
 
-    ``silence`` and ``window`` are in seconds: how long a model may say nothing, and how long text is gathered;
-    ``max_answer`` is in bytes: how much it may say. ``patience`` is for how many seconds a person is waited for who
-    has to decide about a call.
+    ``window`` is for how many seconds text is gathered, ``max_calls`` how many tool calls of one answer are run, and
+    ``patience`` for how many seconds a person is waited for who has to decide about a call. ``commands`` is whether
+    messages are people's, who may run a tool by ``/tool``.
     """
 
     models: Models
@@ -66,10 +71,11 @@ class Means:
     store: StoreMessages
     settle: Settle
     stop: Stop
-    silence: float
+    terms: Terms
     window: float
-    max_answer: int
+    max_calls: int
     patience: float
+    commands: bool = False
 
 
 class Runner:
@@ -83,13 +89,14 @@ class Runner:
         feed: Tell,
         means: Means,
         mailbox: Mailbox,
+        teller: Teller,
     ) -> None:
         self.turn = turn
         self._mailbox = mailbox
         self._briefing = briefing
         self._choice = choice
         self._feed = feed
-        self._teller = Teller()
+        self._teller = teller
         self._means = means
         self._send, self._receive = anyio.create_memory_object_stream[JournalEntry | None](math.inf)
         self._text: TextStream | None = None
@@ -99,16 +106,17 @@ class Runner:
             conversation=briefing.request.conversation,
             turn=briefing.request.turn,
         )
+        self._client_tools = frozenset(tool.name for tool in briefing.request.client_tools)
         self.begun = ""
         """Text of an interrupted model call that this one goes on from, or that a cancel keeps."""
 
-    async def run(self, first: JournalEntry, controls: tuple[Held, ...] = ()) -> None:
-        """Begin with this entry and go on until the turn is done or parked.
+    async def run(self, first: Sequence[JournalEntry], controls: tuple[Held, ...] = ()) -> None:
+        """Begin with these entries and go on until the turn is done or parked.
 
         Raises Fenced (from ``record``) when the turn has another owner, and BusError when the bus stays away.
         """
         async with anyio.create_task_group() as tasks:
-            await self._take([first], controls, tasks)
+            await self._take([*first], controls, tasks)
             self._mailbox.watch(lambda: self._send.send_nowait(None))
             while self.turn.phase not in (Phase.DONE, Phase.PARKED):
                 await self._take(*await self._happened(), tasks)
@@ -136,6 +144,7 @@ class Runner:
     async def _take(self, inputs: list[JournalEntry], controls: tuple[Held, ...], tasks: TaskGroup) -> None:
         """Let the machine take it in, record what it says, show it, and begin what it commands."""
         wishes = [(held, entry_of(held, self.turn)) for held in controls]
+        inputs = [known for entry in inputs for known in self._within_limit(entry)]
         inputs = [*inputs, *(wish for _, wish in wishes if wish is not None)]
         settled = [await self._settled(entry) for entry in inputs]
         entries, commands = self.turn.advance(*settled, stop=self._means.stop)
@@ -150,6 +159,13 @@ class Runner:
         for command in commands:
             self._start(command, tasks)
 
+    def _within_limit(self, entry: JournalEntry) -> Iterable[JournalEntry]:
+        """An answer, with the refusals of the calls that it has too many of: one record holds both, so that no owner
+        ever runs what another one refused."""
+        if not isinstance(entry, ModelCallFinished):
+            return (entry,)
+        return (entry, *refusals(entry, self._client_tools, self._means.max_calls))
+
     def _told(self, entries: tuple[JournalEntry, ...]) -> Iterable[Told]:
         """What people are shown of new entries; a new owner's first ones come with all that was before them."""
         if isinstance(entries[0], Resumed):
@@ -162,9 +178,8 @@ class Runner:
             return entry
         for scope in self._scopes:
             scope.cancel()
-        for action in self.turn.actions:
-            if action.open and action.sent:
-                await self._means.actor.stop(action.key, f"cancelled by {entry.by}")
+        for action in self.turn.steps[-1].sent if self.turn.steps else ():
+            await self._means.actor.stop(action.key, f"cancelled by {entry.by}")
         if self.turn.phase is not Phase.THINKING:
             return entry
         if self._text is None:  # the owner before this one showed it
@@ -185,18 +200,41 @@ class Runner:
                 pass
 
     async def _ask(self, command: AskModel) -> None:
+        if (wanted := self._wanted()) is not None:
+            await self._stand_in(wanted, command.step)
+            return
         if isinstance(self._choice, ModelError):
             log.warning("turn %s has no model: %s", self._scope.turn, self._choice)
-            failed = ModelCallFailed(step=command.step, code=self._choice.code, fault=self._choice.fault)
-            await self._send.send(failed)
+            code, fault, detail = self._choice.code, self._choice.fault, self._means.terms.explainer.why(self._choice)
+            await self._send.send(ModelCallFailed(step=command.step, code=code, fault=fault, detail=detail))
             return
         begun, self.begun = self.begun, ""
         self._text = TextStream(self._feed, command.step, self._means.window, begun=begun)
-        means, vendor = self._means, self._choice.adapter.vendor
-        asker = Asker(means.models.ask(self._choice), vendor, means.silence, means.max_answer)
+        means = self._means
+        asker = Asker(means.models.ask(self._choice), self._choice, means.terms)
         used = {action.call.id for step in self.turn.steps for action in step.actions}
         with self._cuttable():
             entry = await asker.answer(self._request(self._choice, begun), command.step, self._text, used)
+            await self._send.send(entry)
+
+    def _wanted(self) -> str | None:
+        """The command that stands in for the model: as long as nobody steers, and settings that cannot be read have not
+        ended the turn."""
+        turn, standing = self.turn, self._briefing.standing
+        steered = turn.early or turn.pending or any(step.steered for step in turn.steps)
+        if steered or standing.problem or not self._means.commands:
+            return None
+        return command_in(self._briefing.request)
+
+    async def _stand_in(self, wanted: str, step: int) -> None:
+        briefing, self.begun = self._briefing, ""
+        barred = briefing.standing.tools.restricted
+        entry = answer(wanted, briefing.request.turn, self.turn.steps, briefing.all_tools, barred)
+        self._text = TextStream(self._feed, step, self._means.window)
+        with self._cuttable():
+            if entry.text:
+                self._text.add(entry.text)
+            await self._text.flush()
             await self._send.send(entry)
 
     def _request(self, choice: Choice, begun: str) -> ModelRequest:
@@ -227,14 +265,18 @@ class Runner:
         """Store the conversation, then say that the turn is finished: done means stored."""
         wish = to_store(self.turn)
         answer = last_answer(new_messages(self.turn, closing=True))
-        end = Finished(reason=command.reason, message_id=answer, usage=self.turn.usage, code=command.code)
+        end = command.end(self.turn, answer)
         try:
             with span_of(tracer, names.STORE):
-                await self._means.store(wish)
+                await self._means.store(wish, self._tell_late)
         except RemoteFault as fault:
             log.error("turn %s could not be stored: %s", self._scope.turn, fault)
             end = Finished(reason="error", usage=self.turn.usage, code=ErrorCode.STORAGE_FAILURE)
         await self._send.send(end)
+
+    async def _tell_late(self) -> None:
+        """Those who watch have the whole answer; they are told why it does not end."""
+        await self._feed.emit(NOT_STORED)
 
     @contextmanager
     def _cuttable(self) -> Iterator[None]:

@@ -2,7 +2,6 @@
 and the files that context sources read."""
 
 import logging
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -10,13 +9,17 @@ from typing import TypeVar
 import anyio
 import msgspec
 
-from trunkline.messages.blocks import BlockConfig, Discovery
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.memory import UNREADABLE, MemoryFile, ReadManyMemory
-from trunkline.messages.tools import ListTools, ToolSpec
+from trunkline.messages.preferences import PREFERENCES, Preferences
+from trunkline.messages.tools import ListTools, ToolCatalogue, ToolSchema, ToolSpec
+from trunkline.monitor.lean import lean
+from trunkline.monitor.visible import unknown_names
 from trunkline.runtime.known import Known
-from trunkline.seed import is_untouched
+from trunkline.seed import INSTRUCTIONS, is_untouched
 from trunkline.subjects import LIST_TOOLS, MEMORY_READ_MANY
-from trunkline.toml import read_toml
+from trunkline.toml import BadSettings, read_settings
 from trunkline_bus import Bus
 
 log = logging.getLogger(__name__)
@@ -30,34 +33,55 @@ FRESH_FOR = 0.2
 """Seconds for which it is not asked for again. What memory commits counts at once; an edit by hand and another
 catalogue of tools, of which nobody tells, after this time."""
 
-PREFERENCES = "preferences.toml"
 
-
-class Preferences(msgspec.Struct, frozen=True, kw_only=True):
-    """The owner's choices that a turn heeds (conflict C37). What is unknown here belongs to others."""
-
-    model: str | None = None
-    vision_model: str | None = None
-    discovery: Discovery | None = None
-    always_send: tuple[str, ...] | None = None
-
-
-class Tools(msgspec.Struct, frozen=True):
-    """A block's tools, and the platform's ``own``. ``version`` is the catalogue's; None before the first."""
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """A block's tools, and the platform's ``own``. ``version`` is the catalogue's; None before the first.
+    ``restricted`` are those that the block may not use, ``schemas`` what a model is shown of each tool, by name."""
 
     version: str | None = None
     specs: tuple[ToolSpec, ...] = ()
     own: tuple[ToolSpec, ...] = ()
+    restricted: frozenset[str] = frozenset()
+    schemas: Mapping[str, ToolSchema] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: ToolCatalogue) -> "Tools":
+        """A catalogue that has come."""
+        specs = found.tools or ()
+        schemas = {spec.name: lean(spec) for spec in (*specs, *found.own)}
+        return cls(found.version, specs, found.own, frozenset(found.restricted), schemas)
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What stands for a block. ``files`` are those that context sources name, by the names that they use."""
+    """What stands for a block. ``files`` are those that context sources name, by the names that they use. ``problem``
+    says which of the block's and the owner's files cannot be read, "" when both can."""
 
     tools: Tools
     block: BlockConfig
     preferences: Preferences
     files: Mapping[str, MemoryFile] = field(default_factory=dict)
+    problem: str = ""
+
+    def model(self, wish: str | None) -> str | None:
+        """The model that is wished for: by whoever asks, else the block, else the owner; None when nobody says.
+
+        Raises:
+            ModelError: a file that may say which one cannot be read, so no model is given the text.
+        """
+        self.refuse_if_unknown()
+        return wish or self.block.model or self.preferences.model
+
+    def refuse_if_unknown(self) -> None:
+        """Raises ModelError when nobody knows which models the block and the owner chose."""
+        if self.problem:
+            raise ModelError(ErrorCode.PROVIDER_ERROR, "refused", f"No model is asked. {self.problem}")
+
+    @property
+    def always_send(self) -> tuple[str, ...] | None:
+        """The tools that the owner wants to be shown always, as the block says, else for all blocks."""
+        return self.preferences.always_send if self.block.always_send is None else self.block.always_send
 
 
 class Standings:
@@ -68,6 +92,7 @@ class Standings:
         self._bus = bus
         self._files = tuple(dict.fromkeys(files))
         self._tools: dict[str, Tools] = {}
+        self._told: dict[str, tuple[str, ...]] = {}
         self._known = Known(bus, self._ask, counts=self._counts, fresh_for=FRESH_FOR)
         self.open = self._known.open
         self.close = self._known.close
@@ -84,23 +109,37 @@ class Standings:
                 tasks.start_soon(self._load_files, block, files)
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
-        return Standing(
+        own, block_problem = _decoded(BlockConfig, files.get(_block_file(block)))
+        preferences, problem = _decoded(Preferences, files.get(PREFERENCES))
+        standing = Standing(
             tools=self._tools[block],
-            block=_decoded(BlockConfig, files.get(_block_file(block))),
-            preferences=_decoded(Preferences, files.get(PREFERENCES)),
+            block=own,
+            preferences=preferences,
+            problem=block_problem or problem,
             files={name: file for name in self._files if (file := _said(files.get(_place(block, name))))},
         )
+        self._tell_unknown(block, standing)
+        return standing
+
+    def _tell_unknown(self, block: str, standing: Standing) -> None:
+        """Log once which tools the owner wants to be shown always and nobody has (PA-F43)."""
+        tools = standing.tools
+        missing = unknown_names(standing.always_send or (), tools.specs, tools.own)
+        if missing != self._told.get(block, ()):
+            self._told[block] = missing
+            if missing:
+                log.warning("always_send of block %s names no tool: %s", block, ", ".join(missing))
 
     async def _load_tools(self, block: str) -> None:
         known = self._tools.setdefault(block, Tools())
         wish = ListTools(block=block, version=known.version)
         found = await self._bus.call(LIST_TOOLS, wish, timeout=PATIENCE, repeatable=True)
         if found.tools is not None:
-            self._tools[block] = Tools(found.version, found.tools, found.own)
+            self._tools[block] = Tools.of(found)
 
     async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
         named = (_place(block, name) for name in self._files)
-        wish = ReadManyMemory(paths=(PREFERENCES, _block_file(block), *named))
+        wish = ReadManyMemory(paths=tuple(dict.fromkeys((PREFERENCES, _block_file(block), *named))))
         found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)
         files.update({file.path: file for file in found.files})
 
@@ -123,18 +162,17 @@ def _place(block: str, name: str) -> str:
 
 
 def _said(file: MemoryFile | None) -> MemoryFile | None:
-    """The file, if somebody wrote in it: it is there, it is text, and it is not as memory began with it."""
-    if file is None or file.content == UNREADABLE or is_untouched(file.path, file.content):
+    """The file, if it says something: it is there, it is text, and it holds instructions or what somebody wrote."""
+    if file is None or file.content == UNREADABLE:
         return None
-    return file
+    return file if file.path == INSTRUCTIONS or not is_untouched(file.path, file.content) else None
 
 
-def _decoded(type: type[S], file: MemoryFile | None) -> S:
-    """The file's settings; a file that cannot be read is a reported gap, not an error (PA-F43)."""
+def _decoded(kind: type[S], file: MemoryFile | None) -> tuple[S, str]:
+    """The file's settings, and what is wrong with them: then they are those of no file."""
     if file is None:
-        return type()
+        return kind(), ""
     try:
-        return msgspec.convert(read_toml(file.content), type)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        log.warning("%s is not usable and is left out of account: %s", file.path, error)
-        return type()
+        return read_settings(file.path, file.content, kind), ""
+    except BadSettings as error:
+        return kind(), str(error)

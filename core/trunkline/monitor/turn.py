@@ -13,8 +13,9 @@ A command is carried out only after the entries that plan it are on disk.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
 from trunkline.errors import ErrorCode
 from trunkline.messages.conversation import Message, ToolCall, Usage
@@ -30,7 +31,6 @@ from trunkline.messages.turn import (
     ModelCallFinished,
     ModelCallPlanned,
     Parked,
-    RanTool,
     Resumed,
     Started,
     Steered,
@@ -39,6 +39,7 @@ from trunkline.messages.turn import (
     TurnRequested,
     denial,
 )
+from trunkline.monitor.steps import Action, Step
 from trunkline_bus import key_of
 
 
@@ -87,6 +88,13 @@ class Store:
     reason: FinishReason
     code: ErrorCode | None = None
 
+    def end(self, turn: "Turn", message_id: str | None) -> Finished:
+        """The entry of a turn that was stored."""
+        return Finished(
+            reason=self.reason, message_id=message_id, usage=turn.usage, code=self.code, detail=turn.detail,
+            context=turn.last_input_tokens, cost=turn.cost,
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Release:
@@ -102,51 +110,6 @@ Stop = Callable[["Turn"], str | None]
 # State -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Action:
-    """A tool call of the model and how far it has come."""
-
-    call: ToolCall
-    client: bool
-    key: str
-    outcome: ToolOutcome | None = None
-    asked: ApprovalAsked | None = None
-    decision: ApprovalRecorded | None = None
-    approved: str | None = None
-    """The hash of the call that a person has allowed."""
-    answers: tuple[Answer, ...] = ()
-    sent: bool = False
-    again: bool = False
-
-    @property
-    def open(self) -> bool:
-        """Whether our side still owes a result."""
-        return self.outcome is None and not self.client
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a person has to decide or answer before anything can happen."""
-        return self.open and self.asked is not None and self.decision is None
-
-    @property
-    def due(self) -> bool:
-        """Whether the call is to be sent to a tools worker now."""
-        return self.open and not self.waiting and not self.sent
-
-
-@dataclass(slots=True)
-class Step:
-    """One model call and the tool calls that it led to."""
-
-    number: int
-    text: str
-    reasoning: str
-    actions: tuple[Action, ...]
-    ran: tuple[RanTool, ...] = ()
-    partial: bool = False
-    steered: list[Message] = field(default_factory=list)
-
-
 class Turn:
     """A turn's state. Read its attributes freely; change it only by ``apply`` and ``advance``."""
 
@@ -159,12 +122,15 @@ class Turn:
         self.steps: list[Step] = []
         self.usage = Usage()
         self.last_input_tokens = 0
+        self.cost: int | None = None
+        """What its model calls cost, in millionths of a US dollar; None as soon as one has no price."""
         self.early: list[Message] = []
         """Messages steered in before the first answer."""
         self.pending: list[Message] = []
         """Messages steered in while the model is thinking."""
         self.reason: FinishReason = "stop"
         self.code: ErrorCode | None = None
+        self.detail = ""
         self.stopping = False
         self.stopped_by = ""
         self.finished: Finished | None = None
@@ -229,17 +195,23 @@ class Turn:
             enough = stop(self)
             yield CancelRecorded(by=enough, mode="after_step") if enough else ModelCallPlanned(step=self.step)
         elif self.phase is Phase.ACTING:
-            due = [action for action in self.actions if action.due]
-            yield from (ToolPlanned(call=action.call, key=action.key) for action in due)
-            if not due and all(action.waiting for action in self.actions if action.open):
+            step = self.steps[-1]
+            for action in islice(step.due.values(), self._room(step)):
+                yield ToolPlanned(call=action.call, key=action.key)
+            if not step.due and not step.running:
                 yield Parked()
+
+    def _room(self, step: Step) -> int:
+        """How many more calls of the step may be under way."""
+        limit = self.started.parallel if self.started is not None else None
+        return max(0, limit - len(step.running)) if isinstance(limit, int) else len(step.due)
 
     def _command(self, planned: JournalEntry) -> Command:
         match planned:
             case ModelCallPlanned():
                 return AskModel(planned.step)
             case ToolPlanned():
-                action = _action(self, planned.call.id)
+                action = _action(self, planned.call.id)[1]
                 return RunTool(planned.call, planned.key, action.approved, action.again, action.answers)
             case _:
                 return Release()
@@ -257,20 +229,14 @@ def _note(turn: Turn, entry: JournalEntry) -> None:
         case ModelCallFinished():
             _note_answer(turn, entry)
         case ModelCallFailed():
-            turn.reason, turn.code = "error", entry.code
+            turn.reason, turn.code, turn.detail = "error", entry.code, entry.detail
             _keep_partial(turn, entry.partial)
         case CancelRecorded():
             _note_cancel(turn, entry)
         case Steered():
             _note_steered(turn, entry.message)
-        case ToolPlanned():
-            _action(turn, entry.call.id).sent = True
-        case ToolFinished():
-            _action(turn, entry.call_id).outcome = entry.outcome
-        case ApprovalAsked():
-            _note_question(_action(turn, entry.call_id), entry)
-        case ApprovalRecorded():
-            _note_decision(_action(turn, entry.call_id), entry)
+        case ToolPlanned() | ToolFinished() | ApprovalAsked() | ApprovalRecorded():
+            _note_of_call(turn, entry)
         case Finished():
             turn.finished = entry
         case ModelCallPlanned() | Parked():
@@ -279,9 +245,8 @@ def _note(turn: Turn, entry: JournalEntry) -> None:
 
 def _note_resumed(turn: Turn) -> None:
     _settle(turn)
-    for action in turn.actions:
-        action.again = action.again or action.sent
-        action.sent = False
+    if turn.steps:
+        turn.steps[-1].forget_sent()
 
 
 def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
@@ -292,10 +257,32 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
         for n, call in enumerate(entry.tool_calls)
     )
     steered, turn.pending = turn.pending, []
-    turn.steps.append(Step(entry.step, entry.text, entry.reasoning, actions, entry.ran, steered=steered))
+    step = Step(
+        entry.step,
+        entry.text,
+        entry.reasoning,
+        actions,
+        entry.ran,
+        commanded=entry.commanded,
+        derived=_derived(turn),
+        steered=steered,
+    )
+    turn.steps.append(step)
     turn.usage = turn.usage + entry.usage
+    turn.cost = _sum(turn, 0 if entry.commanded else entry.cost)
     turn.last_input_tokens = entry.usage.input_tokens
     turn.reason = entry.finish_reason
+
+
+def _sum(turn: Turn, cost: int | None) -> int | None:
+    """What the turn cost with this call, which is among its steps already."""
+    if cost is None or (turn.cost is None and turn.step > 1):
+        return None
+    return cost + (turn.cost or 0)
+
+
+def _derived(turn: Turn) -> bool:
+    return turn.started is not None and turn.started.derived is True
 
 
 def _note_cancel(turn: Turn, entry: CancelRecorded) -> None:
@@ -307,7 +294,7 @@ def _note_cancel(turn: Turn, entry: CancelRecorded) -> None:
 
 def _keep_partial(turn: Turn, text: str) -> None:
     if text:
-        turn.steps.append(Step(turn.step, text, "", (), partial=True))
+        turn.steps.append(Step(turn.step, text, partial=True, derived=_derived(turn)))
     _settle(turn)
 
 
@@ -321,6 +308,20 @@ def _note_steered(turn: Turn, message: Message) -> None:
 def _settle(turn: Turn) -> None:
     steered, turn.pending = turn.pending, []
     (turn.steps[-1].steered if turn.steps else turn.early).extend(steered)
+
+
+def _note_of_call(turn: Turn, entry: ToolPlanned | ToolFinished | ApprovalAsked | ApprovalRecorded) -> None:
+    step, action = _action(turn, entry.call.id if isinstance(entry, ToolPlanned) else entry.call_id)
+    with step.changing(action):
+        match entry:
+            case ToolPlanned():
+                action.sent = True
+            case ToolFinished():
+                action.outcome = entry.outcome
+            case ApprovalAsked():
+                _note_question(action, entry)
+            case ApprovalRecorded():
+                _note_decision(action, entry)
 
 
 def _note_question(action: Action, entry: ApprovalAsked) -> None:
@@ -347,13 +348,16 @@ def _note_decision(action: Action, entry: ApprovalRecorded) -> None:
         action.approved = asked.call_hash
     else:
         text = denial(action.call.name, entry.by)
-        action.outcome = ToolOutcome(call=action.key, status="error", output=text)
+        action.outcome = ToolOutcome(
+            call=action.key, status="error", output=text, error_kind="approval_denied"
+        )
 
 
-def _action(turn: Turn, call_id: str) -> Action:
-    for action in turn.actions:
-        if action.call.id == call_id:
-            return action
+def _action(turn: Turn, call_id: str) -> tuple[Step, Action]:
+    step = turn.steps[-1] if turn.steps else None
+    action = step.action(call_id) if step is not None else None
+    if step is not None and action is not None:
+        return step, action
     raise TurnProtocolError(f"no call {call_id} in step {turn.step - 1}")
 
 
@@ -362,15 +366,14 @@ def _action(turn: Turn, call_id: str) -> Action:
 
 def _after_answer(turn: Turn) -> Phase:
     """Act when the model asked for tools of ours, go on when somebody steered, else close."""
-    if any(action.open for action in turn.actions):
-        return Phase.ACTING
-    return _after_results(turn)
+    return Phase.ACTING if turn.steps[-1].open else _after_results(turn)
 
 
 def _after_tool(turn: Turn) -> Phase:
     """Go on when every call has its result. A turn that is about to stop asks nobody any more."""
-    due = [action for action in turn.actions if action.open and not (turn.stopping and action.waiting)]
-    return Phase.ACTING if due else _after_results(turn)
+    step = turn.steps[-1]
+    owed = step.due or step.running or (step.waiting and not turn.stopping)
+    return Phase.ACTING if owed else _after_results(turn)
 
 
 def _after_results(turn: Turn) -> Phase:

@@ -1,29 +1,38 @@
 """The monitor worker: puts the parts together, and lives the life of a worker."""
 
+from collections.abc import Callable
 from typing import ClassVar
 
 import anyio
 from msgspec.structs import replace
 
 from trunkline.latch import Latch
+from trunkline.messages.turn import TurnRequested
 from trunkline.messages.workers import WorkerBeat, WorkerKind
-from trunkline.monitor.acting import Unasking
+from trunkline.monitor.answerers import Answerers
 from trunkline.monitor.approvals import Approvals
+from trunkline.monitor.asking import Terms
 from trunkline.monitor.briefing import Briefer
-from trunkline.monitor.completing import Completions, Limits
+from trunkline.monitor.captured import Capture
+from trunkline.monitor.completing import Completions
 from trunkline.monitor.desk import TurnDesk
 from trunkline.monitor.engine import EngineServer
+from trunkline.monitor.explaining import Explainer
 from trunkline.monitor.feed import FeedDesk
 from trunkline.monitor.held import Held
 from trunkline.monitor.inbox import Inbox
 from trunkline.monitor.models import Models
 from trunkline.monitor.prices import Prices
-from trunkline.monitor.provider import default_adapter
 from trunkline.monitor.pulse import PulseBoard
 from trunkline.monitor.roster import Roster
+from trunkline.runtime.adapters import default_adapter, model_of
+from trunkline.runtime.http.auth import Door, load_token
+from trunkline.runtime.listeners import Listener, listed
 from trunkline.runtime.panicking import Heed
 from trunkline.runtime.worker import Worker, WorkerContext
-from trunkline.subjects import COMPLETE
+from trunkline.subjects import ANSWERER, COMPLETE
+from trunkline.telemetry.collector import wanted
+from trunkline.telemetry.left_open import LeftOpen
 
 
 class MonitorWorker(Worker):
@@ -38,7 +47,16 @@ class MonitorWorker(Worker):
         adapters = [owned.item for owned in context.plugins.models()]
         middleware = [owned.item for owned in context.plugins.model_middleware()]
         self._latch = Latch(context.home.path)
-        self._models = Models(adapters, default_adapter(context.config, adapters), middleware, self._latch)
+        capture = Capture() if context.config.settings.telemetry.capture_content else None
+        default = default_adapter(context.config, context.plugins)
+        named = {adapter.name: model_of(context.config, adapter.name) for adapter in adapters}
+        self._models = Models(adapters, default, named, middleware, self._latch, capture)
+        self._terms = Terms(
+            silence=self._settings.model_silence,
+            max_answer=self._settings.max_answer,
+            prices=Prices(context.config.settings.models.prices),
+            explainer=Explainer(context.config.redactor()),
+        )
         self._briefer = Briefer(
             context.bus,
             [owned.item for owned in context.plugins.context_sources()],
@@ -47,10 +65,12 @@ class MonitorWorker(Worker):
         )
         self._completions = Completions(
             self._models,
-            Prices(context.config.settings.models.prices),
             self._briefer.standing,
             context.config.settings.gateway.default_block,
-            Limits(silence=self._settings.model_silence, max_answer=self._settings.max_answer),
+            self._terms,
+        )
+        self._answerers = Answerers(
+            context.config, self._models, self._briefer.standing, self._terms.explainer
         )
         self._pulse = PulseBoard(context.bus, context.id)
         self._roster = Roster(context.bus, context.id)
@@ -62,16 +82,17 @@ class MonitorWorker(Worker):
             announce=lambda: self.announce(),
         )
         self._engine = EngineServer(
-            self._settings, self._models, self._briefer, Unasking(context.bus, self._settings.tool_silence)
+            self._settings, self._models, self._terms, self._briefer, context.bus, lambda: _door(context)
         )
 
     def standing(self, beat: WorkerBeat) -> WorkerBeat:
-        """Which partitions it has, and which turns it ends for others."""
-        return replace(beat, pins=self._inbox.pins, finishing=self._desk.finishing)
+        """Which partitions it has, which turns it ends for others, and how many it could not have stored so far."""
+        desk = self._desk
+        return replace(beat, pins=self._inbox.pins, finishing=desk.finishing, unstored=desk.unstored)
 
     @property
     def engine_url(self) -> str:
-        """The HTTP address of the bare agent loop; its port differs from the wished one when that was taken."""
+        """The HTTP address of the bare agent loop; "" where ``monitor.engine`` does not ask for it."""
         return self._engine.url
 
     async def open(self) -> None:
@@ -85,10 +106,14 @@ class MonitorWorker(Worker):
         self.resources.callback(self._feeds.undo)
         self._desk = self._make_desk(tasks)
         await self._inbox.open()
-        await self._engine.open()
+        self._engine.open()
+        self.resources.callback(self._engine.close)
+        if self._engine.url:
+            self.resources.enter_context(listed(self.context.home.run, self._listener()))
         heed = Heed(self._latch, self._stop_everything)
         tasks.start_soon(heed.watch)
         await heed.listen(self.context.bus, self.context.id, self.kind)
+        await self.context.service.add(ANSWERER, self._answerers.answerer)
         await self.context.service.add(COMPLETE, self._completions.complete, limit=self._settings.concurrency)
 
     async def serve(self) -> None:
@@ -97,6 +122,7 @@ class MonitorWorker(Worker):
             tasks.start_soon(self._pulse.run)
             tasks.start_soon(self._engine.run)
             tasks.start_soon(self._inbox.run)
+            tasks.start_soon(self._desk.keep_looking)
 
     async def drain(self) -> None:
         """Let another monitor have the partitions, and finish the turns and completions that run."""
@@ -111,6 +137,10 @@ class MonitorWorker(Worker):
         self._desk.cancel_all("panic")
         self._completions.stop()
 
+    def _listener(self) -> Listener:
+        credential = f"the token in {self.context.home.token_file}"
+        return Listener(address=self._engine.url, purpose="the bare agent loop (monitor.engine)", credential=credential)
+
     async def _offer(self, held: Held) -> None:
         await self._desk.offer(held)
 
@@ -121,16 +151,35 @@ class MonitorWorker(Worker):
             tasks=tasks,
             plugins=self.context.plugins,
             models=self._models,
+            terms=self._terms,
             briefer=self._briefer,
             feeds=self._feeds,
             pulse=self._pulse,
             roster=self._roster,
             limit=self._settings.concurrency,
             tool_silence=self._settings.tool_silence,
-            model_silence=self._settings.model_silence,
             window=self._settings.coalesce,
             patience=self._settings.drain,
             approvals=Approvals(self.context.bus, self.context.config.settings.approvals),
-            max_answer=self._settings.max_answer,
+            max_calls=self._settings.max_tool_calls,
+            parallel_calls=self._settings.parallel_tool_calls,
             release=self._inbox.release,
+            ran=self._look_at(tasks),
         )
+
+    def _look_at(self, tasks: anyio.abc.TaskGroup) -> Callable[[TurnRequested], None]:
+        """What is done about the trace of a turn that ran here: a collector is told of what dead workers left open."""
+        if not self.context.config.settings.telemetry.traces or not wanted("traces"):
+            return lambda request: None
+        left_open = LeftOpen(self.context.bus, tasks)
+
+        def look(request: TurnRequested) -> None:
+            if request.traceparent:
+                left_open.look_at(request.traceparent.split("-")[1])
+
+        return look
+
+
+def _door(context: WorkerContext) -> Door:
+    """The same credentials as at the gateway."""
+    return Door(load_token(context.home.token_file), context.plugins.authenticators())

@@ -12,7 +12,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 import anyio
 
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, ToolErrorKind
 from trunkline.outbound.ranges import Address, Network, closed
 
 PORTS = frozenset({80, 443})
@@ -31,9 +31,13 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 class HostRefused(ToolError):
     """A host that may not be connected to; the text says why, and what the owner could do."""
 
+    kind: ToolErrorKind = "permission_denied"
+
 
 class Unreachable(ToolError):
     """Nobody answers there."""
+
+    kind: ToolErrorKind = "unavailable"
 
 
 async def looked_up(host: str, port: int) -> Sequence[str]:

@@ -10,7 +10,7 @@ from urllib.parse import quote, urljoin
 
 import msgspec
 
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, ToolErrorKind
 
 LONGEST = 4096
 PORTS = {"http": 80, "https": 443}
@@ -27,6 +27,8 @@ _SAFE = "!#$%&'()*+,/:;=?@[]~-._"
 
 class UrlRefused(ToolError):
     """It is no address of a web page that can be used; the text says why."""
+
+    kind: ToolErrorKind = "invalid_arguments"
 
 
 class WebAddress(msgspec.Struct, frozen=True, kw_only=True):

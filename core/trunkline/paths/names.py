@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import pairwise
 
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, ToolErrorKind
 
 LONGEST_PATH, LONGEST_NAME = 4096, 255
 
@@ -21,6 +21,8 @@ GIT = ".git"
 
 class PathRefused(ToolError):
     """The path leads out of the folder, through a link, or to a protected name. The text says what would do."""
+
+    kind: ToolErrorKind = "permission_denied"
 
 
 def is_far(path: str) -> bool:

@@ -15,13 +15,16 @@ Endpoints = tuple[Endpoint[Any, Any], ...]
 Topics = tuple[Topic[Any], ...]
 
 GATEWAY_DOORS: Endpoints = (
-    s.SEND, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.CANCEL_TURN, s.DECIDE_APPROVAL, s.GET_TURN, s.FORK_TURN,
-    s.LIST_BLOCKS, s.SHOW_BLOCK, s.LIST_APPROVALS, s.GET_APPROVAL,
-    s.LIST_GRANTS, s.FORGET_GRANT,
+    s.SEND, s.GET_CONVERSATION, s.LIST_CONVERSATIONS, s.RENAME_CONVERSATION, s.CANCEL_TURN, s.DECIDE_APPROVAL,
+    s.GET_TURN, s.FORK_TURN, s.LIST_BLOCKS, s.SHOW_BLOCK, s.LIST_APPROVALS, s.GET_APPROVAL,
+    s.LIST_GRANTS, s.FORGET_GRANT, s.GET_ANSWERER,
 )  # fmt: skip
 """What every channel may ask of the gateway."""
 
-BLOCK_CHANGES: Endpoints = (s.CREATE_BLOCK, s.ARCHIVE_BLOCK, s.RESTORE_BLOCK, s.DELETE_BLOCK)
+BLOCK_CHANGES: Endpoints = (
+    s.CREATE_BLOCK, s.CHANGE_BLOCK, s.STOP_BLOCK, s.RESET_BLOCK, s.ARCHIVE_BLOCK, s.RESTORE_BLOCK, s.DELETE_BLOCK,
+)  # fmt: skip
+"""The owner's alone: what an agent may do stands in a block's choices, so nothing that it runs may ask for this."""
 
 BLOCK_MEMORY: Endpoints = (
     s.MEMORY_READ, s.MEMORY_WRITE, s.MEMORY_EDIT, s.MEMORY_DELETE, s.MEMORY_SEARCH, s.MEMORY_LIST, s.MEMORY_HISTORY,
@@ -106,19 +109,20 @@ GATEWAY = Role(
     calls=(
         s.MEMORY_READ_MANY, s.MEMORY_WRITE_MANY, s.MEMORY_LIST, s.MEMORY_MOVE, s.MEMORY_DELETE, s.MEMORY_HISTORY,
         s.MEMORY_APPEND_CONVERSATION, s.MEMORY_LOAD_CONVERSATION, s.MEMORY_LIST_CONVERSATIONS,
-        s.MEMORY_FIND_CONVERSATION,
+        s.MEMORY_FIND_CONVERSATION, s.ANSWERER,
     ),
     says=(s.INBOX, s.APPROVAL, s.AUDIT),
     hears=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
     reads=CHANNEL_READER,
     consumes=(s.DEADLINES,),
-    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET),
+    keeps=(s.TRANSCRIPTS,),
+    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPTS),
     watches=True,  # /metrics tells how full the streams are
 )  # fmt: skip
 
 MONITOR = Role(
     name="monitor",
-    serves=(s.COMPLETE,),
+    serves=(s.COMPLETE, s.ANSWERER),
     calls=(
         s.COMPLETE,  # background work in its lifespans
         s.STORE_MESSAGES, s.LOAD_MESSAGES, s.LIST_TOOLS, s.CALL_TOOL, s.CALL_DECIDED, s.MEMORY_READ_MANY, *BLOCK_MEMORY,
@@ -126,7 +130,7 @@ MONITOR = Role(
     ),
     says=(s.JOURNAL, s.FEED, s.TURN_FACT, s.CANCEL_CALL, s.APPROVAL, s.APPROVAL_TIMER, s.STOPPED),
     hears=(s.MEMORY_CHANGED, s.PANIC),
-    reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM),
+    reads=(s.INBOX_STREAM, s.JOURNAL_STREAM, s.FEED_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM),
     removes=(s.INBOX_STREAM,),
     consumes=(s.EVERY_PARTITION, s.LEARNER),
     measures=(s.INBOX_STREAM,),
@@ -161,11 +165,18 @@ TOOLS = Role(
     fetches=(s.EXPORTS, s.RESULTS),
 )
 
+PURGED: tuple[str, ...] = (
+    s.JOURNAL_STREAM, s.FEED_STREAM, s.EFFECT_STREAM, s.FACT_STREAM, s.APPROVAL_STREAM, s.SPAN_STREAM, s.DEAD_STREAM,
+    s.RESULTS.stream_name, s.CLAIMS.stream_name, s.TRANSCRIPTS.stream_name,
+)  # fmt: skip
+"""The streams and stores out of which a purge takes what a conversation left there."""
+
 MEMORY = Role(
     name="memory",
     serves=MEMORY_SERVICE,
     says=(s.MEMORY_CHANGED,),
-    reads=(s.AUDIT_STREAM,),
+    reads=(s.AUDIT_STREAM, s.INBOX_STREAM, s.TIMER_STREAM, *PURGED),
+    removes=(s.AUDIT_STREAM, *PURGED),
     brings=(s.EXPORTS,),
     fetches=(s.IMPORTS,),
 )

@@ -14,6 +14,7 @@ from trunkline.abc.importing import Importer
 from trunkline.abc.memory import ChunkType, LinkType, MemoryStore
 from trunkline.abc.models import ModelAdapter
 from trunkline.abc.platform import ConfigSection, HealthCheck
+from trunkline.abc.purging import Purger
 from trunkline.abc.sandbox import Sandbox
 from trunkline.abc.tools import STAGES, Tool, ToolSource
 from trunkline.messages.memory import MemoryHit
@@ -212,6 +213,7 @@ RULES: Mapping[str, Rule] = {
     "trunkline_chunk_types": Rule("ChunkType", _instance(ChunkType, _type_name), lambda item: str(item.name)),
     "trunkline_link_types": Rule("LinkType", _instance(LinkType, _type_name), lambda item: str(item.name)),
     "trunkline_importers": Rule("Importer", _instance(Importer, _named), lambda item: str(item.name)),
+    "trunkline_purgers": Rule("Purger", _instance(Purger, _named), lambda item: str(item.name)),
     "trunkline_memory_rules": Rule("memory rule", _memory_rule, ranked=True),
 }
 """The declaring hooks. Guards have no key: a guard is never dropped because another has its name."""

@@ -12,6 +12,7 @@ import msgspec
 from trunkline.errors import PluginError, StorageError
 from trunkline.folders import make_private
 from trunkline.plugins.asks import Asks
+from trunkline.toml import read_toml
 
 FILE = "plugins.toml"
 HEAD = """\
@@ -28,7 +29,7 @@ class Wheel(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
 
 
-class Pin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Pin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A plugin that was installed. ``agreed`` is None when it declares nothing and somebody took it all the same.
 
     ``source`` is where it was taken from; ``brought`` are the distributions that came with it, by name.
@@ -49,14 +50,23 @@ def read_pins(home: Path) -> dict[str, Pin]:
     """
     file = home / FILE
     try:
-        return msgspec.toml.decode(file.read_bytes(), type=dict[str, Pin])
+        table = read_toml(file.read_text(encoding="utf-8"))
+        return {name: _pin(name, entry) for name, entry in table.items()}
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError) as error:
         raise PluginError(
             f"{file} cannot be read ({error}), so what plugins may do is not known.",
             hint="Mend it or bring it back from a backup. Without it, installed plugins are held to their own word.",
         ) from error
+
+
+def _pin(name: str, entry: object) -> Pin:
+    """Raises ValueError with the plugin's name."""
+    try:
+        return msgspec.convert(entry, Pin)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{name}: {error}") from error
 
 
 def write_pins(home: Path, pins: Mapping[str, Pin]) -> None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from trunkline.abc.memory import ChunkType, LinkType, MemoryRule, MemoryStore
     from trunkline.abc.models import ModelAdapter, ModelMiddleware
     from trunkline.abc.platform import ConfigSection, HealthCheck, Lifespan
+    from trunkline.abc.purging import Purger
     from trunkline.abc.sandbox import Sandbox
     from trunkline.abc.tools import Tool, ToolMiddleware, ToolSource
     from trunkline.messages.gateway import SendMessage
@@ -280,6 +281,10 @@ class Plugins:
     def memory_rules(self) -> "tuple[Owned[MemoryRule], ...]":
         """Guards of every change of memory, in order."""
         return self.collect("trunkline_memory_rules")
+
+    def purgers(self) -> "tuple[Owned[Purger], ...]":
+        """What follows a purge, in load order."""
+        return self.collect("trunkline_purgers")
 
     def rank(self, query: "SearchMemory", hits: "Sequence[MemoryHit]") -> "Sequence[MemoryHit]":
         """What a search found, in the order that a plugin decides; as given when none does."""

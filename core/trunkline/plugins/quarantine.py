@@ -1,12 +1,16 @@
 """Quarantine: which plugin ended its worker again and again, and is therefore not loaded until somebody lets it out.
 
-Judged from what dead processes left behind: their crumbs (``crumbs.py``) and, where Python or the watchdog could still
-write it, the last words of the process (``runtime/watchdog.py``). Kept in ``quarantine.json`` in the home.
+Judged from what dead processes left behind: their last words (``runtime/watchdog.py``), which name the code that ended
+them, and their crumbs (``crumbs.py``), which say what was at work. Being at work is no evidence: a process that was
+killed from outside leaves crumbs too, and no words. So a plugin is put away when the last words name its code in the
+thread that ended the process, or when processes end without a word while they import it, because then none could start.
+Kept in ``quarantine.json`` in the home.
 """
 
 import fcntl
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -15,9 +19,12 @@ from pathlib import Path
 import msgspec
 
 from trunkline.config import Config
+from trunkline.errors import PluginError
+from trunkline.json_file import read_json
 from trunkline.plugins import crumbs
 from trunkline.plugins.crumbs import STANDING, Crumb, Head
 from trunkline.plugins.finding import bundled, candidates, normal
+from trunkline.toml import BadSettings
 
 log = logging.getLogger(__name__)
 
@@ -25,7 +32,11 @@ WINDOW = timedelta(hours=1)
 """Crashes further apart than this are not counted together."""
 
 FILE = "quarantine.json"
-WITHOUT_A_WORD = "the process ended at once without a word (os._exit, a stack overflow, or a kill)"
+WITHOUT_A_WORD = "the process ended at once without a word, as by a kill"
+EXITED = "the process was ended by os._exit"
+
+_CURRENT = re.compile(r"^Current thread.*?$(.*?)(?=^Thread|\Z)", re.MULTILINE | re.DOTALL)
+"""What the last words say of the thread that they are of, among all others."""
 
 
 class Suspect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -79,7 +90,7 @@ class Quarantine:
         if not self._crumbs.is_dir():
             return self.read()
         with self._held() as register:
-            fresh = tuple(self._crashes())
+            fresh = tuple(self._crashes(versions))
             if not fresh:
                 return register
             since = datetime.now(UTC) - WINDOW
@@ -109,7 +120,7 @@ class Quarantine:
 
     # Judging ---------------------------------------------------------------------------------------------------
 
-    def _crashes(self) -> Iterator[Crash]:
+    def _crashes(self, owners: Iterable[str]) -> Iterator[Crash]:
         """One crash for each process that died, whatever number of workers it had."""
         dead: dict[tuple[int, str], list[tuple[Head, tuple[Crumb, ...]]]] = {}
         for head, found in crumbs.dead(self._crumbs):
@@ -118,8 +129,8 @@ class Quarantine:
             words = self._last_words(pid)
             together = tuple(crumb for _, some in left for crumb in some)
             asked = any(head.leaving for head, _ in left)
-            if boot == crumbs.boot() and together and not asked and self._limit:
-                yield _crash(left[0][0], len(left), together, words)
+            if boot == crumbs.boot() and (together or words) and not asked and self._limit:
+                yield _crash(left[0][0], len(left), together, words, owners)
 
     def _last_words(self, pid: int) -> str:
         path = last_words(self._crumbs, pid)
@@ -133,17 +144,15 @@ class Quarantine:
     def _verdict(self, register: Register, last: Crash, versions: dict[str, str]) -> Register:
         """Put away the one plugin that explains the crashes best, once it was there often enough."""
         rows = []
-        for suspect in last.suspects:
-            seen = [s for c in register.crashes for s in c.suspects if s.owner == suspect.owner]
-            guilty = (
-                suspect.named or suspect.owner.partition(":")[0] not in bundled()
-            )  # unless it is the platform's
-            if guilty and len(seen) >= self._limit and suspect.owner in versions:
+        for suspect in filter(_is_accused, last.suspects):
+            seen = [s for c in register.crashes for s in c.suspects if s.owner == suspect.owner and _is_accused(s)]
+            ours = suspect.owner.partition(":")[0] in bundled()  # which is never put away without being named
+            if (suspect.named or not ours) and len(seen) >= self._limit and suspect.owner in versions:
                 rows.append((suspect.named, len(seen), suspect.at, suspect))
         if not rows:
             return register
         *_, worst = max(rows, key=lambda row: row[:3])
-        count = sum(s.owner == worst.owner for c in register.crashes for s in c.suspects)
+        count = sum(s.owner == worst.owner and _is_accused(s) for c in register.crashes for s in c.suspects)
         reason = f"It was at work ({worst.doing}) when its worker crashed, {count} times; the last time {last.how}."
         crashes = tuple(c for c in register.crashes if worst.owner not in {s.owner for s in c.suspects})
         register = msgspec.structs.replace(register, crashes=crashes)
@@ -169,14 +178,20 @@ class Quarantine:
             os.close(lock)
 
     def read(self) -> Register:
-        """The register as it is."""
+        """The register as it is.
+
+        Raises:
+            PluginError: the file cannot be understood, so that nobody knows which plugins are kept away.
+        """
         try:
-            return msgspec.json.decode(self._file.read_bytes(), type=Register)
+            return read_json(str(self._file), self._file.read_bytes(), Register)
         except FileNotFoundError:
             return Register()
-        except (OSError, msgspec.DecodeError) as error:
-            log.error("%s cannot be read, so no plugin is in quarantine: %s", self._file, error)
-            return Register()
+        except (OSError, BadSettings) as error:
+            raise PluginError(
+                f"Which plugins are in quarantine is not known: {error}",
+                hint=f"Mend {self._file}. If you delete it, all plugins are let out.",
+            ) from error
 
     def _write(self, register: Register) -> None:
         draft = self._file.with_suffix(f".{os.getpid()}")
@@ -201,19 +216,30 @@ def last_words(folder: Path, pid: int) -> Path:
     return folder / f"{pid}.fault"
 
 
-def _crash(head: Head, workers: int, found: Sequence[Crumb], words: str) -> Crash:
+def _crash(head: Head, workers: int, found: Sequence[Crumb], words: str, owners: Iterable[str]) -> Crash:
     passing = [crumb for crumb in found if crumb.doing not in STANDING] or found
     latest = {crumb.owner: crumb for crumb in sorted(passing, key=lambda crumb: crumb.at)}
-    suspects = tuple(
+    suspects = [
         Suspect(owner=crumb.owner, doing=crumb.doing, at=crumb.at, named=_speaks_of(words, crumb.owner))
         for crumb in latest.values()
-    )
+    ]
+    others = (owner for owner in owners if owner not in latest and _speaks_of(words, owner))
+    suspects += [Suspect(owner=owner, doing="in a thread of its own", at=0, named=True) for owner in others]
     how = _how(head, words)
     worker = head.worker if workers == 1 else "whole platform, in place of one"
-    return Crash(time=datetime.now(UTC), worker=worker, how=how, suspects=suspects)
+    return Crash(time=datetime.now(UTC), worker=worker, how=how, suspects=tuple(suspects))
+
+
+def _is_accused(suspect: Suspect) -> bool:
+    """Whether there is evidence against a plugin, and not only that it was at work."""
+    return suspect.named or suspect.doing == "import"
 
 
 def _speaks_of(words: str, owner: str) -> bool:
+    """Whether the plugin's code is in the thread that ended the process. Others may have been at work in theirs."""
+    first = words.partition("\n")[0]
+    if not first.startswith("Timeout"):  # a stall is told of by no thread of ours, so any may be at fault
+        words = "".join(_CURRENT.findall(words))
     module = owner.rpartition(":")[2].replace("-", "_")
     return f"/{module}/" in words or f"/{module}.py" in words
 

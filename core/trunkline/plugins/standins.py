@@ -34,7 +34,7 @@ class _Refusing:
 
 class _ToolGuard(_Refusing):
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        raise ToolError(self.sentence)
+        raise ToolError(self.sentence, kind="permission_denied")
 
 
 class _Authenticator(_Refusing):

@@ -1,4 +1,4 @@
-"""Decides: deny wins, what nothing permits is refused, and the most particular permission says whether to ask."""
+"""Decides: deny wins, what no policy permits is refused, and the most particular permission says whether to ask."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -12,9 +12,9 @@ from trunkline.policy.matching import applies, permits, rank
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody wants to do.
 
-    ``subjects`` and ``resources`` are all the names of the one who wants it, and of what it is done to; ``aliases`` are
-    further names by which it may be denied, asked about or counted, and not permitted. ``action`` may be refined after
-    a colon: ``exec:look`` is an ``exec``, and a policy may speak of either.
+    ``subjects`` and ``resources`` are all the names of the one who wants it, and of what it is done to. ``aliases`` are
+    further names: a policy may deny, ask about or count by an alias, but never permit by one. ``action`` may be
+    refined after a colon: ``exec:look`` is an ``exec``, and a policy may speak of either.
     """
 
     subjects: frozenset[str]
@@ -45,8 +45,8 @@ def decide(
 ) -> Decision:
     """Whether it may be done. The order of the policies does not matter.
 
-    ``used`` says how often policies with a number a day were used today; one that is missing was not, None is for one
-    of which nobody can say, which then refuses.
+    ``used`` says how often each policy with a daily limit was used today. A policy that is missing was not used. None
+    means that the count cannot be read; then the call is refused.
     """
     counting = [policy for policy in policies if applies(policy, asked, now)]
     denying = [policy for policy in counting if policy.effect == "deny"]
@@ -97,10 +97,10 @@ def _is_spent(policy: Policy, used: Mapping[str, int | None]) -> bool:
 def _spent(policy: Policy, used: Mapping[str, int | None]) -> str:
     if used.get(policy.id, 0) is None:
         return (
-            "a policy permits it a number of times a day, and nobody can say now how often it was done today."
+            "a policy limits it to a number of times a day, and today's count cannot be read now."
         )
     return (
-        f"a policy permits it {policy.conditions.max_per_day} times a day, and these are used up for today."
+        f"a policy limits it to {policy.conditions.max_per_day} times a day, and today's limit is reached."
     )
 
 

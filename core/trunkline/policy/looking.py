@@ -70,7 +70,7 @@ GIT: dict[str, frozenset[str]] = {
 
 
 def is_look(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call of a tool does nothing but run programs that only read: all of its calls do, or the parameter that
+    """Whether a call of a tool only runs programs that only read: all of its calls do, or the parameter that
     ``spec.argv`` names holds such an argument vector, or a line for a shell in which no sign means anything to it."""
     if spec.effect != "exec" or spec.look:
         return spec.look and spec.effect == "exec"
@@ -80,7 +80,7 @@ def is_look(spec: ToolSpec, arguments: Mapping[str, Any]) -> bool:
 
 
 def only_reads(argv: Sequence[str]) -> bool:
-    """Whether the program, run as it stands, does nothing but read."""
+    """Whether the program, run as it stands, only reads."""
     if not argv or any("\0" in word for word in argv):
         return False
     program, words = argv[0], argv[1:]

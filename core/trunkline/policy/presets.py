@@ -118,7 +118,7 @@ def reason(asked: Asked, decision: Decision) -> str:
     if scope is not None:
         return f"a path leads outside of {'the workspaces of all blocks' if scope == 'system' else 'its own folder'}."
     if asked.action.startswith("exec"):
-        return "it may run no programs."
+        return "it may not run programs."
     return decision.why
 
 

@@ -13,12 +13,14 @@ from trunkline_bus import key_of
 
 
 def shape_of(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    """What a lasting approval is bound to: the tool, its source, and each argument by value unless it is free."""
+    """What a lasting approval is bound to: the tool, its source, what that source says of it, and each argument by
+    value unless it is free."""
     bound = bound_by(spec, arguments)
     return key_of(
         "shape",
         spec.source,
         spec.name,
+        spec.definition,
         json.dumps(bound, sort_keys=True, separators=(",", ":"), default=repr),
     )
 

@@ -131,7 +131,7 @@ class _Desk:
 
     def _admit(self, answer: Answer) -> Welcome:
         if self.joined is not None or not is_public_key(answer.key):
-            raise ConfigError("The code is used up, or the key is none.")
+            raise ConfigError("The code was used already, or the key is not a valid public key.")
         folder = self._registry.folder
         door_certificate(folder, (answer.address,))
         remote = Remote(

@@ -2,7 +2,6 @@
 
 import os
 import ssl
-import tomllib
 from pathlib import Path
 
 import anyio
@@ -15,6 +14,7 @@ from trunkline.remotes.certificates import AUTHORITY, fingerprint
 from trunkline.remotes.keys import new_key
 from trunkline.remotes.proof import Answer, Challenge, Exchange, Hello, Welcome, clean_code, fits, new_nonce
 from trunkline.remotes.talk import TurnedAway, receive, send
+from trunkline.toml import BadSettings, read_settings
 from trunkline_bus import LeafWay
 
 JOIN_PORT = 7423
@@ -82,15 +82,15 @@ def way_of(folder: Path) -> LeafWay:
 def hub_of(folder: Path) -> Hub:
     """The hub that this host is enrolled at. Raises ConfigError when it is at none."""
     try:
-        return msgspec.convert(tomllib.loads((folder / HUB).read_text()), Hub)
+        return read_settings(str(folder / HUB), (folder / HUB).read_text(encoding="utf-8"), Hub)
     except FileNotFoundError as error:
         raise ConfigError(
             "This host is not enrolled anywhere.",
             hint='Run "trunkline remote invite NAME" on the hub, then "trunkline remote join HUB CODE" here.',
         ) from error
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+    except (OSError, BadSettings, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{folder / HUB} cannot be used: {error}.", hint="Join again with a new code."
+            f"{folder / HUB} cannot be used: {error}", hint="Join again with a new code."
         ) from error
 
 

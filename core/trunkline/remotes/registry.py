@@ -5,7 +5,6 @@ It lies in the home and not in memory, because what an agent can write must not 
 
 import os
 import re
-import tomllib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ import msgspec
 from trunkline.errors import ConfigError
 from trunkline.folders import make_private
 from trunkline.remotes.keys import is_public_key
+from trunkline.toml import BadSettings, read_settings
 
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,14}[a-z0-9])?")
 BLOCK = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
@@ -105,10 +105,10 @@ def check_name(name: str) -> str:
 
 def _read(file: Path) -> Remote:
     try:
-        remote = msgspec.convert(tomllib.loads(file.read_text()), Remote)
-    except (OSError, tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        remote = read_settings(str(file), file.read_text(encoding="utf-8"), Remote)
+    except (OSError, BadSettings, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{file} cannot be used: {error}.", hint="Mend it, or delete it and invite again."
+            f"{file} cannot be used: {error}", hint="Mend it, or delete it and invite again."
         ) from error
     wrong = [block for block in remote.blocks if BLOCK.fullmatch(block) is None]
     if (

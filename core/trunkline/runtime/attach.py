@@ -88,7 +88,8 @@ async def _own(
 
 
 def _on_any_port(config: Config) -> Config:
-    """The configuration with the gateway on any free port: a command must not fail because 8420 is taken."""
+    """The configuration with free ports: a command must not fail because 8420 is taken."""
     gateway = msgspec.structs.replace(config.settings.gateway, port=0)
-    settings = msgspec.structs.replace(config.settings, gateway=gateway)
+    monitor = msgspec.structs.replace(config.settings.monitor, engine_port=0)
+    settings = msgspec.structs.replace(config.settings, gateway=gateway, monitor=monitor)
     return dataclasses.replace(config, settings=settings)

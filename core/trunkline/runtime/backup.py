@@ -11,7 +11,7 @@ import os
 import tarfile
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,7 @@ from trunkline.plugins.pins import FILE as PINS
 from trunkline.runtime.form import FORM, read_mark, refuse_newer
 from trunkline.runtime.home import RESTORING, Home, make_folder, storage_errors
 from trunkline.runtime.restoring import Restoring, carry_out, form_of, put_back
-from trunkline.runtime.runfile import instance_lock
+from trunkline.runtime.runfile import instance_lock, lock_path
 
 SCHEMA = 1
 """The form of the archive. It goes up when an older Trunkline could not use a newer archive; such a one is refused."""
@@ -165,9 +165,8 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
     """
     read_label(archive)
     refuse_newer(home.path)
-    for folder in (home.path, home.run):
-        make_folder(folder)
     with (
+        _nothing_left_if_refused(home),
         instance_lock(home),
         storage_errors(home.path),
         tempfile.TemporaryDirectory(prefix=RESTORING, dir=home.path) as scratch,
@@ -182,6 +181,25 @@ def restore_backup(home: Home, archive: Path, *, replace: bool = False) -> Resto
         plan = Restoring(out=out, into=into, form=form_of(home.path), aside=restored.aside)
         carry_out(home.path, plan, restored.label.form)
     return restored
+
+
+@contextmanager
+def _nothing_left_if_refused(home: Home) -> Iterator[None]:
+    """Make the folders that a restore needs; if it is refused, what was not there before is gone again."""
+    lock = lock_path(home)
+    new = [path for path in (home.run, home.path, *home.path.parents) if not path.exists()]
+    locked = lock.exists()
+    try:
+        for folder in (home.path, home.run):
+            make_folder(folder)
+        yield
+    except BaseException:
+        if not locked:
+            lock.unlink(missing_ok=True)
+        for folder in new:
+            with suppress(OSError):  # others may have put something there meanwhile
+                folder.rmdir()
+        raise
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from trunkline.permissions.grants import grants
 from trunkline.permissions.nats import ANSWER_WITHIN
 from trunkline.permissions.roles import plugin as plugin_role
 from trunkline.plugins import PluginState
+from trunkline.runtime.child_log import take_over
 from trunkline_bus import ServerUser
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,8 @@ UNUSABLE = 78
 
 FIRST_PAUSE, LONGEST_PAUSE, CALM = 0.2, 10.0, 60.0
 ENDING_SECONDS = 5.0
+LAST_WORDS = 1.0
+"""Seconds in which what an ended process printed is taken in."""
 
 GIVEN = frozenset(
     {
@@ -104,19 +107,24 @@ async def keep_child(child: Child, config: Config, url: str) -> None:
 async def _lived(child: Child, config: Config, url: str) -> int:
     """Start the process and wait for its end; whatever it left running in its group ends with it."""
     process = await anyio.open_process(
-        [sys.executable, "-m", "trunkline.cli.main", "run", "plugin", child.name],
+        [sys.executable, "-m", "trunkline.cli.main", "run", "plugin", child.name, "--log", "json"],
         env=dict(environment(child, config, url)),
         stdin=subprocess.DEVNULL,
-        stdout=sys.__stderr__.fileno() if sys.__stderr__ is not None else subprocess.DEVNULL,
-        stderr=None,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         cwd=config.home,
         start_new_session=True,
     )
-    try:
-        return await process.wait()
-    finally:
-        with anyio.CancelScope(shield=True):
-            await _end(process)
+    assert process.stdout is not None
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(take_over, child.name, process.stdout)
+        try:
+            status = await process.wait()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await _end(process)
+        tasks.cancel_scope.deadline = anyio.current_time() + LAST_WORDS  # who left its group may hold the pipe
+    return status
 
 
 async def _end(process: Process) -> None:

@@ -70,7 +70,9 @@ class ChunkMemory(MemoryCalls):
     ) -> Remembered:
         """Keep a text as chunks (RLM-F9)."""
         if not isinstance(content, str):
-            raise ToolError(f"What to remember must be text, not {type(content).__name__}.")
+            raise ToolError(
+                f"What to remember must be text, not {type(content).__name__}.", kind="invalid_arguments"
+            )
         wish = Remember(
             content=content,
             actor=self._actor,
@@ -159,7 +161,7 @@ class ChunkMemory(MemoryCalls):
         """What a chunk is linked to, in both directions, strongest first."""
         wish = FindLinked(id=chunk, actor=self._actor, block=self._block, link_type=link_type, limit=limit)
         if not await self._open("read") and await self.chunk(chunk) is None:
-            raise ToolError(_NONE.format(chunk))
+            raise ToolError(_NONE.format(chunk), kind="not_found")
         found = (await self._call(MEMORY_LINKED, wish)).links
         return [one for one in found if await self._visible(one.chunk.path)]
 
@@ -169,7 +171,7 @@ class ChunkMemory(MemoryCalls):
         """Link a chunk to another by hand, or take such a link out; returns the version."""
         await self._permit_change(source)
         if not remove and not await self._open("read") and await self.chunk(target) is None:
-            raise ToolError(_NONE.format(target))
+            raise ToolError(_NONE.format(target), kind="not_found")
         wish = LinkChunks(
             source_id=source,
             target_id=target,
@@ -233,7 +235,9 @@ class ChunkMemory(MemoryCalls):
         except RemoteFault:
             policy = MemoryPolicy()
         except msgspec.MsgspecError as error:
-            raise ToolError("The block's block.toml is not valid, so nothing is remembered.") from error
+            raise ToolError(
+                "The block's block.toml is not valid, so nothing is remembered.", kind="unsupported"
+            ) from error
         return next(iter(policy.write_layers), None)
 
     async def _permit_change(self, chunk: str) -> None:

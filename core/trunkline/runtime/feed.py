@@ -19,6 +19,7 @@ from trunkline.messages.turn import (
 )
 from trunkline.runtime.feed_journal import JOURNAL_EPOCH, is_finished, told_from_journal
 from trunkline.runtime.feed_merge import Chain, FeedMerge, parse_position
+from trunkline.runtime.looks import Looks
 from trunkline.subjects import FEED, INBOX, JOURNAL
 from trunkline_bus import Bus, BusError, DecodeError, Received, RemoteFault
 
@@ -49,6 +50,7 @@ class TurnNotFound(RemoteFault, LookupError):
 class FeedReader:
     """A ``Watch``: iterate over it once. ``patience`` is how many silent seconds pass before the journal is asked.
     ``fresh`` says that the turn was accepted just now: nothing is looked up before something turns out to be missing.
+    ``looks`` is what it shares with other readers, so that very many of them look less often each.
 
     Raises ``ValueError`` for an ``after`` that is no position, and ``TurnNotFound`` while iterating. While the bus
     is away the reader waits for it.
@@ -63,6 +65,7 @@ class FeedReader:
         after: str = "",
         patience: float = 2.0,
         fresh: bool = False,
+        looks: Looks | None = None,
     ) -> None:
         self._chain = parse_position(after).chain
         self.position = after
@@ -70,6 +73,7 @@ class FeedReader:
         self._conversation = conversation
         self._turn = turn
         self._patience = patience
+        self._looks = looks or Looks()
         self._fresh = fresh and not after
         self._merge = FeedMerge()
         self._live = _LiveItems()
@@ -96,16 +100,18 @@ class FeedReader:
         )
         try:
             if not self._fresh:
-                await self._begin()
+                async with self._looks.catching_up:
+                    await self._begin()
             self._note_progress()
-            while True:
-                for position, event in self._merge.take():
-                    self.position = position
-                    self._note_progress()
-                    yield event
-                if self._merge.ended:
-                    return
-                await self._more()
+            with self._looks.reader():
+                while True:
+                    for position, event in self._merge.take():
+                        self.position = position
+                        self._note_progress()
+                        yield event
+                    if self._merge.ended:
+                        return
+                    await self._more()
         finally:
             with anyio.CancelScope(shield=True):
                 await subscription.aclose()
@@ -138,7 +144,7 @@ class FeedReader:
     def _note_progress(self) -> None:
         self._silent_since = anyio.current_time()
         self._missing = False
-        self._due = self._silent_since + self._pause
+        self._due = self._silent_since + self._looks.pause(self._pause)
 
     def _note_missing(self) -> None:
         """When something has just turned out to be missing, look for it at once."""
@@ -155,7 +161,7 @@ class FeedReader:
             self._note_missing()
         if not self._merge.ready and anyio.current_time() >= self._due:
             await self._look()
-            self._due = anyio.current_time() + self._pause
+            self._due = anyio.current_time() + self._looks.pause(self._pause)
             self._pause = min(self._pause * 2, LONGEST_PAUSE)
 
     async def _look(self) -> None:

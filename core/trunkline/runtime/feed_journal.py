@@ -122,6 +122,7 @@ class Teller:
                     name=self._calls[call_id].name if call_id in self._calls else "",
                     output=outcome.output,
                     error=outcome.status != "ok",
+                    error_kind=outcome.kind or "",
                     stored=outcome.stored,
                 )
             case ApprovalAsked() if entry.call_id in self._calls:
@@ -157,7 +158,14 @@ class Teller:
         if not entry.allow and asked is not None and not asked.is_question:
             name = self._calls[entry.call_id].name
             text = denial(name, entry.by)
-            yield ToolEnded(step=self._step, call_id=entry.call_id, name=name, output=text, error=True)
+            yield ToolEnded(
+                step=self._step,
+                call_id=entry.call_id,
+                name=name,
+                output=text,
+                error=True,
+                error_kind="approval_denied",
+            )
 
     def _said(self, text: str, begin: int = 0, end: int | None = None) -> Iterator[FeedEvent]:
         if piece := text[begin:end]:
@@ -166,7 +174,14 @@ class Teller:
 
 def ran_events(step: int, ran: RanTool) -> tuple[FeedEvent, FeedEvent]:
     """A call that the model's side ran, and its result."""
-    ended = ToolEnded(step=step, call_id=ran.call.id, name=ran.call.name, output=ran.output, error=ran.error)
+    ended = ToolEnded(
+        step=step,
+        call_id=ran.call.id,
+        name=ran.call.name,
+        output=ran.output,
+        error=ran.error,
+        error_kind="upstream_error" if ran.error else "",
+    )
     return ToolStarted(step=step, call=ran.call), ended
 
 
@@ -177,4 +192,7 @@ def _ended(entry: Finished) -> TurnEnded:
         usage=entry.usage,
         code=entry.code,
         sentence=FIXED_SENTENCES[entry.code] if entry.code else None,
+        detail=entry.detail,
+        context=entry.context,
+        cost=entry.cost,
     )

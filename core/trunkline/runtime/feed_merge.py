@@ -5,9 +5,11 @@ finished before it. So only the highest epoch counts, and its items are taken st
 what was handed out already, or told anew when it has become another; everything else goes out once per id.
 
 A position names all that was taken: ``2.5`` is item 5 of epoch 2, ``1.7_2.5`` says that items 0 to 7 of epoch 1
-were taken before, ``1.7_2.5~3`` that the events numbered 0 to 2 were among all these. From it and the stored feed a
-reader's whole state can be built again. Where the feed lost something, text is told anew; of everything else the
-numbers say what the reader has, since every epoch tells them in the journal's order.
+were taken before, ``1.7_2.5~3`` that the events numbered 0 to 2 were among all these, and ``2.5-1`` that of item 6,
+which became several events, the first was handed out: whoever comes back from there is told all of them again.
+
+From a position and the stored feed a reader's whole state can be built again. Where the feed lost something, text is
+told anew; of everything else the numbers say what the reader has, since every epoch tells them in the journal's order.
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,7 +51,10 @@ class Position(NamedTuple):
 def parse_position(position: str) -> Position:
     """A position's parts; an empty chain for "". Raises ValueError when it is no position."""
     chain: Chain = []
-    places, tilde, numbered = position.partition("~")
+    whole, dash, part = position.partition("-")
+    if dash and not _is_number(part):
+        raise ValueError(f"{position!r} is not a position in a feed")
+    places, tilde, numbered = whole.partition("~")
     if tilde and not (places and _is_number(numbered)):
         raise ValueError(f"{position!r} is not a position in a feed")
     for part in places.split("_") if places else ():
@@ -145,13 +150,14 @@ class FeedMerge:
             self._waiting[item.index] = item
 
     def take(self) -> Iterator[tuple[str, FeedEvent]]:
-        """What is due, each with the position to resume from after it. Nothing comes after ``TurnEnded``."""
+        """What is due, each with the position to resume from after it: no two have the same. Nothing comes after
+        ``TurnEnded``."""
         while not self.ended and self._next in self._waiting:
             before = self.position
             item = self._waiting.pop(self._next)
             self._next += 1
-            for part, last in self._apply(item):
-                yield (self.position if last else before), part
+            for number, (part, last) in enumerate(self._apply(item), start=1):
+                yield (self.position if last else f"{before}-{number}"), part
 
     def _enter(self, epoch: int) -> None:
         if self._next:

@@ -3,13 +3,14 @@
 A request that got no answer is sent again, with the same client id, so a message that was accepted counts once.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 import anyio
 import msgspec
 
 from trunkline.errors import Unavailable
+from trunkline.messages.answerer import Answerer, GetAnswerer
 from trunkline.messages.approvals import (
     Approval,
     ApprovalList,
@@ -26,13 +27,17 @@ from trunkline.messages.blocks import (
     Block,
     BlockConfig,
     BlockList,
+    BlockStopped,
+    ChangeBlock,
     CreateBlock,
     DeleteBlock,
     ListBlocks,
+    ResetBlock,
     RestoreBlock,
     ShowBlock,
+    StopBlock,
 )
-from trunkline.messages.conversation import ConversationPage, ListConversations
+from trunkline.messages.conversation import ConversationPage, ConversationSummary, ListConversations
 from trunkline.messages.gateway import (
     CancelTurn,
     ConversationView,
@@ -40,20 +45,24 @@ from trunkline.messages.gateway import (
     GetConversation,
     GetTurn,
     MessageAccepted,
+    RenameConversation,
     SendMessage,
     TurnView,
 )
 from trunkline.messages.turn import ApprovalDecided
 from trunkline.runtime.approvals import approvals_of
 from trunkline.runtime.feed import FeedReader
+from trunkline.runtime.looks import Looks
 from trunkline.subjects import (
     ARCHIVE_BLOCK,
     CANCEL_TURN,
+    CHANGE_BLOCK,
     CREATE_BLOCK,
     DECIDE_APPROVAL,
     DELETE_BLOCK,
     FORGET_GRANT,
     FORK_TURN,
+    GET_ANSWERER,
     GET_APPROVAL,
     GET_CONVERSATION,
     GET_TURN,
@@ -61,36 +70,47 @@ from trunkline.subjects import (
     LIST_BLOCKS,
     LIST_CONVERSATIONS,
     LIST_GRANTS,
+    RENAME_CONVERSATION,
+    RESET_BLOCK,
     RESTORE_BLOCK,
     SEND,
     SHOW_BLOCK,
+    STOP_BLOCK,
 )
 from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, new_id
 
 Req = TypeVar("Req")
 Rep = TypeVar("Rep")
 
+STOPPING = 30.0
+"""Seconds that a gateway may take to end the turns of a block, besides what it takes to answer."""
+
 
 class GatewayClient:
-    """What a channel is given. ``channel`` is its name and a subject key; ``patience`` is how long to try, in seconds.
+    """What a channel is given. ``channel`` is its name and a subject key; ``patience`` is how long to try, in seconds;
+    ``shows`` is what people see there of an answer, which goes along with each message.
 
     Every method raises RemoteFault with a code and a sentence for people, or Unavailable when no gateway answers.
     """
 
-    def __init__(self, bus: Bus, channel: str, *, patience: float = 20.0) -> None:
+    def __init__(self, bus: Bus, channel: str, *, patience: float = 20.0, shows: str = "") -> None:
         self._bus = bus
+        self._shows = shows
         self._channel = channel
         self._patience = patience
+        self._looks = Looks()
 
     async def send(self, message: SendMessage) -> MessageAccepted:
         """Hand in a message; it is on disk when this returns, and counts once however often it was sent."""
         if message.client_id is None:
             message = msgspec.structs.replace(message, client_id=new_id())
+        if self._shows and not message.shows:
+            message = msgspec.structs.replace(message, shows=self._shows)
         return await self._persist(SEND, message)
 
     def watch(self, conversation: str, turn: str, *, after: str = "") -> FeedReader:
         """The turn's events from ``after`` on. Raises ValueError when ``after`` is no position."""
-        return FeedReader(self._bus, conversation, turn, after=after)
+        return FeedReader(self._bus, conversation, turn, after=after, looks=self._looks)
 
     async def cancel(self, turn: str, *, mode: Literal["now", "after_step"] = "now") -> None:
         """End a turn; one that has ended stays as it is."""
@@ -164,6 +184,14 @@ class GatewayClient:
         """A page of conversations, newest first."""
         return await self._persist(LIST_CONVERSATIONS, query)
 
+    async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
+        """Give a conversation a title; None is the one that is made from what was said first."""
+        found = await self._persist(
+            RENAME_CONVERSATION, RenameConversation(conversation=conversation, title=title)
+        )
+        assert found.summary is not None
+        return found.summary
+
     async def blocks(self) -> tuple[Block, ...]:
         """All blocks that are not archived."""
         return (await self.block_list()).blocks
@@ -176,23 +204,39 @@ class GatewayClient:
         """One block."""
         return (await self._persist(SHOW_BLOCK, ShowBlock(name=name))).block
 
+    async def answerer(self, block: str | None = None) -> Answerer:
+        """Who answers in a block; None is the default block. Raises Unavailable when no monitor says it at once."""
+        return await _answered(lambda: self._call(GET_ANSWERER, GetAnswerer(block=block), 6.0, repeatable=True))
+
     # Changes of blocks are not sent again once somebody may have heard them: a second archive is another one.
 
     async def create_block(self, name: str, config: BlockConfig | None = None) -> Block:
         """Make a block."""
         return (await self._once(CREATE_BLOCK, CreateBlock(name=name, config=config or BlockConfig()))).block
 
+    async def change_block(self, name: str, changes: Mapping[str, Any]) -> Block:
+        """Change choices of a block, by dotted keys; None takes one out."""
+        return (await self._once(CHANGE_BLOCK, ChangeBlock(name=name, changes=dict(changes)))).block
+
+    async def stop_block(self, name: str, *, finish: bool = False) -> BlockStopped:
+        """Switch a block off, and cancel its turns or let them finish."""
+        return await self._once(STOP_BLOCK, StopBlock(name=name, finish=finish), STOPPING)
+
+    async def reset_block(self, name: str, *, hard: bool = False) -> Block:
+        """Cancel a block's turns, and have it forget."""
+        return (await self._once(RESET_BLOCK, ResetBlock(name=name, hard=hard), STOPPING)).block
+
     async def archive_block(self, name: str) -> None:
-        """Put a block away, as it is."""
-        await self._once(ARCHIVE_BLOCK, ArchiveBlock(name=name))
+        """Cancel a block's turns and put it away, as it is."""
+        await self._once(ARCHIVE_BLOCK, ArchiveBlock(name=name), STOPPING)
 
     async def restore_block(self, name: str) -> Block:
         """Bring the newest archive of that name back."""
         return (await self._once(RESTORE_BLOCK, RestoreBlock(name=name))).block
 
     async def delete_block(self, name: str, *, archived: bool = False) -> None:
-        """Delete a block, or the newest archive of that name."""
-        await self._once(DELETE_BLOCK, DeleteBlock(name=name, archived=archived))
+        """Cancel a block's turns and delete it, or delete the newest archive of that name."""
+        await self._once(DELETE_BLOCK, DeleteBlock(name=name, archived=archived), STOPPING)
 
     async def _persist(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
         """Ask until somebody answers or ``patience`` is over. Only for requests that may be repeated."""
@@ -208,8 +252,8 @@ class GatewayClient:
 
         return await _answered(ask)
 
-    async def _once(self, endpoint: Endpoint[Any, Rep], request: Any) -> Rep:
-        return await _answered(lambda: self._call(endpoint, request, self._patience))
+    async def _once(self, endpoint: Endpoint[Any, Rep], request: Any, longer: float = 0.0) -> Rep:
+        return await _answered(lambda: self._call(endpoint, request, self._patience + longer))
 
     async def _call(
         self, endpoint: Endpoint[Any, Rep], request: Any, timeout: float, *, repeatable: bool = False

@@ -153,6 +153,10 @@ async def enter_telemetry(
 ) -> None:
     """Trace this process while the stack lasts, unless ``[telemetry] traces`` says no, and export what it measures
     when OpenTelemetry's variables name a collector."""
+    if wanted("traces") or wanted("metrics"):
+        from trunkline.telemetry.setup import flushed_to_collector
+
+        await stack.enter_async_context(flushed_to_collector())
     if config.settings.telemetry.traces:
         from trunkline.telemetry.setup import spans_to_bus
 

@@ -16,7 +16,7 @@ class Known(Generic[T]):
     """Answers by name. ``open`` before use.
 
     An answer is kept for ``fresh_for`` seconds, and no longer than until memory tells of a change of a file that
-    ``counts``. None is not kept, so what was just made is found at once.
+    ``counts``. What ``keeps`` refuses is asked for each time, so what was just made is found at once.
     """
 
     def __init__(
@@ -26,11 +26,13 @@ class Known(Generic[T]):
         *,
         counts: Callable[[str], bool],
         fresh_for: float,
+        keeps: Callable[[T], bool] = lambda answer: answer is not None,
     ) -> None:
         self._bus = bus
         self._ask = ask
         self._counts = counts
         self._fresh_for = fresh_for
+        self._keeps = keeps
         self._answers: dict[str, tuple[float, T]] = {}
         self._changes = 0
         self._undo: Callable[[], None] | None = None
@@ -52,7 +54,7 @@ class Known(Generic[T]):
             return found[1]
         changes, began = self._changes, anyio.current_time()
         answer = await self._ask(name)
-        if answer is not None and changes == self._changes:
+        if self._keeps(answer) and changes == self._changes:
             self._answers[name] = (began, answer)
         return answer
 

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, TypeVar
 
 from trunkline.abc.memory import NOWHERE
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, kind_of_code
 from trunkline.runtime.private import private_to_another
 from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, Scope
 
@@ -59,7 +59,7 @@ class MemoryCalls:
         try:
             return await self._ask(endpoint, request, timeout=timeout)
         except RemoteFault as fault:
-            raise ToolError(fault.message) from fault
+            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
 
     async def _ask(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
         try:
@@ -68,10 +68,13 @@ class MemoryCalls:
         except RemoteFault:
             raise
         except NoResponders as error:
-            raise ToolError("Memory is not available right now. Nothing was changed; try again.") from error
+            raise ToolError(
+                "Memory is not available right now. Nothing was changed; try again.", kind="unavailable"
+            ) from error
         except CallTimeout as error:
             raise ToolError(
-                "Memory did not answer in time. Whether it did the work is unknown: look."
+                "Memory did not answer in time. Whether it did the work is unknown: look.",
+                kind="timeout",
             ) from error
         except BusError as error:
-            raise ToolError("Memory cannot be reached right now.") from error
+            raise ToolError("Memory cannot be reached right now.", kind="unavailable") from error

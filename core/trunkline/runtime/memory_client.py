@@ -15,7 +15,7 @@ import anyio.to_thread
 import msgspec
 
 from trunkline.abc.importing import Importer
-from trunkline.errors import ToolError, TrunklineError
+from trunkline.errors import ToolError, TrunklineError, kind_of_code
 from trunkline.messages.memory import (
     BlameMemory,
     DeleteMemory,
@@ -42,7 +42,7 @@ from trunkline.runtime.exports import export_memory
 from trunkline.runtime.foreign import prepared
 from trunkline.runtime.imports import import_memory
 from trunkline.runtime.memory_calls import A, Q
-from trunkline.runtime.private import is_chunk_place, is_owners, private_to_another, whole_path
+from trunkline.runtime.private import is_chunk_place, is_owners, name_in, private_to_another, whole_path
 from trunkline.subjects import (
     MEMORY_BLAME,
     MEMORY_DELETE,
@@ -93,7 +93,7 @@ class BlockMemory(ChunkMemory):
     async def delete(self, path: str, *, expected: str | None = None) -> str:
         """Delete a file or folder; history keeps it. Returns the version."""
         if not path.strip("/."):
-            raise ToolError("Name the file or folder to delete.")
+            raise ToolError("Name the file or folder to delete.", kind="invalid_arguments")
         wish = DeleteMemory(path=self._writable(path), actor=self._actor, expected=expected)
         return (await self._call(MEMORY_DELETE, wish)).version
 
@@ -123,7 +123,9 @@ class BlockMemory(ChunkMemory):
                 SearchMemory,
             )  # fmt: skip
         except msgspec.ValidationError as error:
-            raise ToolError(f"Memory cannot be searched like this: {error}.") from error
+            raise ToolError(
+                f"Memory cannot be searched like this: {error}.", kind="invalid_arguments"
+            ) from error
         here = msgspec.structs.replace(wish, since=_placed(wish.since), until=_placed(wish.until))
         found = await self._call(MEMORY_SEARCH, here)
         hits = [hit for hit in found.hits if await self._visible(hit.path)]
@@ -141,7 +143,7 @@ class BlockMemory(ChunkMemory):
         except RemoteFault as fault:
             if fault.code == "not_found" and not path.strip("./"):
                 return ()
-            raise ToolError(fault.message) from fault
+            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
         return tuple(
             [
                 msgspec.structs.replace(entry, path=self._relative(entry.path))
@@ -177,7 +179,9 @@ class BlockMemory(ChunkMemory):
     async def revert(self, path: str, version: str | None = None, *, to: str | None = None) -> MemoryReverted:
         """Take back the last change of a path, or what a version did there; with ``to`` go back to that version."""
         if not path.strip("/."):
-            raise ToolError("Name the file or folder whose change is to be taken back.")
+            raise ToolError(
+                "Name the file or folder whose change is to be taken back.", kind="invalid_arguments"
+            )
         wish = RevertMemory(path=self._writable(path), actor=self._actor, version=version, to=to)
         done = await self._call(MEMORY_REVERT, wish)
         return msgspec.structs.replace(done, paths=tuple(map(self._relative, done.paths)))
@@ -188,9 +192,11 @@ class BlockMemory(ChunkMemory):
         try:
             return (await export_memory(self._bus, target, timeout=EXPORT_SECONDS)).size
         except RemoteFault as fault:
-            raise ToolError(fault.message) from fault
+            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
         except (BusError, TrunklineError) as error:
-            raise ToolError("Memory could not be exported, or the archive not fetched. Try again.") from error
+            raise ToolError(
+                "Memory could not be exported, or the archive not fetched. Try again.", kind="unavailable"
+            ) from error
 
     async def bring_in(self, source: Path, *, kind: str | None = None, dry_run: bool = False) -> MemoryImport:
         """Bring in an export, or an archive of another system. What the owner alone may change stays as it is."""
@@ -203,13 +209,16 @@ class BlockMemory(ChunkMemory):
                     self._bus, archive, actor=self._actor, dry_run=dry_run, scope=self._scope
                 )
             except RemoteFault as fault:
-                raise ToolError(fault.message) from fault
+                raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
             except TrunklineError as error:
                 raise ToolError(
-                    f"{error} {error.hint or ''}".replace(f"{source.parent}/", "").strip()
+                    f"{error} {error.hint or ''}".replace(f"{source.parent}/", "").strip(),
+                    kind="invalid_arguments",
                 ) from error
             except (BusError, OSError) as error:
-                raise ToolError("The archive could not be brought in. Try again.") from error
+                raise ToolError(
+                    "The archive could not be brought in. Try again.", kind="unavailable"
+                ) from error
 
     async def _ask(self, endpoint: Endpoint[Q, A], request: Q, *, timeout: float | None = None) -> A:
         path = getattr(request, "path", None)
@@ -224,7 +233,7 @@ class BlockMemory(ChunkMemory):
         """The path from the memory root. Raises ToolError for what is private to another actor."""
         whole = whole_path(self._block, path)
         if private_to_another(whole, self._actor):
-            raise ToolError(f"{path} is private to another agent.")
+            raise ToolError(f"{path} is private to another agent.", kind="permission_denied")
         return whole
 
     def _writable(self, path: str) -> str:
@@ -234,15 +243,18 @@ class BlockMemory(ChunkMemory):
         holds_settings = parts[:1] in (["blocks"], ["archive"]) and len(parts) < 3
         if is_owners(whole) or holds_settings:
             raise ToolError(
-                f"{path} is the owner's to change: it says or holds what agents are allowed. Nothing was changed."
+                f"{path} is the owner's to change: it says or holds what agents are allowed. Nothing was changed.",
+                kind="permission_denied",
             )
         if is_chunk_place(whole):
-            raise ToolError(f"{path} is kept as a chunk: use remember, link or forget. Nothing was changed.")
+            raise ToolError(
+                f"{path} is kept as a chunk: use remember, link or forget. Nothing was changed.",
+                kind="permission_denied",
+            )
         return whole
 
     def _relative(self, path: str) -> str:
-        inside = path.startswith(self._root + "/")
-        return path.removeprefix(self._root + "/") if inside else "/" + path
+        return name_in(self._block, path)
 
 
 def _placed(when: datetime | None) -> datetime | None:

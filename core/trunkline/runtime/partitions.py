@@ -27,7 +27,7 @@ from trunkline.subjects import (
 )
 from trunkline_bus import Bus, ConsumerSpec, StreamSpec, Topology, apply
 from trunkline_bus.jsapi import StoredRecord
-from trunkline_bus.operating import raw_history, send_again, stream_settings, stream_state
+from trunkline_bus.operating import consumer_state, raw_history, send_again, stream_settings, stream_state
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,13 @@ async def open_partitions(bus: Bus) -> int:
             hint=f'Wait; if that was interrupted, run "trunkline partitions {now.partitions}" again.',
         )
     return now.partitions
+
+
+async def pulls(bus: Bus, partition: int) -> int:
+    """How many living monitors wait for messages of a partition; the pinned one is given them. Raises ``StreamError``
+    kinds."""
+    spec = inbox_consumer(partition)
+    return (await consumer_state(bus, spec.stream, spec.name)).pulls
 
 
 async def as_dealt(bus: Bus, wanted: Topology) -> Topology:

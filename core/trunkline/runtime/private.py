@@ -7,6 +7,7 @@ come to see it.
 import re
 
 from trunkline.messages.chunks import Layer
+from trunkline.seed import SEED
 from trunkline_bus import key_of
 
 OWNER = "owner"
@@ -23,9 +24,23 @@ def agent_folder(actor: str) -> str:
 
 
 def whole_path(block: str, path: str) -> str:
-    """A path from the memory root: one that begins with ``/`` is, every other is relative to the block's folder."""
-    inside = f"blocks/{block}/{path}" if path.strip("/") else f"blocks/{block}"
-    return path[1:] if path.startswith("/") else inside
+    """A path from the memory root: one that begins with ``/`` is, every other is relative to the block's folder.
+
+    The files that every memory begins with are named without the slash too, as people and texts name them
+    (``AGENT.md``): in exactly these letters, so that no spelling of a path means one file here and another one to the
+    policies. A block's own file of that name is reached from the root (``/blocks/main/AGENT.md``).
+    """
+    if path.startswith("/"):
+        return path[1:]
+    if path in SEED:
+        return path
+    return f"blocks/{block}/{path}" if path.strip("/") else f"blocks/{block}"
+
+
+def name_in(block: str, whole: str) -> str:
+    """How a path from the memory root is named in a block: ``whole_path`` makes the same path of it again."""
+    name = whole.removeprefix(f"blocks/{block}/")
+    return f"/{whole}" if name == whole or name in SEED else name
 
 
 def layer_folder(layer: Layer, block: str, actor: str) -> str:

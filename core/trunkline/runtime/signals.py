@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import NoReturn
 
 import anyio
@@ -21,32 +22,28 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 CLOSING = 15.0
 """Seconds that closing may take besides the drains."""
 
-AT_ONCE = 3.0
-"""Seconds in which a process leaves that was told to leave at once."""
-
 THREADS_END = 1.0
-"""Seconds that threads have to end when everything else has."""
+"""Seconds that threads have to end, all of them together, when everything else has."""
 
 
 async def stop_on_signals(
     stop: anyio.Event,
-    leave: anyio.CancelScope,
     *,
     patience: float,
     task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Set ``stop`` on the first of SIGINT, SIGTERM and SIGHUP, and cancel ``leave`` on the second.
+    """Set ``stop`` on the first of SIGINT, SIGTERM and SIGHUP, and end the process on the second.
 
-    The process ends ``patience`` seconds after the first, and soon after the second, whatever still runs in it.
+    The process also ends ``patience`` seconds after the first, whatever still runs in it. Being killed loses nothing
+    that was acknowledged, and the processes that it started die with it. To cancel everything instead would leave
+    start-up and clean-up half done at places that nobody chose, with a traceback each.
     """
     with anyio.open_signal_receiver(*STOPPING) as received:
         task_status.started()
         async for number in received:
             if stop.is_set():
                 log.warning("%s again: leaving at once", number.name)
-                _end_after(AT_ONCE, number)
-                leave.cancel()
-                return
+                end_now(128 + number)
             log.info("%s: draining; again to leave at once", number.name)
             _end_after(patience, number)
             stop.set()
@@ -59,10 +56,11 @@ def patience_of(config: Config) -> float:
 
 def end(status: int) -> NoReturn:
     """End the process with this status. Threads of tools that were given up are not waited for."""
+    deadline = time.monotonic() + THREADS_END
     for thread in _threads():
-        thread.join(THREADS_END)
+        thread.join(max(0.0, deadline - time.monotonic()))
     if _threads():
-        _end(status)
+        end_now(status)
     sys.exit(status)
 
 
@@ -73,12 +71,13 @@ def _threads() -> list[threading.Thread]:
 
 
 def _end_after(seconds: float, number: signal.Signals) -> None:
-    timer = threading.Timer(seconds, _end, (128 + number,), {"why": f"{seconds:g} s after {number.name}"})
+    timer = threading.Timer(seconds, end_now, (128 + number,), {"why": f"{seconds:g} s after {number.name}"})
     timer.daemon = True
     timer.start()
 
 
-def _end(status: int, *, why: str = "") -> NoReturn:
+def end_now(status: int, *, why: str = "") -> NoReturn:
+    """End the process with this status, whatever runs in it."""
     if why:
         log.error("something here does not end; the process ends %s all the same", why)
     logging.shutdown()

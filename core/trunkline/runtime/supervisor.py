@@ -25,10 +25,18 @@ from trunkline.runtime.children import Child, children, keep_child
 from trunkline.runtime.connecting import bus_settings, cure, server_settings
 from trunkline.runtime.home import Home
 from trunkline.runtime.host import HostSettings, WorkerLoader, enter_telemetry, host, keep_topology
+from trunkline.runtime.listeners import Listener, listed
 from trunkline.runtime.migration import migrate
 from trunkline.runtime.preferences import check_preferences
 from trunkline.runtime.restoring import put_back
-from trunkline.runtime.runfile import AlreadyRunning, RunFile, instance_lock, remove_run_file, write_run_file
+from trunkline.runtime.runfile import (
+    AlreadyRunning,
+    RunFile,
+    instance_lock,
+    remove_run_file,
+    run_file_path,
+    write_run_file,
+)
 from trunkline.runtime.worker import Worker
 from trunkline.subjects import FEED_STREAM
 from trunkline_bus import BusError, BusSettings, EmbeddedServer, LeafDoor, connect, new_id
@@ -144,7 +152,9 @@ async def _enter_bus(stack: AsyncExitStack, instance: Instance, apart: tuple[Chi
         settings = server_settings(config, home.bus, door=door, users=tuple(child.user for child in apart))
         server = await stack.enter_async_context(EmbeddedServer(settings))
         instance.server = server
+        stack.enter_context(listed(home.run, _bus_listener(server, home)))
         if door is not None:
+            stack.enter_context(listed(home.run, _door_listener(door)))
             doorkeeper = await stack.enter_async_context(background_tasks())
             doorkeeper.start_soon(_keep_door, server, registry)
         instance.bus = bus_settings(config, url=server.url, user=server.user, password=server.password)
@@ -166,6 +176,19 @@ def _door(config: Config, registry: Registry) -> LeafDoor | None:
         listen=listen, certificate=registry.folder / DOOR, key=registry.folder / DOOR_KEY,
         guests=lambda: guests(_let_in(registry)),
     )  # fmt: skip
+
+
+def _bus_listener(server: EmbeddedServer, home: Home) -> Listener:
+    credential = f"a password made for this instance, in {run_file_path(home)}"
+    return Listener(address=server.url, purpose="the bus (NATS), for workers and commands", credential=credential)
+
+
+def _door_listener(door: LeafDoor) -> Listener:
+    return Listener(
+        address=f"tls://{door.listen}",
+        purpose="other hosts whose tools are used here (remotes.listen)",
+        credential="the key of a host that was invited",
+    )
 
 
 def _let_in(registry: Registry) -> tuple[Remote, ...]:

@@ -7,15 +7,16 @@ One a process: commands that run workers enter it, tests and programs that embed
 import contextlib
 import faulthandler
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import NoReturn, TextIO
 
 import anyio
 
 from trunkline.config import Config
 from trunkline.folders import make_private
 from trunkline.plugins.crumbs import folder_of
-from trunkline.plugins.quarantine import last_words
+from trunkline.plugins.quarantine import EXITED, last_words
 
 FEEDING = 1.0
 """Seconds between two signs that the event loop turns."""
@@ -37,6 +38,8 @@ async def watched(config: Config) -> AsyncIterator[None]:
         return
     with file:
         faulthandler.enable(file)
+        leave = os._exit
+        os._exit = _telling(leave, file)  # type: ignore[assignment]
         try:
             async with anyio.create_task_group() as tasks:
                 if stall := config.settings.plugins.stall:
@@ -44,10 +47,25 @@ async def watched(config: Config) -> AsyncIterator[None]:
                 yield
                 tasks.cancel_scope.cancel()
         finally:
+            os._exit = leave
             faulthandler.cancel_dump_traceback_later()
             faulthandler.disable()
             with contextlib.suppress(OSError):
                 path.unlink()
+
+
+def _telling(leave: Callable[[int], NoReturn], file: TextIO) -> Callable[[int], NoReturn]:
+    """``os._exit``, which leaves no trace by itself, with last words: they show who called it."""
+    process = os.getpid()
+
+    def exit_told(status: int) -> NoReturn:
+        if os.getpid() == process:  # not in a child that was forked, which has to end so
+            file.write(f"{EXITED} ({status})\n\nCurrent thread:\n")
+            file.flush()
+            faulthandler.dump_traceback(file, all_threads=False)
+        leave(status)
+
+    return exit_told
 
 
 async def _feed(stall: float, file: int) -> None:

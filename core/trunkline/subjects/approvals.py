@@ -38,15 +38,15 @@ APPROVAL_DUE: Topic[ApprovalDue] = Topic(
 )
 LIST_APPROVALS = Endpoint(
     "gateway.approvals", Subject("trunkline.cmd.gateway.{channel}.approvals.list"), ListApprovals, ApprovalList,
-    doc="The approvals that wait for a decision.",
+    root=False, doc="The approvals that wait for a decision.",
 )  # fmt: skip
 GET_APPROVAL = Endpoint(
     "gateway.approval", Subject("trunkline.cmd.gateway.{channel}.approvals.show"), GetApproval, ApprovalView,
-    doc="One approval, with the arguments of its call.",
+    root=False, doc="One approval, with the arguments of its call.",
 )  # fmt: skip
 LIST_GRANTS = Endpoint(
     "gateway.grants", Subject("trunkline.cmd.gateway.{channel}.approvals.granted"), ListGrants, GrantList,
-    doc="What was allowed for longer than one call.",
+    root=False, doc="What was allowed for longer than one call.",
 )  # fmt: skip
 FORGET_GRANT = Endpoint(
     "gateway.forget-grant", Subject("trunkline.cmd.gateway.{channel}.approvals.forget"), ForgetGrant, Done,

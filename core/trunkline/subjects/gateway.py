@@ -3,19 +3,25 @@
 ``{channel}`` is the asker: a worker's credentials allow its own name there, so nobody can speak for another.
 """
 
+from trunkline.messages.answerer import Answerer, GetAnswerer
 from trunkline.messages.blocks import (
     ArchiveBlock,
     BlockList,
+    BlockStopped,
     BlockView,
+    ChangeBlock,
     CreateBlock,
     DeleteBlock,
     ListBlocks,
+    ResetBlock,
     RestoreBlock,
     ShowBlock,
+    StopBlock,
 )
 from trunkline.messages.conversation import (
     AppendConversation,
     ConversationAppended,
+    ConversationFound,
     ConversationPage,
     ConversationSlice,
     ListConversations,
@@ -29,11 +35,14 @@ from trunkline.messages.gateway import (
     GetConversation,
     GetTurn,
     MessageAccepted,
+    RenameConversation,
     SendMessage,
+    TranscriptHead,
     TurnView,
 )
 from trunkline.messages.turn import ApprovalDecided
 from trunkline_bus import (
+    BucketSpec,
     Endpoint,
     Subject,
 )
@@ -42,13 +51,24 @@ SEND = Endpoint(
     "gateway.send", Subject("trunkline.cmd.gateway.{channel}.send"), SendMessage, MessageAccepted,
     doc="Hand in a message.",
 )  # fmt: skip
+TRANSCRIPTS: BucketSpec[TranscriptHead] = BucketSpec(
+    name="transcripts",
+    payload=TranscriptHead,
+    ttl=30 * 86_400.0,
+    max_bytes=64 * 1024 * 1024,
+    description="Which conversation an OpenAI client's transcript goes on with, by the hash of its messages",
+)
 GET_CONVERSATION = Endpoint(
     "gateway.conversation", Subject("trunkline.cmd.gateway.{channel}.conversation"), GetConversation,
-    ConversationView, doc="A conversation with its messages.",
+    ConversationView, root=False, doc="A conversation with its messages.",
 )  # fmt: skip
 LIST_CONVERSATIONS = Endpoint(
     "gateway.conversations", Subject("trunkline.cmd.gateway.{channel}.conversations"), ListConversations,
-    ConversationPage, doc="A page of conversations.",
+    ConversationPage, root=False, doc="A page of conversations.",
+)  # fmt: skip
+RENAME_CONVERSATION = Endpoint(
+    "gateway.conversation-rename", Subject("trunkline.cmd.gateway.{channel}.rename"), RenameConversation,
+    ConversationFound, doc="Give a conversation a title.",
 )  # fmt: skip
 CANCEL_TURN = Endpoint(
     "gateway.cancel", Subject("trunkline.cmd.gateway.{channel}.cancel"), CancelTurn, Done, doc="End a turn.",
@@ -62,18 +82,36 @@ DECIDE_APPROVAL = Endpoint(
     doc="Decide about a parked tool call.",
 )  # fmt: skip
 GET_TURN = Endpoint(
-    "gateway.turn", Subject("trunkline.cmd.gateway.{channel}.turn"), GetTurn, TurnView, doc="Where a turn stands.",
+    "gateway.turn", Subject("trunkline.cmd.gateway.{channel}.turn"), GetTurn, TurnView, root=False,
+    doc="Where a turn stands.",
+)  # fmt: skip
+GET_ANSWERER = Endpoint(
+    "gateway.answerer", Subject("trunkline.cmd.gateway.{channel}.answerer"), GetAnswerer, Answerer, root=False,
+    doc="Who answers in a block.",
 )  # fmt: skip
 LIST_BLOCKS = Endpoint(
     "gateway.blocks", Subject("trunkline.cmd.gateway.{channel}.blocks.list"), ListBlocks, BlockList,
-    doc="All blocks.",
+    root=False, doc="All blocks.",
 )  # fmt: skip
 SHOW_BLOCK = Endpoint(
-    "gateway.block", Subject("trunkline.cmd.gateway.{channel}.blocks.show"), ShowBlock, BlockView, doc="One block.",
+    "gateway.block", Subject("trunkline.cmd.gateway.{channel}.blocks.show"), ShowBlock, BlockView, root=False,
+    doc="One block.",
 )  # fmt: skip
 CREATE_BLOCK = Endpoint(
     "gateway.block-create", Subject("trunkline.cmd.gateway.{channel}.blocks.create"), CreateBlock, BlockView,
     doc="Make a block.",
+)  # fmt: skip
+CHANGE_BLOCK = Endpoint(
+    "gateway.block-change", Subject("trunkline.cmd.gateway.{channel}.blocks.change"), ChangeBlock, BlockView,
+    doc="Change a block's choices.",
+)  # fmt: skip
+STOP_BLOCK = Endpoint(
+    "gateway.block-stop", Subject("trunkline.cmd.gateway.{channel}.blocks.stop"), StopBlock, BlockStopped,
+    doc="Switch a block off and cancel its turns.",
+)  # fmt: skip
+RESET_BLOCK = Endpoint(
+    "gateway.block-reset", Subject("trunkline.cmd.gateway.{channel}.blocks.reset"), ResetBlock, BlockView,
+    doc="Have a block forget.",
 )  # fmt: skip
 ARCHIVE_BLOCK = Endpoint(
     "gateway.block-archive", Subject("trunkline.cmd.gateway.{channel}.blocks.archive"), ArchiveBlock, Done,
@@ -89,9 +127,9 @@ DELETE_BLOCK = Endpoint(
 )  # fmt: skip
 STORE_MESSAGES = Endpoint(
     "conversation.append", Subject("trunkline.cmd.conversation.append"), AppendConversation, ConversationAppended,
-    doc="The gateway's conversation service: the only way messages get into a conversation.",
+    root=False, doc="The gateway's conversation service: the only way messages get into a conversation.",
 )  # fmt: skip
 LOAD_MESSAGES = Endpoint(
     "conversation.load", Subject("trunkline.cmd.conversation.load"), LoadConversation, ConversationSlice,
-    doc="A conversation's messages, for the monitor.",
+    root=False, doc="A conversation's messages, for the monitor.",
 )  # fmt: skip

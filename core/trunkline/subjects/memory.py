@@ -15,9 +15,7 @@ from trunkline.messages.chunks import (
     GetChunk,
     LinkChunks,
     ListChunks,
-    MemoryPurged,
     PruneChunks,
-    PurgeMemory,
     Recall,
     Recalled,
     Remember,
@@ -76,6 +74,7 @@ from trunkline.messages.memory import (
     WriteManyMemory,
     WriteMemory,
 )
+from trunkline.messages.purging import MemoryPurged, PurgeMemory
 from trunkline_bus import (
     Endpoint,
     Subject,
@@ -87,7 +86,8 @@ A = TypeVar("A")
 
 
 def _memory(verb: str, request: type[Q], reply: type[A], doc: str) -> Endpoint[Q, A]:
-    return Endpoint(f"memory.{verb}", Subject(f"trunkline.cmd.memory.{verb}"), request, reply, doc=doc)
+    subject = Subject(f"trunkline.cmd.memory.{verb}")
+    return Endpoint(f"memory.{verb}", subject, request, reply, doc=doc, root=False)
 
 
 MEMORY_READ = _memory("read", ReadMemory, MemoryFile, "A file's text.")
@@ -142,7 +142,10 @@ MEMORY_FORGET = _memory("chunk-forget", ForgetChunk, MemoryChanged, "Take a chun
 MEMORY_PRUNE = _memory("chunk-prune", PruneChunks, ChunksPruned, "Archive what is old or has expired.")
 MEMORY_CHUNK_STATS = _memory("chunk-stats", CountChunks, ChunkCounts, "How many chunks there are.")
 MEMORY_PURGE = _memory(
-    "purge", PurgeMemory, MemoryPurged, "Take something out of history. The owner's alone."
+    "purge",
+    PurgeMemory,
+    MemoryPurged,
+    "Take something out of memory and history for good. The owner's alone.",
 )
 MEMORY_COLLECT = _memory(
     "collect", CollectDocument, CollectedDocuments, "Keep a document with a conversation."

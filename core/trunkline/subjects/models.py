@@ -1,9 +1,14 @@
-"""The monitors' one endpoint: a model's answer outside of a turn."""
+"""The monitors' endpoints: a model's answer outside of a turn, and who answers."""
 
+from trunkline.messages.answerer import Answerer, GetAnswerer
 from trunkline.messages.completion import Complete, Completion
 from trunkline_bus import Endpoint, Subject
 
 COMPLETE = Endpoint(
     "model.complete", Subject("trunkline.cmd.model.complete"), Complete, Completion, streaming=True,
     doc="One answer of a model, without tools. Leaving before it came ends the call at the vendor.",
+)  # fmt: skip
+ANSWERER = Endpoint(
+    "model.answerer", Subject("trunkline.cmd.model.answerer"), GetAnswerer, Answerer, root=False,
+    doc="Who answers in a block.",
 )  # fmt: skip

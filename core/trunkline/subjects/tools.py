@@ -19,7 +19,8 @@ from trunkline_bus import (
 )
 
 LIST_TOOLS = Endpoint(
-    "tools.list", Subject("trunkline.cmd.tools.list"), ListTools, ToolCatalogue, doc="The tools of a block.",
+    "tools.list", Subject("trunkline.cmd.tools.list"), ListTools, ToolCatalogue, root=False,
+    doc="The tools of a block.",
 )  # fmt: skip
 CALL_TOOL: Endpoint[CallTool, ToolReply] = Endpoint(
     "tools.call", Subject("trunkline.cmd.tools.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
@@ -31,7 +32,7 @@ CALL_DECIDED: Endpoint[CallTool, ToolReply] = Endpoint(
 )  # fmt: skip
 LENT_LIST = Endpoint(
     "lent.list", Subject("trunkline.cmd.lent.{agent}.{block}.list"), ListTools, ToolCatalogue,
-    doc="The tools of a block that is lent to another agent.",
+    root=False, doc="The tools of a block that is lent to another agent.",
 )  # fmt: skip
 LENT_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
     "lent.call", Subject("trunkline.cmd.lent.{agent}.{block}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]
@@ -39,7 +40,7 @@ LENT_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
 )  # fmt: skip
 REMOTE_LIST = Endpoint(
     "remote.list", Subject("trunkline.cmd.remote.{remote}.list"), ListTools, ToolCatalogue,
-    doc="The tools of another host. Served by that host, asked by the tools worker.",
+    root=False, doc="The tools of another host. Served by that host, asked by the tools worker.",
 )  # fmt: skip
 REMOTE_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
     "remote.call", Subject("trunkline.cmd.remote.{remote}.call"), CallTool, ToolReply, streaming=True,  # type: ignore[arg-type]

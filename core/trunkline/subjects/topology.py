@@ -5,6 +5,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from trunkline.retention import MEGABYTE, USUAL, Retention
+from trunkline.subjects.gateway import TRANSCRIPTS
 from trunkline.subjects.streams import (
     APPROVAL_STREAM,
     AUDIT_STREAM,
@@ -67,7 +68,8 @@ def topology(
         streams=tuple(map(kept, STREAMS)),
         consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER, DEADLINES),
         buckets=tuple(
-            replace(bucket, replicas=replicas) for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET)
+            replace(bucket, replicas=replicas)
+            for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET, TRANSCRIPTS)
         ),
         objects=tuple(
             replace(store, replicas=replicas)

@@ -16,7 +16,7 @@ from trunkline_bus import (
 
 SPANS: Topic[SpanBatch] = Topic(
     name="spans", subject=Subject("trunkline.evt.trace.{trace}.spans"), payload=SpanBatch, stream=SPAN_STREAM,
-    doc="Finished spans, by trace.",
+    doc="Spans, by trace: the finished ones, and once each that takes longer.",
 )  # fmt: skip
 
 PANIC: Topic[Panic] = Topic(

@@ -1,21 +1,26 @@
 """Turning traces and metrics on for a process. The only place that imports the OpenTelemetry SDK.
 
-Finished spans go, by trace, to the bus's span stream, so that ``trunkline trace`` needs no collector. Spans and metrics
+Spans go, by trace, to the bus's span stream, so that ``trunkline trace`` needs no collector. Spans and metrics
 go to an OTLP collector when the standard variables name one (``telemetry/collector.py``).
 """
 
 import logging
+import os
+import socket
+import threading
+import time
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
+from msgspec.structs import replace
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 import trunkline
 from trunkline.messages.workers import SpanBatch, SpanRecord
@@ -27,14 +32,16 @@ from trunkline_bus import Bus, BusError, background_tasks
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
 
+    Exporting = TracerProvider | MeterProvider
+
 log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.25
 HELD_SPANS = 20_000
 """How many finished spans wait for a bus that is away; older ones are dropped."""
 
-LAST_SECONDS = 2.0
-"""How long a process that leaves waits for its collector."""
+LAST_SECONDS = 1.0
+"""How long a process that leaves waits for its collector. The SDK's own good-bye, which waits longer, is not used."""
 
 
 @asynccontextmanager
@@ -43,7 +50,7 @@ async def spans_to_bus(bus: Bus, service: str, instance: str) -> AsyncIterator[N
 
     ``instance`` tells processes of one service apart.
     """
-    outlet = SpanOutlet()
+    outlet = SpanOutlet(instance)
     exits = _exits(_resource(service, instance))
     exits.outlets.add(outlet)
     try:
@@ -54,23 +61,87 @@ async def spans_to_bus(bus: Bus, service: str, instance: str) -> AsyncIterator[N
         exits.outlets.discard(outlet)
         with anyio.move_on_after(1.0, shield=True):
             await _send(bus, outlet)
-        if isinstance(provider := trace.get_tracer_provider(), TracedProcess) and wanted("traces"):
-            await _flush(provider)
 
 
 @asynccontextmanager
 async def metrics_to_collector(service: str, instance: str) -> AsyncIterator[None]:
-    """Export what this process measures, at the interval that the SDK's variables say and at the block's end."""
+    """Export what this process measures, at the interval that the SDK's variables say. What comes after the last
+    interval is for ``flushed_to_collector``."""
     from opentelemetry.sdk.metrics import MeterProvider  # which most processes have no use for
 
-    provider = metrics.get_meter_provider()
-    if not isinstance(provider, MeterProvider):  # else the program around us exports already: join it
-        provider = _measuring(_resource(service, instance))
-        metrics.set_meter_provider(provider)
+    if not isinstance(
+        metrics.get_meter_provider(), MeterProvider
+    ):  # else the program around us exports already
+        metrics.set_meter_provider(_measuring(_resource(service, instance)))
+    yield
+
+
+@asynccontextmanager
+async def flushed_to_collector() -> AsyncIterator[None]:
+    """At the block's end, send the collector what waits for it. To be entered before the two above."""
     try:
         yield
     finally:
-        await _flush(provider)
+        tracing = trace.get_tracer_provider()
+        last = tracing.last_flush if isinstance(tracing, TracedProcess) else LastFlush()
+        await last.run(_exporting())
+
+
+class LastFlush:
+    """Sends what waits when a worker ends: a process may leave without the interpreter's own good-byes. Once a
+    collector has not answered, the other workers of the process do not wait for it any more."""
+
+    def __init__(self) -> None:
+        self._in_vain: set[Exporting] = set()
+
+    async def run(self, providers: "Iterable[Exporting]") -> None:
+        """Wait for the collectors of spans and of metrics, for a moment and at once: they may be two."""
+        waiting = set(providers) - self._in_vain
+        with anyio.move_on_after(LAST_SECONDS, shield=True):
+            async with anyio.create_task_group() as tasks:
+                for provider in tuple(waiting):
+                    tasks.start_soon(_flush, provider, waiting)
+        for signal in sorted(_signal_of(provider) for provider in waiting - self._in_vain):
+            log.warning(
+                "the last %s are dropped: their collector did not take them within %g s", signal, LAST_SECONDS
+            )
+        self._in_vain |= waiting
+
+
+async def _flush(provider: "Exporting", waiting: "set[Exporting]") -> None:
+    """In a thread that no process waits for at its end: an exporter waits longer than it is told to."""
+    thread = threading.Thread(
+        target=_flush_here, args=(provider, waiting), name="trunkline-flush", daemon=True
+    )
+    thread.start()
+    while thread.is_alive():  # noqa: ASYNC110 - it may end when there is no loop any more to tell
+        await anyio.sleep(0.01)
+
+
+def _flush_here(provider: "Exporting", waiting: "set[Exporting]") -> None:
+    try:
+        sent = provider.force_flush(int(LAST_SECONDS * 1000))
+    except Exception as error:  # an exporter's, which may be anything; the caller says what is lost
+        log.debug("the last flush of %s failed: %s", _signal_of(provider), error)
+        return
+    if sent:
+        waiting.discard(provider)
+
+
+def _exporting() -> "Iterator[Exporting]":
+    """What of this process exports to a collector."""
+    tracing, measuring = trace.get_tracer_provider(), metrics.get_meter_provider()
+    if isinstance(tracing, TracedProcess) and wanted("traces"):
+        yield tracing
+    if wanted("metrics"):
+        from opentelemetry.sdk.metrics import MeterProvider
+
+        if isinstance(measuring, MeterProvider):
+            yield measuring
+
+
+def _signal_of(provider: "Exporting") -> str:
+    return "spans" if isinstance(provider, TracerProvider) else "metrics"
 
 
 class Exits(SpanProcessor):
@@ -80,20 +151,46 @@ class Exits(SpanProcessor):
         self.outlets: set[SpanOutlet] = set()
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
-        """Nothing is to be done yet."""
+        """Called in the thread that began the span."""
+        if span.context is not None and span.context.trace_flags.sampled:
+            for outlet in tuple(self.outlets):
+                outlet.begin(span)
 
     def on_end(self, span: ReadableSpan) -> None:
         """Called in the thread that ended the span."""
         if span.context is not None and span.context.trace_flags.sampled:
             for outlet in tuple(self.outlets):
-                outlet.spans.append(span)
+                outlet.put(span)
 
 
 class SpanOutlet:
-    """Spans that wait to be sent."""
+    """Spans that wait to be sent: those that ended, and those under way of which nobody was told yet. A process that is
+    killed takes its spans along, and what others did for it would have no parent."""
 
-    def __init__(self) -> None:
+    def __init__(self, instance: str) -> None:
+        self.instance = instance
         self.spans: deque[ReadableSpan] = deque(maxlen=HELD_SPANS)
+        self._untold: dict[int, ReadableSpan] = {}
+        self.dropped = 0
+        """How many were dropped or could not be sent, and were not told of yet."""
+
+    def begin(self, span: ReadableSpan) -> None:
+        """Note a span that has begun."""
+        if span.context is not None:
+            self._untold[span.context.span_id] = span
+
+    def put(self, span: ReadableSpan) -> None:
+        """Add a span that ended, in place of the oldest when there are too many."""
+        if span.context is not None:
+            self._untold.pop(span.context.span_id, None)
+        self.dropped += len(self.spans) == HELD_SPANS
+        self.spans.append(span)
+
+    def tell_dropped(self) -> None:
+        """Say in the log how many are missing in the traces."""
+        if self.dropped:
+            log.warning("%d spans are missing in the traces: they could not be sent in time", self.dropped)
+            self.dropped = 0
 
     def take(self) -> Mapping[str, list[SpanRecord]]:
         """What waits, by trace."""
@@ -101,6 +198,9 @@ class SpanOutlet:
         while self.spans:
             record = _record(self.spans.popleft())
             by_trace[record.trace_id].append(record)
+        while self._untold:
+            record = _record(self._untold.popitem()[1])
+            by_trace[record.trace_id].append(replace(record, end=time.time_ns(), unfinished=True))
         return by_trace
 
 
@@ -108,8 +208,11 @@ class TracedProcess(TracerProvider):
     """This process's provider, made once: OpenTelemetry allows no second one."""
 
     def __init__(self, resource: Resource) -> None:
-        super().__init__(resource=resource)
+        super().__init__(resource=resource, shutdown_on_exit=False)
         self.exits = Exits()
+        self.last_flush = LastFlush()
+        self.collecting: SpanProcessor | None = None
+        """What exports to a collector, if one is named."""
         self.add_span_processor(self.exits)
 
 
@@ -128,15 +231,8 @@ def _measuring(resource: Resource) -> "MeterProvider":
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 
-    return MeterProvider([PeriodicExportingMetricReader(OTLPMetricExporter())], resource)
-
-
-async def _flush(provider: "TracerProvider | MeterProvider") -> None:
-    """Send what waits. A process may leave without the interpreter's own good-byes."""
-    with anyio.move_on_after(LAST_SECONDS, shield=True):
-        await anyio.to_thread.run_sync(
-            lambda: provider.force_flush(int(LAST_SECONDS * 1000)), abandon_on_cancel=True
-        )
+    reader = PeriodicExportingMetricReader(OTLPMetricExporter())
+    return MeterProvider([reader], resource, shutdown_on_exit=False)
 
 
 def _exits(resource: Resource) -> Exits:
@@ -154,11 +250,49 @@ def _exits(resource: Resource) -> Exits:
     return provider.exits
 
 
-def _export_to_collector(provider: TracerProvider) -> None:
+def _export_to_collector(provider: TracedProcess) -> None:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.environment_variables import OTEL_BSP_SCHEDULE_DELAY
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    pause = None if os.environ.get(OTEL_BSP_SCHEDULE_DELAY) else FLUSH_SECONDS * 1000
+    provider.collecting = BatchSpanProcessor(OTLPSpanExporter(), schedule_delay_millis=pause)
+    provider.add_span_processor(provider.collecting)
+
+
+def export_left_open(spans: Iterable[SpanRecord], instance: str) -> None:
+    """Export spans that a process left open when it was killed, as that process's, with the end that they are given.
+
+    Nothing is sent twice by this: a span that is exported when it ends was not left open.
+    """
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracedProcess) or provider.collecting is None:
+        return
+    kind = instance.rpartition("_")[0]
+    service = "trunkline" if kind in ("", "trunkline") else f"trunkline-{kind}"
+    resource = _resource(service, instance)
+    for span in spans:
+        provider.collecting.on_end(_ended(span, resource))
+
+
+def _ended(span: SpanRecord, resource: Resource) -> ReadableSpan:
+    def context(span_id: str) -> trace.SpanContext:
+        sampled = trace.TraceFlags(trace.TraceFlags.SAMPLED)
+        return trace.SpanContext(
+            int(span.trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=sampled
+        )
+
+    return ReadableSpan(
+        span.name,
+        context=context(span.span_id),
+        parent=context(span.parent_id) if span.parent_id else None,
+        resource=resource,
+        attributes=span.attributes,
+        kind=trace.SpanKind[span.kind.upper()],
+        start_time=span.start,
+        end_time=span.end,
+        instrumentation_scope=InstrumentationScope(span.service),
+    )
 
 
 async def _send_for_ever(bus: Bus, outlet: SpanOutlet) -> None:
@@ -171,9 +305,14 @@ async def _send_for_ever(bus: Bus, outlet: SpanOutlet) -> None:
 async def _send(bus: Bus, outlet: SpanOutlet) -> None:
     for trace_id, spans in outlet.take().items():
         try:
-            await bus.publish(SPANS, SpanBatch(spans=tuple(spans)), trace=trace_id)
+            batch = SpanBatch(
+                spans=tuple(spans), instance=outlet.instance, host=socket.gethostname(), pid=os.getpid()
+            )
+            await bus.publish(SPANS, batch, trace=trace_id)
         except BusError as error:
             log.debug("%d spans of trace %s were not sent: %s", len(spans), trace_id, error)
+            outlet.dropped += len(spans)
+    outlet.tell_dropped()
 
 
 def _record(span: ReadableSpan) -> SpanRecord:
@@ -191,7 +330,9 @@ def _record(span: ReadableSpan) -> SpanRecord:
         status=span.status.status_code.name.lower(),  # type: ignore[arg-type]
         message=span.status.description or "",
         attributes=_plain(span.attributes),
-        events=tuple({"name": event.name, "time": event.timestamp} for event in span.events),
+        events=tuple(
+            {"name": event.name, "time": event.timestamp, **_plain(event.attributes)} for event in span.events
+        ),
         links=tuple(f"{link.context.trace_id:032x}" for link in span.links),
     )
 

@@ -82,6 +82,8 @@ class Tally:
                 self._add(names.TURNS_RESUMED)
             case ModelCallPlanned():
                 turn.asked = time
+            case ModelCallFinished(commanded=True):
+                turn.asked = None
             case ModelCallFinished():
                 self._answered(turn, entry, time)
             case ModelCallFailed():

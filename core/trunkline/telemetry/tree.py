@@ -20,9 +20,18 @@ class Line:
     notes: str
 
 
+def latest(spans: Iterable[SpanRecord]) -> tuple[SpanRecord, ...]:
+    """Each span once: as it ended, or as far as it was told of."""
+    known: dict[str, SpanRecord] = {}
+    for span in spans:
+        if not span.unfinished or span.span_id not in known:
+            known[span.span_id] = span
+    return tuple(known.values())
+
+
 def lines(spans: Iterable[SpanRecord]) -> tuple[Line, ...]:
-    """The tree, oldest first. A span whose parent is missing (its worker was killed) stands at the top."""
-    known = {span.span_id: span for span in spans}
+    """The tree, oldest first. A span whose parent is missing (it was never told) stands at the top."""
+    known = {span.span_id: span for span in latest(spans)}
     children: defaultdict[str | None, list[SpanRecord]] = defaultdict(list)
     for span in sorted(known.values(), key=lambda s: (s.start, s.end)):
         children[span.parent_id if span.parent_id in known else None].append(span)
@@ -56,10 +65,15 @@ def notes_of(span: SpanRecord) -> str:
     first = next((event["time"] for event in span.events if event["name"] == names.FIRST_TOKEN), None)
     if first is not None:
         notes.append(f"first token {(first - span.start) / 1e6:.0f} ms")
+    for event in span.events:
+        if event["name"] == names.CONTEXT_LEFT_OUT:
+            notes.append(f"without {event.get(names.CONTEXT_SOURCE)}: {event.get(names.REASON)}")
     if found.get(names.EPOCH, 1) != 1:
         notes.append(f"owner {found[names.EPOCH]}")
     if found.get(names.REPEATED):
         notes.append("from the ledger")
+    if span.unfinished or found.get(names.UNFINISHED):
+        notes.append("not ended: its worker died, or is still at it")
     notes += [f"linked to trace {link}" for link in span.links]
     if span.status == "error":
         notes.append(f"error: {span.message or found.get(names.ERROR_TYPE, '')}".rstrip(": "))

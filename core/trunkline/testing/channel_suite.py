@@ -24,7 +24,7 @@ from trunkline.abc.channels import Channel
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.messages.approvals import DEADLINE, Approval
 from trunkline.messages.conversation import ToolCall
-from trunkline.messages.gateway import SendMessage
+from trunkline.messages.gateway import MOST_SHOWS, SendMessage
 from trunkline.messages.turn import ApprovalRequested, TextDelta, TextReset, TurnEnded
 from trunkline.testing.scripted_gateway import ScriptedGateway, Step
 
@@ -65,6 +65,12 @@ class ChannelSuite(ABC):
         """A channel's name is lower-case and fits into a subject."""
         async with self.person() as person:
             assert re.fullmatch("[a-z0-9][a-z0-9_-]{0,63}", person.channel.name)
+
+    @pytest.mark.anyio
+    async def test_what_it_shows_is_said_in_short(self) -> None:
+        """It stands before the model with every message; the gateway refuses more."""
+        async with self.person() as person:
+            assert len(person.channel.shows) <= MOST_SHOWS
 
     @pytest.mark.anyio
     async def test_a_message_is_handed_in_once_and_can_be_repeated(self) -> None:

@@ -35,8 +35,10 @@ DEFAULTS: Mapping[str, Any] = {
     "monitor.engine_port": 0,
     "channels.enabled": (),
     "permissions.approvals": "none",
+    "monitor.discovery_above": 1_000,
 }
-"""What differs from a person's platform: any free port, no channel of its own, and nobody is asked about calls.
+"""What differs from a person's platform: any free port, no channel of its own, nobody is asked about calls, and models
+are shown all tools that they may use.
 
 A test of approvals says ``config={"permissions.approvals": "some"}``, or writes it into the block's ``block.toml``.
 """

@@ -12,6 +12,7 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, Unavailable
+from trunkline.messages.answerer import Answerer
 from trunkline.messages.approvals import (
     Approval,
     ApprovalDetail,
@@ -109,6 +110,7 @@ class ScriptedGateway:
         self.answers: list[str] = []
         self._asked: dict[str, Approval] = {}
         self._news = anyio.Event()
+        self.who_answers = Answerer(label="scripted/model", window=8_000)
         self.refuses: RemoteFault | None = None
         self.away = False
 
@@ -259,6 +261,18 @@ class ScriptedGateway:
         await self._answering()
         found = tuple(summary for summary, _ in self._conversations.values())
         return ConversationPage(conversations=found, total=len(found))
+
+    async def rename_conversation(self, conversation: str, title: str | None) -> ConversationSummary:
+        await self._answering()
+        if conversation not in self._conversations:
+            raise _not_found()
+        summary, messages = self._conversations[conversation]
+        self._conversations[conversation] = (replace(summary, title=title), messages)
+        return self._conversations[conversation][0]
+
+    async def answerer(self, block: str | None = None) -> Answerer:
+        await self._answering()
+        return self.who_answers
 
     async def blocks(self) -> tuple[Block, ...]:
         await self._answering()

@@ -20,7 +20,7 @@ from trunkline.abc.models import (
     ToolRan,
 )
 from trunkline.errors import ErrorCode, ModelError, ModelFault
-from trunkline.messages.conversation import ToolCall, Usage
+from trunkline.messages.conversation import Message, ToolCall, Usage
 from trunkline.testing.script import (
     OVERFLOW,
     Ask,
@@ -40,6 +40,7 @@ from trunkline.testing.script import (
     by_program,
     pieces,
 )
+from trunkline.testing.vendor_rules import faults_of
 
 Item = ModelEvent | str | float | BaseException | Callable[[], Awaitable[Any]]
 """What a reply is made of: an event; a text (said word by word); seconds of silence; an exception to raise; or
@@ -54,7 +55,8 @@ class ScriptedModel(ModelAdapter):
 
     By default the last message says what to answer, in the language of ``trunkline.testing.script``. A reply that has
     neither a ``Finish`` nor an exception at its end gets a fitting ``Finish``. ``requests`` holds what was asked,
-    ``closed`` counts the streams that were closed before their end.
+    ``closed`` counts the streams that were closed before their end. A request whose transcript OpenAI would not take
+    (``trunkline.testing.vendor_rules``) fails.
 
     ::
 
@@ -83,6 +85,8 @@ class ScriptedModel(ModelAdapter):
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Play the reply (see the class)."""
         self.requests.append(request)
+        if faults := faults_of("/chat/completions", {"messages": list(map(_as_sent, request.messages))}):
+            raise AssertionError(f"OpenAI would have refused the request: {faults[0]}")
         tally = _Tally(request)
         try:
             async for event in _played(self._script(request), tally):
@@ -157,6 +161,20 @@ def _as_function(script: ModelScript | Sequence[ReplyItems]) -> ModelScript:
         return next(waiting, [ended])
 
     return reply
+
+
+def _as_sent(message: Message) -> dict[str, Any]:
+    """The message in the vendor's shape, as far as its rules go."""
+    calls = [
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
+        }
+        for call in message.tool_calls
+    ]
+    sent: dict[str, Any] = {"role": message.role, "content": message.content}
+    return {**sent, "tool_call_id": message.tool_call_id, **({"tool_calls": calls} if calls else {})}
 
 
 def _heard(request: ModelRequest) -> Heard:

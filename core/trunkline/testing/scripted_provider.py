@@ -15,8 +15,11 @@ As a process of its own (it prints its address, and ends when its standard input
     python -m trunkline.testing.scripted_provider --port 0 [--script programs.json] [--until-eof]
 
 ``programs.json`` is a list of programs, one for each request in turn. ``GET /_requests`` lists what was asked and how
-each answer ended, ``DELETE /_requests`` forgets it. A connection is used again after a stream that came to its
-end, as with servers of models.
+each answer ended, ``DELETE /_requests`` lists and forgets it. A connection is used again after a stream that came to
+its end, as with servers of models.
+
+Every request is checked by the vendor's rules (``trunkline.testing.vendor_rules``): one that OpenAI would not take is
+refused with 400, and the server ends with an error.
 """
 
 import argparse
@@ -60,6 +63,7 @@ from trunkline.testing.script import (
     in_turn,
     pieces,
 )
+from trunkline.testing.vendor_rules import Fault, faults_of
 from trunkline.testing.wire import ChatWire, EngineWire, ResponsesWire, Wire
 
 WIRES: dict[str, type[Wire]] = {
@@ -76,13 +80,15 @@ Outcome = Literal["running", "finished", "broken", "abandoned"]
 
 
 class Recorded(msgspec.Struct):
-    """A request that came. ``outcome``: still running, finished, broken by the script, or abandoned by the client."""
+    """A request that came. ``outcome``: still running, finished, broken by the script, or abandoned by the client.
+    ``faults`` are the vendor's rules that it breaks."""
 
     method: str
     path: str
     headers: dict[str, str]
     body: Any
     outcome: Outcome = "running"
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,8 @@ class ScriptedProvider:
     """The server, in a thread of this process while used as a context manager.
 
     ``script`` is a function from ``Heard`` to a reply, or a sequence of programs for one request each; ``models`` are
-    the ids that ``/models`` lists. ``requests`` holds what was asked, oldest first.
+    the ids that ``/models`` lists. ``requests`` holds what was asked, oldest first; ``faults`` what was wrong with it,
+    which is an AssertionError at the end unless the test takes it out.
     """
 
     def __init__(
@@ -116,6 +123,7 @@ class ScriptedProvider:
         self._exit = ExitStack()
         self._lock = threading.Lock()
         self.requests: list[Recorded] = []
+        self.faults: list[str] = []
 
     @property
     def address(self) -> str:
@@ -126,6 +134,15 @@ class ScriptedProvider:
     def url(self) -> str:
         """The base URL for OpenAI clients."""
         return f"{self.address}/v1"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a platform is given so that this provider answers."""
+        return {
+            "runtime.provider_adapter": "openai",
+            "adapters.openai.base_url": self.url,
+            "adapters.openai.model": "scripted",
+        }
 
     @property
     def asked(self) -> list[Recorded]:
@@ -151,6 +168,8 @@ class ScriptedProvider:
             tasks.start_soon(listener.serve, self._connection)
             yield self
             tasks.cancel_scope.cancel()
+        if self.faults:
+            raise AssertionError(f"OpenAI would have refused requests: {'; '.join(self.faults[:5])}")
 
     def forget(self) -> None:
         """Forget all requests, and how often what was asked (``once:`` begins anew)."""
@@ -191,13 +210,16 @@ class ScriptedProvider:
         elif wire is None or request.method != "POST" or not isinstance(record.body, dict):
             await _send_json(stream, 404, {"error": {"message": "Not found.", "code": "not_found"}})
             record.outcome = "finished"
+        elif faults := faults_of(path, record.body):
+            await _send_json(stream, 400, self._refused(record, faults))
         else:
             await self._play(stream, reader, record, wire)
 
     def _listing(self, method: str) -> list[Any]:
+        listed = [msgspec.to_builtins(request) for request in self.requests]
         if method == "DELETE":
             self.forget()
-        return [msgspec.to_builtins(request) for request in self.requests]
+        return listed
 
     def _record(self, request: _Request, path: str) -> Recorded:
         try:
@@ -208,6 +230,14 @@ class ScriptedProvider:
         with self._lock:
             self.requests.append(record)
         return record
+
+    def _refused(self, record: Recorded, faults: Sequence[Fault]) -> dict[str, Any]:
+        record.outcome, record.faults = "finished", tuple(map(str, faults))
+        with self._lock:
+            self.faults += record.faults
+        first = faults[0]
+        error = {"message": str(first), "type": "invalid_request_error", "param": first.param, "code": None}
+        return {"error": error}
 
     def _model_list(self) -> dict[str, Any]:
         data = [
@@ -374,6 +404,8 @@ def provider_process(*arguments: str) -> Iterator[str]:
             yield url
         finally:
             process.stdin.close()
+        if process.wait():
+            raise AssertionError("the scripted provider ended with an error; it is above")
 
 
 async def _serve(options: argparse.Namespace) -> None:

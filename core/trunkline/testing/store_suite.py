@@ -129,6 +129,20 @@ class StoreSuite(ABC):
             assert await store.search(SearchMemory(query="climbing", path="")) == ()
 
     @pytest.mark.anyio
+    async def test_what_came_out_of_memory_is_not_found(self, tmp_path: Path) -> None:
+        """A result that repeats memory, and the question that it was looked up for, are no evidence of anything."""
+        async with self.opened(tmp_path) as store:
+            await _write(store, "notes/garden.md", "The climbing frame is green.\n")
+            asked = Message(id="msg_0", turn="t", role="user", content="Where is the climbing frame?")
+            found = Message(
+                id="msg_1", turn="t", role="tool", name="look", content="climbing frame", derived=True
+            )
+            said = Message(id="msg_2", turn="t", role="assistant", content="The climbing frame is outside.")
+            await store.append_conversation(_append((asked, found, said)))
+            hits = await store.search(SearchMemory(query="climbing frame"))
+            assert {hit.content for hit in hits} == {"The climbing frame is green.", said.content}
+
+    @pytest.mark.anyio
     async def test_a_conversation_holds_each_message_once(self, tmp_path: Path) -> None:
         """Appending is idempotent by message id, the order is kept, and a slice begins where it is asked to."""
         async with self.opened(tmp_path) as store:

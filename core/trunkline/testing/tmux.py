@@ -46,8 +46,12 @@ class Tmux:
 
     def type(self, text: str) -> None:
         """Type a text and Enter."""
-        self._tmux("send-keys", "-l", text)
+        self.literally(text)
         self._tmux("send-keys", "Enter")
+
+    def literally(self, text: str) -> None:
+        """Type a text without Enter."""
+        self._tmux("send-keys", "-l", "--", text)
 
     def paste(self, text: str) -> None:
         """Paste a text, in brackets if the program asked for them."""
@@ -58,6 +62,10 @@ class Tmux:
         """What is on the screen, and what scrolled off above it with ``history``."""
         lines = self._tmux("capture-pane", "-p", *(["-S", "-"] if history else []))
         return "\n".join(line.rstrip() for line in lines.rstrip("\n").split("\n"))
+
+    def coloured(self) -> tuple[str, ...]:
+        """The lines on the screen, with the escape sequences of their colours."""
+        return tuple(self._tmux("capture-pane", "-p", "-e").rstrip("\n").split("\n"))
 
     def resize(self, columns: int, rows: int) -> None:
         """Change the size."""

@@ -11,12 +11,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from trunkline.errors import ToolError
+from trunkline.messages.conversation import RAW
 from trunkline.messages.tools import ToolSchema, ToolSpec
 from trunkline.sayable import unsayable
 from trunkline.tools.schema import Misfit, described, fit, resolved
-
-RAW = ""
-"""The key under which arguments travel that were sent as text."""
 
 Arguments = dict[str, Any]
 
@@ -52,10 +50,14 @@ def _decoded(spec: Described, arguments: Mapping[str, Any]) -> Arguments:
         value = _json_or_pairs(spec, value)
     if not isinstance(value, dict):
         raise ToolError(
-            f"{spec.name}: the arguments must be a JSON object with {_parameters(spec)}. {_NOT_RUN}"
+            f"{spec.name}: the arguments must be a JSON object with {_parameters(spec)}. {_NOT_RUN}",
+            kind="invalid_arguments",
         )
     if why := unsayable(value):
-        raise ToolError(f"{spec.name}: the arguments hold {why}, which cannot be passed on. {_NOT_RUN}")
+        raise ToolError(
+            f"{spec.name}: the arguments hold {why}, which cannot be passed on. {_NOT_RUN}",
+            kind="invalid_arguments",
+        )
     return value
 
 
@@ -69,7 +71,8 @@ def _json_or_pairs(spec: Described, text: str) -> Any:
         begin = text if len(text) <= 80 else text[:77] + "..."
         raise ToolError(
             f"{spec.name}: the arguments are not valid JSON ({error}). They begin with {begin!r}. "
-            f"Send an object with {_parameters(spec)}. {_NOT_RUN}"
+            f"Send an object with {_parameters(spec)}. {_NOT_RUN}",
+            kind="invalid_arguments",
         ) from error
 
 
@@ -150,7 +153,9 @@ def _refuse_missing(spec: Described, schema: Mapping[str, Any], given: Arguments
     if missing:
         wanted = ", ".join(f'"{name}" ({_asked(spec, properties.get(name, {}))})' for name in missing)
         came = ", ".join(f'"{name}"' for name in given) or "nothing"
-        raise ToolError(f"{spec.name}: {wanted} is missing; {came} came. {_NOT_RUN}")
+        raise ToolError(
+            f"{spec.name}: {wanted} is missing; {came} came. {_NOT_RUN}", kind="invalid_arguments"
+        )
 
 
 def _asked(spec: Described, part: Mapping[str, Any]) -> str:
@@ -170,7 +175,8 @@ def _refuse_unknown(spec: Described, schema: Mapping[str, Any], given: Arguments
         near = difflib.get_close_matches(name, properties, 1)
         hint = f' Did you mean "{near[0]}"?' if near else ""
         raise ToolError(
-            f'{spec.name}: there is no parameter "{name}".{hint} It takes {_parameters(spec)}. {_NOT_RUN}'
+            f'{spec.name}: there is no parameter "{name}".{hint} It takes {_parameters(spec)}. {_NOT_RUN}',
+            kind="invalid_arguments",
         )
 
 
@@ -179,7 +185,8 @@ def _fitted(spec: Described, part: Mapping[str, Any], name: str, value: Any) -> 
         return fit(part, value, name, root=spec.parameters)
     except Misfit as misfit:
         raise ToolError(
-            f'{spec.name}: "{misfit.where}" must be {misfit.expected}, but {misfit.came} came. {_NOT_RUN}'
+            f'{spec.name}: "{misfit.where}" must be {misfit.expected}, but {misfit.came} came. {_NOT_RUN}',
+            kind="invalid_arguments",
         ) from misfit
 
 

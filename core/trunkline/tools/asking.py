@@ -11,7 +11,7 @@ import anyio
 import msgspec
 
 from trunkline.abc.person import Person
-from trunkline.errors import NoAnswer, OutcomeUnknown, ToolError
+from trunkline.errors import NoAnswer, OutcomeUnknown, ToolError, kind_of_code
 from trunkline.messages.approvals import DEADLINE, decider
 from trunkline.messages.gateway import TellOwner
 from trunkline.messages.tools import Answer, ToolOutcome, ToolSpec
@@ -61,16 +61,20 @@ class CallPerson(Person):
         try:
             TELL_OWNER.subject.format(channel=channel)
         except SubjectError as error:
-            raise ToolError(f"{channel!r} is no name of a channel. Nothing was sent.") from error
+            raise ToolError(
+                f"{channel!r} is no name of a channel. Nothing was sent.", kind="invalid_arguments"
+            ) from error
         news = TellOwner(block=self._run.call.block, text=text)
         try:
             await self._bus.call(
                 TELL_OWNER, news, timeout=TELL_SECONDS, absent=ABSENT_SECONDS, channel=channel
             )
         except NoResponders as error:
-            raise ToolError(f"No channel {channel} takes messages now. Nothing was sent.") from error
+            raise ToolError(
+                f"No channel {channel} takes messages now. Nothing was sent.", kind="unavailable"
+            ) from error
         except RemoteFault as fault:
-            raise ToolError(fault.message) from fault
+            raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
         except BusError as error:
             raise OutcomeUnknown(f"The channel {channel} did not say whether it told the owner.") from error
 
@@ -92,14 +96,18 @@ def _question(run: Run, spec: ToolSpec, question: str, options: tuple[str, ...])
         tuple(" ".join(printable(option).split()) for option in options),
     )
     if not text:
-        raise ToolError("The question is empty. Nobody was asked.")
+        raise ToolError("The question is empty. Nobody was asked.", kind="invalid_arguments")
     if len(proposed) > MOST_OPTIONS or any(not 0 < len(option) <= LONGEST_OPTION for option in proposed):
         raise ToolError(
-            f"Propose {MOST_OPTIONS} answers at most, each of 1 to {LONGEST_OPTION} characters. Nobody was asked."
+            f"Propose {MOST_OPTIONS} answers at most, each of 1 to {LONGEST_OPTION} characters. Nobody was asked.",
+            kind="invalid_arguments",
         )
     shown = preview("question", text)
     if shown.left_out:
-        raise ToolError(f"The question is {shown.left_out} characters too long to be read. Nobody was asked.")
+        raise ToolError(
+            f"The question is {shown.left_out} characters too long to be read. Nobody was asked.",
+            kind="too_large",
+        )
     return ToolOutcome(
         call=run.call.call,
         status="approval",

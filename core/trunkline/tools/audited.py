@@ -17,7 +17,7 @@ def audited(work: Work, audit: AuditLog) -> Work:
         outcome = await work(run)
         if outcome is not None and not outcome.repeated:
             call = run.call
-            audit.note(
+            await audit.note(
                 event="call",
                 block=call.block,
                 actor=call.actor,

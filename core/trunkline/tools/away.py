@@ -25,7 +25,7 @@ from trunkline.tools.calls import Run
 from trunkline.tools.limits import Limits
 from trunkline.tools.results import Results
 from trunkline.tools.rules import Rules
-from trunkline.tools.worker import MOST_WAITING, ToolsWorker
+from trunkline.tools.worker import MOST_ASKING, ToolsWorker
 from trunkline_bus import Request
 
 LARGEST_OUTPUT = 1024 * 1024
@@ -40,7 +40,7 @@ class AwayToolsWorker(ToolsWorker):
         context, name = self.context, hub_of(self.context.home.hub).name
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
         await context.service.add(REMOTE_LIST, self._offer, remote=name)
-        await context.service.add(REMOTE_CALL, self._carry, limit=MOST_WAITING, remote=name)
+        await context.service.add(REMOTE_CALL, self._carry, limit=MOST_ASKING, remote=name)
 
     async def limits_of(self, block: str) -> Limits:
         """None: the hub has checked."""
@@ -49,6 +49,9 @@ class AwayToolsWorker(ToolsWorker):
     async def table_of(self, block: str) -> PermissionTable:
         """What this host's own configuration permits. Its questions would reach nobody: people are asked at the hub."""
         return replace(self.context.config.settings.permissions, approvals="none")
+
+    async def judged_by(self, block: str) -> None:
+        """Nothing that could be away: the hub judges."""
 
     async def rules(self) -> Rules:
         """None: those are the hub's."""
@@ -100,4 +103,4 @@ def _bounded(reply: ToolReply) -> ToolReply:
     if size <= LARGEST_OUTPUT or not isinstance(reply, ToolOutcome):
         return reply
     text = f"The tool ran, but its result of {size} bytes is too large to send from this host."
-    return replace(reply, status="error", output=text)
+    return replace(reply, status="error", output=text, error_kind="too_large")

@@ -8,13 +8,14 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import anyio
 import msgspec
 from anyio.abc import TaskGroup
 
-from trunkline.messages.tools import Answer, CallTool, ToolOutcome, ToolProgress, ToolReply
+from trunkline.messages.tools import BUSY, Answer, CallTool, ToolOutcome, ToolProgress, ToolReply
 from trunkline.tools.faults import incident, printable
 from trunkline_bus import Refusal
 
@@ -34,7 +35,7 @@ class Run:
     ended without an outcome it was handed back, and the caller asks another worker. ``resumed``: another worker began
     it. ``away``: it runs on another host and goes on there without us. ``tool`` and ``arguments`` are the call that is
     meant, once that is known: models call tools by other names too. ``loads`` names tools
-    that the model is to have.
+    that the model is to have. ``derived``: its result repeats what memory holds.
     """
 
     call: CallTool
@@ -55,6 +56,7 @@ class Run:
     resumed: bool = False
     away: bool = False
     loads: tuple[str, ...] = ()
+    derived: bool = False
     handed_back: bool = False
     unanswered: int = 0
     """How many questions it waited for in vain, which it may ask again and again."""
@@ -67,6 +69,10 @@ class Run:
     def load(self, names: Sequence[str]) -> None:
         """Have the model given these tools if the call succeeds. May be called from any thread."""
         self.loads = (*self.loads, *(printable(str(name)) for name in names))
+
+    def derive(self) -> None:
+        """Take it that the result repeats what memory holds. May be called from any thread."""
+        self.derived = True
 
     def stop(self, why: str) -> None:
         """Cancel what of the call runs here; its records are still written. What runs elsewhere is waited for."""
@@ -130,11 +136,12 @@ Work = Callable[[Run], Awaitable[ToolOutcome | None]]
 
 
 class Calls:
-    """Runs calls in ``tasks`` by ``work``."""
+    """Runs calls in ``tasks`` by ``work``, at most ``most`` at a time."""
 
-    def __init__(self, tasks: TaskGroup, work: Work) -> None:
+    def __init__(self, tasks: TaskGroup, work: Work, most: int) -> None:
         self._tasks = tasks
         self._work = work
+        self._most = most
         self._runs: dict[str, Run] = {}
         self._early: dict[str, str] = {}
         """Why calls were stopped that are not under way here: a stop is not stored, and may overtake its call."""
@@ -143,23 +150,37 @@ class Calls:
         """Start or join the call; a sign of life each second, then its outcome, or its question to a person.
 
         Raises:
-            Refusal: the same key is under way with another tool or other arguments, or in another conversation.
+            Refusal: the same key is under way with another tool or other arguments, or in another conversation; or
+                there are as many calls as this worker takes (``busy``).
         """
-        run = self._runs.get(call.call) or self._begin(call)
-        if _what(run.call) != _what(call):
+        while (
+            (run := self._joined(call)) is not None
+            and run.call.approved is None
+            and call.approved is not None
+        ):
+            # Somebody asked for it before the person's yes, and was not heard: that one must not tell of a question.
+            async for sign in _signs(run, attrgetter("ended")):
+                yield sign
+            if run.outcome is not None and run.outcome.status != "approval":
+                yield run.outcome
+                return
+        run = run or self._begin(call)
+        run.take(call.answers)
+        async for sign in _signs(run, attrgetter("news")):
+            yield sign
+        told = run.outcome or run.question
+        if told is not None:
+            yield told
+
+    def _joined(self, call: CallTool) -> Run | None:
+        """The run of this call, if it is under way. Raises Refusal when that is another call by the same key."""
+        run = self._runs.get(call.call)
+        if run is not None and _what(run.call) != _what(call):
             raise Refusal(
                 "conflict",
                 f"The call {call.call} is under way with another tool or other arguments, or in another conversation.",
             )
-        run.take(call.answers)
-        while not run.news.is_set():
-            with anyio.move_on_after(PROGRESS_SECONDS):
-                await run.news.wait()
-                break
-            yield ToolProgress(call=call.call, note=run.note)
-        told = run.outcome or run.question
-        if told is not None:
-            yield told
+        return run
 
     def has(self, key: str) -> bool:
         """Whether a call is under way here."""
@@ -173,7 +194,9 @@ class Calls:
             return
         self._early[key] = why
         if len(self._early) > MOST_EARLY:
-            del self._early[next(iter(self._early))]
+            forgotten = next(iter(self._early))
+            del self._early[forgotten]
+            log.warning("the stop of call %s is forgotten: too many stops came before their calls", forgotten)
 
     def stop_all(self, why: str) -> None:
         """Stop every call that is under way here."""
@@ -195,6 +218,8 @@ class Calls:
             await next(iter(self._runs.values())).ended.wait()
 
     def _begin(self, call: CallTool) -> Run:
+        if len(self._runs) >= self._most:
+            raise Refusal(BUSY, "This tools worker has as many calls as it takes. Ask again later.")
         run = self._runs[call.call] = Run(call, stopped=self._early.pop(call.call, None))
         self._tasks.start_soon(self._carry_out, run)
         return run
@@ -209,6 +234,15 @@ class Calls:
             del self._runs[run.call.call]
             run.ended.set()
             run.news.set()
+
+
+async def _signs(run: Run, event_of: Callable[[Run], anyio.Event]) -> AsyncIterator[ToolProgress]:
+    """A sign of life each second, until the event, which an answer may replace meanwhile."""
+    while not event_of(run).is_set():
+        with anyio.move_on_after(PROGRESS_SECONDS):
+            await event_of(run).wait()
+            return
+        yield ToolProgress(call=run.call.call, note=run.note)
 
 
 def _what(call: CallTool) -> tuple[Any, ...]:

@@ -16,10 +16,11 @@ from trunkline.function_tool import DEFAULT_TIMEOUT
 from trunkline.messages.tools import PLATFORM_SOURCE, ToolOutcome, ToolSpec
 from trunkline.tools import faults
 from trunkline.tools.calls import Run
-from trunkline.tools.catalogue import Catalogue, Listed
+from trunkline.tools.catalogue import Catalogue, Listed, NoSuchTool
 from trunkline.tools.dispatch import AtWork, call_hash
 from trunkline.tools.execute import execute
 from trunkline.tools.ledger import Abandoned, Asked, Done, Fresh, Ledger, Settled, Taken, repeated
+from trunkline.tools.limits import Limits
 from trunkline.tools.planning import unbound
 from trunkline.tools.resources import Resources
 from trunkline.tools.results import Results
@@ -40,13 +41,16 @@ what it may reach."""
 @dataclass(frozen=True, slots=True)
 class Parts:
     """What a carrier works with. ``slots`` limits how many tools run at once, ``timeout`` is for tools that set
-    none, ``tasks`` is where tools run, ``at_work`` notes whose tool it is. Without ``results`` none is cut, or
+    none, ``judged_by`` waits, not for ever, until what calls of a block are judged by can be read, ``tasks`` is where
+    tools run, ``at_work`` notes whose tool it is. Without ``results`` none is cut, or
     marked as data."""
 
     ledger: Ledger
     shelf: Shelf
     resources: Resources
     context_of: ContextOf
+    judged_by: Callable[[str], Awaitable[None]]
+    limits_of: Callable[[str], Awaitable[Limits]]
     slots: AbstractAsyncContextManager[object]
     timeout: float
     tasks: TaskGroup
@@ -83,12 +87,12 @@ class Carrier:
         attempt = _Attempt()
         outcome = await self._once_only(run, attempt)
         if outcome is not None and attempt.spec is not None:
-            outcome = msgspec.structs.replace(outcome, effect=attempt.spec.effect)
+            outcome = _known(run, attempt.spec, outcome)
             outcome = await self._fitting(run, attempt.spec, outcome)
         if outcome is None or not attempt.record or outcome.status == "approval":
             return outcome
         if attempt.spec is not None and attempt.spec.effect == "read":
-            self._parts.tasks.start_soon(self._parts.ledger.note, run.call, outcome, attempt.seq)
+            await self._parts.ledger.note(run.call, outcome, attempt.seq)
             return outcome  # nobody waits for that: a read whose result is not recorded may run again
         patient = attempt.spec is None or not attempt.spec.repeatable
         return await self._parts.ledger.finish(run.call, outcome, attempt.seq, patient=patient)
@@ -124,6 +128,8 @@ class Carrier:
             if isinstance(state, Abandoned) and not (isinstance(listed, Listed) and listed.spec.repeatable):
                 attempt.record = True
                 return faults.unknown(run.call.call, state.started.tool)
+            if isinstance(listed, NoSuchTool):
+                listed = await self._with_hint(catalogue, listed, run.call.block)
             if isinstance(listed, ToolError):
                 refusal = faults.refused(run.call.call, listed)
                 if await self._stands(run, refusal, attempt):
@@ -137,6 +143,14 @@ class Carrier:
                 return await self._elsewhere(run) or outcome
             if not attempt.lost and await self._stands(run, outcome, attempt):
                 return outcome
+
+    async def _with_hint(self, catalogue: Catalogue, missing: NoSuchTool, block: str) -> ToolError:
+        """What is missing, with what may have been meant; without that where nobody can tell what the block may use."""
+        try:
+            limits = await self._parts.limits_of(block)
+        except ToolError:
+            return missing
+        return NoSuchTool(missing.name, catalogue.near(missing.name, limits))
 
     async def _stands(self, run: Run, outcome: ToolOutcome | None, attempt: _Attempt) -> bool:
         """Whether the outcome may be told. A refusal of a call that another worker may have, under other rules or by
@@ -205,7 +219,10 @@ class Carrier:
     async def _invocation(self, run: Run, listed: Listed) -> ToolInvocation:
         call = run.call
         if BLOCK.fullmatch(call.block) is None:
-            raise ToolError(f"{call.block!r} is not the name of a block. Nothing was run.")
+            raise ToolError(
+                f"{call.block!r} is not the name of a block. Nothing was run.", kind="invalid_arguments"
+            )
+        await self._parts.judged_by(call.block)
         return ToolInvocation(
             spec=listed.spec,
             arguments=run.arguments,
@@ -226,7 +243,7 @@ class Carrier:
                     attempt.seq = await parts.ledger.start(run.call, spec, attempt.seq)
                 except Taken:
                     attempt.lost = True
-                    return faults.failed(run.call.call, "")
+                    return faults.failed(run.call.call, "", "internal")
                 except BusError as error:
                     return faults.incident(run.call.call, _NO_LEDGER.format(spec.name), error)
             attempt.record = True
@@ -247,6 +264,12 @@ class Carrier:
 _NO_LEDGER = "{} was not run, because it cannot be recorded now that it runs."
 
 
+def _known(run: Run, spec: ToolSpec, outcome: ToolOutcome) -> ToolOutcome:
+    """The outcome with what is known of its tool; of a repeated one the ledger knows whether it is derived."""
+    derived = outcome.derived if outcome.repeated else spec.derived or run.derived
+    return msgspec.structs.replace(outcome, effect=spec.effect, derived=derived)
+
+
 def _meant(catalogue: Catalogue, run: Run) -> Listed | ToolError:
     try:
         listed, run.arguments = catalogue.meant(run.call.name, run.call.arguments)
@@ -259,5 +282,6 @@ def _meant(catalogue: Catalogue, run: Run) -> Listed | ToolError:
 def _stopped(run: Run, attempt: _Attempt) -> ToolOutcome:
     name, why = run.call.name, run.stopped or "the call was cancelled"
     if not attempt.started or attempt.spec is None:
-        return faults.failed(run.call.call, f"{name} was not run: {why}.")
-    return faults.cut_off(run.call.call, attempt.spec, f"{name} was stopped before it ended: {why}.")
+        return faults.failed(run.call.call, f"{name} was not run: {why}.", "cancelled")
+    told = f"{name} was stopped before it ended: {why}."
+    return faults.cut_off(run.call.call, attempt.spec, told, "cancelled")

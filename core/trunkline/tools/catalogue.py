@@ -9,9 +9,10 @@ import msgspec
 
 from trunkline.abc.tools import Tool, ToolAlias
 from trunkline.errors import ToolError
+from trunkline.messages.conversation import RAW
 from trunkline.messages.tools import PLATFORM_SOURCE, ToolCatalogue, ToolSpec
 from trunkline.plugins import Owned
-from trunkline.tools.arguments import RAW, prepared
+from trunkline.tools.arguments import prepared
 from trunkline.tools.checks import NAME, problems
 from trunkline.tools.dispatch import Dispatch
 from trunkline.tools.limits import Limits
@@ -22,6 +23,15 @@ log = logging.getLogger(__name__)
 
 PLATFORM = "trunkline"
 """The owner of what is built in."""
+
+
+class NoSuchTool(ToolError):
+    """No tool has this ``name``."""
+
+    def __init__(self, name: str, near: Iterable[str] = ()) -> None:
+        self.name = name
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        super().__init__(f"There is no tool called {name!r}.{hint} Nothing was run.", kind="not_found")
 
 
 class Listed(msgspec.Struct, frozen=True):
@@ -48,7 +58,7 @@ class Catalogue:
         self.refused: list[str] = []
         self._tools: dict[str, Listed] = {}
         self._aliases: dict[str, _Alias] = {}
-        self._shown: dict[Limits, ToolCatalogue] = {}
+        self._shown: dict[tuple[Limits, tuple[str, ...]], ToolCatalogue] = {}
         for owned in tools:
             self._add(owned.owner, owned.item)
         self._name_all()
@@ -65,14 +75,18 @@ class Catalogue:
         """The tool of that name.
 
         Raises:
-            ToolError: there is none; the text names the nearest ones.
+            NoSuchTool: there is none.
         """
         found = self._tools.get(name)
         if found is None:
-            near = difflib.get_close_matches(name, self._tools, 3, 0.5)
-            hint = f" Did you mean {' or '.join(near)}?" if near else ""
-            raise ToolError(f"There is no tool called {name!r}.{hint} Nothing was run.")
+            raise NoSuchTool(name)
         return found
+
+    def near(self, name: str, limits: Limits) -> list[str]:
+        """The names nearest to one that no tool has: of tools that only read, since nobody knows what the one that was
+        called would have done, and that the block may use."""
+        usable = (one.spec for one in self._tools.values() if one.spec.effect == "read" and limits.allow(one.spec))
+        return difflib.get_close_matches(name, [spec.name for spec in usable], 3, 0.5)
 
     def meant(self, name: str, arguments: dict[str, Any] | str) -> tuple[Listed, dict[str, Any]]:
         """The tool that a call by this name means, and the arguments for it: its own, or what an alias makes of them.
@@ -93,30 +107,37 @@ class Catalogue:
             raise
         except Exception as error:  # a plugin's own code, before any guard: it refuses, and is audited
             log.exception("the alias %s failed", name)
-            raise ToolError(f"What is meant by {name} cannot be told. Nothing was run.") from error
+            raise ToolError(
+                f"What is meant by {name} cannot be told. Nothing was run.", kind="internal"
+            ) from error
         if meant.name not in alias.tools:
             log.error(
                 "the alias %s means %s, which does not have it: add .also to that tool", name, meant.name
             )
             raise ToolError(
-                f"{name} is no other name of {meant.name}, so it cannot mean it. Nothing was run."
+                f"{name} is no other name of {meant.name}, so it cannot mean it. Nothing was run.",
+                kind="internal",
             )
         return self.find(meant.name), meant.arguments
 
-    def shown(self, limits: Limits, version: str | None) -> ToolCatalogue:
+    def shown(
+        self, limits: Limits, version: str | None, restricted: tuple[str, ...] = ()
+    ) -> ToolCatalogue:
         """The tools of a block with these limits; without them when the asker has this version."""
-        whole = self._shown.get(limits)
+        whole = self._shown.get((limits, restricted))
         if whole is None:
-            whole = self._shown[limits] = self._limited(limits)
+            whole = self._shown[limits, restricted] = self._limited(limits, restricted)
         return ToolCatalogue(version=whole.version) if whole.version == version else whole
 
-    def _limited(self, limits: Limits) -> ToolCatalogue:
+    def _limited(self, limits: Limits, restricted: tuple[str, ...]) -> ToolCatalogue:
         specs = (self._tools[name].spec for name in sorted(self._tools))
         allowed = tuple(spec for spec in specs if limits.allow(spec))
+        barred = tuple(spec.name for spec in allowed if spec.name in restricted)
         return ToolCatalogue(
-            version=key_of("tools", msgspec.json.encode(allowed).decode()),
+            version=key_of("tools", msgspec.json.encode((allowed, barred)).decode()),
             tools=tuple(spec for spec in allowed if spec.source != PLATFORM_SOURCE),
             own=tuple(spec for spec in allowed if spec.source == PLATFORM_SOURCE),
+            restricted=barred,
         )
 
     def _add(self, owner: str, tool: Tool) -> None:

@@ -7,14 +7,18 @@ import anyio.to_thread
 
 from trunkline.abc.tools import ToolContext
 from trunkline.errors import ToolError
+from trunkline.messages.policies import Policy
 from trunkline.messages.tools import ToolSpec
 from trunkline.policy import Decision
 from trunkline.tools.catalogue import Catalogue
 from trunkline.tools.limits import Limits
 from trunkline.tools.manifest import CLI
-from trunkline.tools.permissions import Permissions
+from trunkline.tools.permissions import OWNER, Permissions
 from trunkline.tools.ranking import Ranking
 from trunkline.tools.sandboxes import Sandboxes
+
+KEPT_FOR = 5.0
+"""Seconds for which what is restricted is not worked out again while nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,22 @@ class Known:
     spec: ToolSpec
     asks: bool = False
     restricted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The names that were found restricted, and what they follow from."""
+
+    catalogue: Catalogue
+    limits: Limits
+    policies: list[Policy]
+    until: float
+    names: tuple[str, ...]
+
+    def holds(self, catalogue: Catalogue, limits: Limits, policies: list[Policy]) -> bool:
+        """Whether they still follow."""
+        same = self.catalogue is catalogue and self.limits == limits and self.policies == policies
+        return same and anyio.current_time() < self.until
 
 
 class Discovery:
@@ -42,6 +62,7 @@ class Discovery:
         self._permissions = permissions
         self._sandboxes = sandboxes
         self._ranked: tuple[Catalogue, Ranking] | None = None
+        self._kept: dict[str, _Kept] = {}
 
     async def about(self, context: ToolContext, question: str) -> list[ToolSpec]:
         """The tools that a question is about, the most fitting first; without a question all, by name."""
@@ -56,18 +77,46 @@ class Discovery:
         """The tool of that name. Raises ToolError when the block has none; the text names the nearest ones."""
         spec = (await self._catalogue()).find(name).spec
         if spec.blocks and context.block not in spec.blocks:
-            raise ToolError(f"There is no tool called {name!r}.")
+            raise ToolError(f"There is no tool called {name!r}.", kind="not_found")
         return spec
 
     async def known(self, context: ToolContext, specs: Sequence[ToolSpec]) -> list[Known]:
         """How the block stands to these tools."""
         limits = await self._limits_of(context.block)
-        decisions = await self._permissions.of_tools(specs, context)
+        decisions = await self._permissions.of_tools(
+            specs, context.block, context.actor, context.conversation
+        )
         unsafe = await self._no_sandbox()
         return [
             Known(spec, decision.asks, _restricted(spec, decision, limits, context.block, unsafe))
             for spec, decision in zip(specs, decisions, strict=True)
         ]
+
+    async def restricted(self, block: str) -> tuple[str, ...]:
+        """The tools that the block's agent may not use, by name; every tool when nobody can say.
+
+        Each turn asks. So the answer is kept while catalogue, limits and policies are the same, and for KEPT_FOR
+        seconds at most: a policy may have an end, and a sandbox may have been installed.
+        """
+        catalogue = await self._catalogue()
+        try:
+            limits, policies = await self._limits_of(block), await self._permissions.policies(block)
+            kept = self._kept.get(block)
+            if kept is None or not kept.holds(catalogue, limits, policies):
+                names = await self._refused(block, catalogue, limits)
+                until = anyio.current_time() + KEPT_FOR
+                kept = self._kept[block] = _Kept(catalogue, limits, policies, until, names)
+        except ToolError:
+            return tuple(spec.name for spec in catalogue.specs())
+        return kept.names
+
+    async def _refused(self, block: str, catalogue: Catalogue, limits: Limits) -> tuple[str, ...]:
+        specs = catalogue.specs()
+        decisions = await self._permissions.of_tools(specs, block, OWNER)
+        both = list(zip(specs, decisions, strict=True))
+        runs = any(decision.allowed and _needs_sandbox(spec) for spec, decision in both)
+        unsafe = await self._no_sandbox() if runs else ""  # a probe runs a program: only for who may run one
+        return tuple(spec.name for spec, one in both if _restricted(spec, one, limits, block, unsafe))
 
     async def permissions(self, context: ToolContext) -> str:
         """What the block's agent may do in general, in a line."""
@@ -96,6 +145,8 @@ def _restricted(spec: ToolSpec, decision: Decision, limits: Limits, block: str, 
         return f"{block} is limited to some tools. A person can add it to tools in the block's block.toml."
     if not decision.allowed:
         return f"{decision.why} {decision.hint}".strip().removesuffix(".") + "."
-    if unsafe and not spec.away and (spec.effect == "exec" or spec.source.startswith(CLI)):
-        return unsafe
-    return ""
+    return unsafe if unsafe and _needs_sandbox(spec) else ""
+
+
+def _needs_sandbox(spec: ToolSpec) -> bool:
+    return not spec.away and (spec.effect == "exec" or spec.source.startswith(CLI))

@@ -27,8 +27,7 @@ def discovery_tools(discovery: Discovery) -> tuple[Tool, Tool]:
 
     @tool(effect="read")
     async def discover_tools(context: ToolContext, query: str = "") -> str:
-        """Find tools by what they do. There are more than you are shown: look here before you say that you cannot do
-        something. load_tools then gives you those that you want to call.
+        """Find tools by what they do. There are more than you see: look before you say that you cannot.
 
         Args:
             query: What you want to do, in a few words; without it all tools are listed.
@@ -50,7 +49,7 @@ def discovery_tools(discovery: Discovery) -> tuple[Tool, Tool]:
         """Get tools that discover_tools found, to call them from now on in this conversation.
 
         Args:
-            names: The names of the tools, as discover_tools wrote them.
+            names: The names of the tools.
         """
         loaded, refused = list[str](), list[str]()
         for name in dict.fromkeys(names):
@@ -60,7 +59,7 @@ def discovery_tools(discovery: Discovery) -> tuple[Tool, Tool]:
             else:
                 loaded.append(name)
         if not loaded:
-            raise ToolError("\n".join(refused))
+            raise ToolError("\n".join(refused), kind="not_found")
         context.load(loaded)
         return "\n".join([f"Loaded for this conversation: {', '.join(loaded)}.", *refused])
 

@@ -114,10 +114,10 @@ class Dispatch:
 
 
 def call_hash(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    """What an approval is bound to: the tool, whose it is, and exactly these arguments. While a person thinks, another
-    server's tool may have come under the name."""
+    """What an approval is bound to: the tool, whose it is, what it is said to be, and exactly these arguments. While a
+    person thinks, another server's tool may have come under the name, or the server may have made it another one."""
     text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=repr)
-    return key_of("call", spec.source, spec.name, text)
+    return key_of("call", spec.source, spec.name, spec.definition, text)
 
 
 def _merged(questions: Sequence[ToolOutcome], invocation: ToolInvocation) -> ToolOutcome:

@@ -94,4 +94,4 @@ class _Job:
 def _timed_out(invocation: ToolInvocation, timeout: float) -> ToolOutcome:
     """It is not said to have stopped: a thread in the middle of a system call ends that first."""
     text = f"{invocation.spec.name} did not finish within {timeout:g} seconds and was told to stop."
-    return faults.cut_off(invocation.context.call, invocation.spec, text)
+    return faults.cut_off(invocation.context.call, invocation.spec, text, "timeout")

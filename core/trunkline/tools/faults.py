@@ -5,12 +5,11 @@ A fixed sentence carries a correlation id, under which the log has the exception
 
 import logging
 import math
-from typing import Literal
 
 import anyio
 import msgspec
 
-from trunkline.errors import OutcomeUnknown, ToolError
+from trunkline.errors import OutcomeUnknown, ToolError, ToolErrorKind, kind_named
 from trunkline.messages.tools import ToolOutcome, ToolSpec
 from trunkline_bus import new_id
 
@@ -19,23 +18,24 @@ log = logging.getLogger(__name__)
 VERIFY = "It may have had its effect, whole or in part. Find out what is the case before you call it again."
 
 
-def failed(call: str, text: str) -> ToolOutcome:
-    """An outcome that tells the model what went wrong."""
-    return ToolOutcome(call=call, status="error", output=text)
+def failed(call: str, text: str, kind: ToolErrorKind) -> ToolOutcome:
+    """An outcome that tells the model what went wrong, and programs what kind of error it is."""
+    return ToolOutcome(call=call, status="error", output=text, error_kind=kind)
 
 
 def refused(call: str, error: ToolError) -> ToolOutcome:
     """The outcome of a ``ToolError``: its text, as the tool or guard wrote it."""
     text = printable(str(error)) or "The tool refused without saying why."
-    status: Literal["unknown", "error"] = "unknown" if isinstance(error, OutcomeUnknown) else "error"
-    return ToolOutcome(call=call, status=status, output=text)
+    if isinstance(error, OutcomeUnknown):
+        return _in_doubt(call, text)
+    return failed(call, text, kind_named(error.kind))
 
 
 def incident(call: str, sentence: str, error: BaseException | None = None, **facts: object) -> ToolOutcome:
     """A fixed sentence with a correlation id; what happened is logged under the same id."""
     number = new_id("incident")
     log.error("%s: %s", number, sentence, exc_info=error, extra={"incident": number, "call": call, **facts})
-    return failed(call, f"{sentence} The log has the details under {number}.")
+    return failed(call, f"{sentence} The log has the details under {number}.", "internal")
 
 
 def doubtful(spec: ToolSpec) -> bool:
@@ -44,25 +44,26 @@ def doubtful(spec: ToolSpec) -> bool:
     return spec.effect != "read" if spec.away else not spec.repeatable
 
 
-def cut_off(call: str, spec: ToolSpec, sentence: str) -> ToolOutcome:
+def cut_off(call: str, spec: ToolSpec, sentence: str, kind: ToolErrorKind) -> ToolOutcome:
     """The outcome of a call that began and did not come to its own end: unknown, unless it can be repeated."""
-    if not doubtful(spec):
-        return failed(call, sentence)
-    return ToolOutcome(call=call, status="unknown", output=f"{sentence} {VERIFY}")
+    return _in_doubt(call, f"{sentence} {VERIFY}") if doubtful(spec) else failed(call, sentence, kind)
+
+
+def _in_doubt(call: str, text: str) -> ToolOutcome:
+    return ToolOutcome(call=call, status="unknown", output=text, error_kind="outcome_unknown")
 
 
 def broken(call: str, spec: ToolSpec, error: BaseException) -> ToolOutcome:
     """The outcome of a tool that failed in a way of which it says nothing itself."""
-    sentence = cut_off(call, spec, f"{spec.name} failed unexpectedly.")
-    return msgspec.structs.replace(
-        incident(call, sentence.output, error, tool=spec.name), status=sentence.status
-    )
+    ended = cut_off(call, spec, f"{spec.name} failed unexpectedly.", "internal")
+    told = incident(call, ended.output, error, tool=spec.name)
+    return msgspec.structs.replace(told, status=ended.status, error_kind=ended.error_kind)
 
 
 def unknown(call: str, name: str) -> ToolOutcome:
     """The outcome of a call whose worker died while the effect was under way."""
     text = f"The outcome of {name} is unknown: the worker that ran it died before it could report. {VERIFY}"
-    return ToolOutcome(call=call, status="unknown", output=text)
+    return _in_doubt(call, text)
 
 
 def unread(call: str, name: str, error: BaseException) -> ToolOutcome:
@@ -70,7 +71,8 @@ def unread(call: str, name: str, error: BaseException) -> ToolOutcome:
     sentence = (
         f"{name} was not run now, and whether it ran before is unknown: its record cannot be read. {VERIFY}"
     )
-    return msgspec.structs.replace(incident(call, sentence, error), status="unknown")
+    told = incident(call, sentence, error)
+    return msgspec.structs.replace(told, status="unknown", error_kind="outcome_unknown")
 
 
 def tool_error_in(error: BaseException) -> ToolError | None:

@@ -1,7 +1,7 @@
 """The gatekeeper: whom the policies want asked before a call may run, and what the person is shown of it.
 
-It decides nothing by itself. Whether to ask say the policies, whether to run says a person; a call that no person has
-allowed as it stands does not pass.
+The policies say whether a call needs approval. A call that needs approval is run only after a person has approved
+exactly this call.
 """
 
 import logging
@@ -45,8 +45,11 @@ class Gatekeeper:
         """Proceed with what needs no asking or was allowed, else ask. What a plugin's gate asks is shown as well."""
         decision = await self._permissions.decide(invocation)
         if not decision.allowed:
-            raise ToolError(f"{invocation.spec.name} was not run: {decision.why} {decision.hint}".rstrip())
-        asks = decision.asks or invocation.spec.ends_planning  # which no permission stands for
+            raise ToolError(
+                f"{invocation.spec.name} was not run: {decision.why} {decision.hint}".rstrip(),
+                kind="permission_denied",
+            )
+        asks = decision.asks or invocation.spec.ends_planning  # always needs a person, whatever the policies permit
         if asks and invocation.approved != invocation.call_hash:
             return await self._question(invocation)
         outcome = await proceed(invocation)
@@ -63,17 +66,17 @@ class Gatekeeper:
             call=context.call,
             status="approval",
             call_hash=invocation.call_hash,
-            question=f"The agent of block {context.block} wants to {_wish(spec)}: {spec.name}. Allow it?",
+            question=f"The agent of block {context.block} wants to {_wish(spec)}: {_named(spec)}. Allow it?",
             detail=detail,
         )
 
     def _for_longer(self, invocation: ToolInvocation) -> dict[str, str]:
-        """What a yes to more than this call would be bound to. There is none to the end of planning."""
+        """What a lasting approval would cover. There is no lasting approval for the end of planning."""
         spec, arguments = invocation.spec, invocation.arguments
         if spec.ends_planning:
             return {}
         free = f"; any {', '.join(spec.free)}" if spec.free else ""
-        covers = f"{spec.name} with {in_short(bound_by(spec, arguments)) or 'no arguments'}{free}"
+        covers = f"{_named(spec)} with {in_short(bound_by(spec, arguments)) or 'no arguments'}{free}"
         return {"shape": shape_of(spec, arguments), "covers": self._secrets.redacted(covers)}
 
     async def _shown(self, invocation: ToolInvocation) -> ApprovalDetail:
@@ -96,7 +99,16 @@ class Gatekeeper:
             return None
 
 
+def _named(spec: ToolSpec) -> str:
+    """The tool, with whose it is where it came with no plugin: a person decides about both."""
+    return f"{spec.name} of {spec.origin}" if spec.origin else spec.name
+
+
 def _wish(spec: ToolSpec) -> str:
     if spec.ends_planning:
         return "stop planning and work"
+    if (
+        spec.mcp and spec.effect == "send"
+    ):  # nobody here knows more: it counts as this unless its owner trusts it
+        return "use a tool that may send something out"
     return "read from another host" if spec.urls and spec.effect == "read" else WISHES[spec.effect]

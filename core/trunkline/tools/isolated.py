@@ -13,7 +13,7 @@ from trunkline.abc.sandbox import SandboxLimits
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.config import Config
 from trunkline.config.hosting import Hosting
-from trunkline.errors import CompletionError, ErrorCode, OutcomeUnknown, ToolError
+from trunkline.errors import CompletionError, ErrorCode, OutcomeUnknown, ToolError, ToolErrorKind, kind_named
 from trunkline.messages.isolated import (
     ListOwnTools,
     MemoryAnswer,
@@ -80,13 +80,15 @@ class IsolatedTool(Tool):
         )  # fmt: skip
         if len(msgspec.json.encode(request)) > LARGEST_QUESTION:
             raise ToolError(
-                f"The arguments of {self.spec.name} are too large for a plugin in its own process."
+                f"The arguments of {self.spec.name} are too large for a plugin in its own process.",
+                kind="too_large",
             )
         try:
             return await self._run(request, context)
         except NoResponders as error:
             raise ToolError(
-                f"{self.spec.name} was not run: the process of the plugin {self._plugin} does not answer."
+                f"{self.spec.name} was not run: the process of the plugin {self._plugin} does not answer.",
+                kind="unavailable",
             ) from error
         except (CallTimeout, BusError) as error:  # a fault of the process too may have come after the effect
             raise self._lost() from error
@@ -102,7 +104,9 @@ class IsolatedTool(Tool):
                     case RunText(text=text):
                         size += len(text)
                         if size > LARGEST_OUTPUT:
-                            raise ToolError(f"{self.spec.name} ran, but its output is too large.")
+                            raise ToolError(
+                                f"{self.spec.name} ran, but its output is too large.", kind="too_large"
+                            )
                         parts.append(text)
                     case ToolProgress(note=note):
                         context.report(note)
@@ -112,11 +116,15 @@ class IsolatedTool(Tool):
                         await self._tell(await _completed(reply, context))
                     case ProgramWish():
                         await self._tell(await _ran(reply, context, self._hosting))
-                    case RunEnded(status="ok", loads=loads):
+                    case RunEnded(status="ok", loads=loads, derived=derived):
                         context.load(loads)
+                        if derived:
+                            context.derived()
                         return "".join(parts)
-                    case RunEnded(status=status, text=text):
-                        raise ToolError(text) if status == "error" else self._cut_off(text)
+                    case RunEnded(status="error", text=text, kind=kind):
+                        raise ToolError(text, kind=kind_named(kind))
+                    case RunEnded(text=text, kind=kind):
+                        raise self._cut_off(text, kind_named(kind))
         raise self._lost()
 
     async def _tell(self, answer: MemoryAnswer) -> None:
@@ -130,13 +138,15 @@ class IsolatedTool(Tool):
         except BusError as error:
             raise self._lost() from error  # it asked in the middle of its work
 
-    def _cut_off(self, text: str) -> ToolError:
-        return ToolError(text) if self.spec.repeatable else OutcomeUnknown(f"{text} {VERIFY}")
+    def _cut_off(self, text: str, kind: ToolErrorKind) -> ToolError:
+        return ToolError(text, kind=kind) if self.spec.repeatable else OutcomeUnknown(f"{text} {VERIFY}")
 
     def _lost(self) -> ToolError:
         said = f"The process of the plugin {self._plugin} ended, or broke, while it ran {self.spec.name}."
         if self.spec.repeatable:
-            return ToolError(f"{said} It changed nothing that matters, so it may be called again.")
+            return ToolError(
+                f"{said} It changed nothing that matters, so it may be called again.", kind="unavailable"
+            )
         return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown. {said} {VERIFY}")
 
 
@@ -169,7 +179,8 @@ async def _ran(wish: ProgramWish, context: ToolContext, hosting: Hosting) -> Mem
             limits=_within(limits, hosting),
         )
     except (ToolError, msgspec.ValidationError) as error:
-        return MemoryAnswer(call=context.call, number=wish.number, error=str(error))
+        kind = error.kind if isinstance(error, ToolError) else "invalid_arguments"
+        return MemoryAnswer(call=context.call, number=wish.number, error=str(error), code=kind)
     return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(done).decode())
 
 
@@ -193,9 +204,10 @@ async def _remembered(wish: MemoryWish, context: ToolContext) -> MemoryAnswer:
     try:
         result = await verbs[wish.verb](**wish.arguments)
     except ToolError as error:
-        return MemoryAnswer(call=context.call, number=wish.number, error=str(error))
+        return MemoryAnswer(call=context.call, number=wish.number, error=str(error), code=error.kind)
     except TypeError:
-        return MemoryAnswer(call=context.call, number=wish.number, error="These are no arguments for memory.")
+        said = "These are no arguments for memory."
+        return MemoryAnswer(call=context.call, number=wish.number, error=said, code="invalid_arguments")
     return MemoryAnswer(call=context.call, number=wish.number, result=msgspec.json.encode(result).decode())
 
 

@@ -30,7 +30,7 @@ async def begin(record: Record, order: Order) -> None:
         os.close(lock)
     if said is not None:
         await anyio.to_thread.run_sync(record.remove)
-        raise ToolError(f"The program was not begun: {said}")
+        raise ToolError(f"The program was not begun: {said}", kind="unavailable")
 
 
 async def _begun(record: Record, home: str, lock: int) -> str | None:

@@ -50,6 +50,9 @@ PATIENT, IMPATIENT = 60.0, 2.0
 """Seconds for which a ledger that does not answer is waited for: patiently, as the journal is, for what must not run
 twice, because servers that elect a leader need several; impatiently for what may."""
 
+MOST_NOTED = 64
+"""Outcomes of reads that are being recorded at once, after whoever asked was answered."""
+
 LATE_PAUSE, LONGEST_LATE_PAUSE = 0.5, 5.0
 """Seconds between tries to record an outcome that could not be recorded at once, doubled each time."""
 
@@ -63,7 +66,7 @@ class Fresh:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Nobody has started the call, and nobody may without the approval that was asked for."""
+    """The call has not started. It may start only with the approval that was asked for."""
 
     seq: int
     outcome: ToolOutcome
@@ -110,6 +113,7 @@ class Ledger:
         self._worker = worker
         self._liveness = liveness
         self._tasks = tasks
+        self._noting = anyio.Semaphore(MOST_NOTED, fast_acquire=True)
         self._late: dict[str, ToolOutcome] = {}
         """What came of calls of which the ledger still says that they are under way here."""
 
@@ -168,12 +172,18 @@ class Ledger:
         return outcome
 
     async def note(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
-        """Record the outcome of a call that was never recorded as started, if that can be done: without it the call
-        may run again."""
+        """Have the outcome of a call recorded that was never recorded as started, if that can be done: without it the
+        call may run again. Returns at once, unless many are being recorded."""
+        await self._noting.acquire()
+        self._tasks.start_soon(self._note, call, outcome, over)
+
+    async def _note(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
         try:
             await self._record(call, outcome, over, IMPATIENT)
         except BusError as error:
             log.info("the outcome of call %s is not recorded: %s", call.call, error)
+        finally:
+            self._noting.release()
 
     async def refuse(self, call: CallTool, outcome: ToolOutcome, over: int) -> None:
         """Record that the call was refused, or that a person is asked about it. A ledger that cannot be written lets

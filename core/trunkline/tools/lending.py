@@ -1,8 +1,8 @@
 """Calls of those to whom a block is lent, such as another agent over MCP. The subject says who asks, and of what block.
 
 NATS lets each of them speak on subjects of its own, and what it says of itself counts for nothing. Its conversation,
-its turn and the keys of its calls are made into ones that are nobody else's: no yes that a person gave elsewhere, no
-stored result, and no record or cancellation of another's call can be its own.
+its turn and the keys of its calls are derived so that they belong to it alone. So it cannot use an approval that a
+person gave elsewhere, a stored result, or the record of another's call, and it cannot cancel another's call.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

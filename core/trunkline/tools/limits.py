@@ -5,17 +5,14 @@ cannot be used has no tools: guards fail closed.
 """
 
 import logging
-import tomllib
 from dataclasses import dataclass
 
-import msgspec
-
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, ToolErrorKind
 from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.memory import ReadMemory
 from trunkline.messages.tools import PLATFORM_SOURCE, REMOTE_SOURCE, ToolSpec
 from trunkline.subjects import MEMORY_READ
-from trunkline.toml import read_toml
+from trunkline.toml import BadSettings, read_settings
 from trunkline.tools.remembered import Remembered
 from trunkline_bus import Bus, RemoteFault
 
@@ -26,6 +23,8 @@ PATIENCE = 5.0
 
 class BrokenLimits(ToolError):
     """The block's ``block.toml`` is there and cannot be used; waiting does not help."""
+
+    kind: ToolErrorKind = "unsupported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +74,13 @@ def _file(block: str) -> str:
 
 def _config(block: str, text: str) -> BlockConfig:
     try:
-        return msgspec.convert(read_toml(text), BlockConfig)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        return read_settings(_file(block), text, BlockConfig)
+    except BadSettings as error:
         raise _broken(block, error) from error
 
 
 def _broken(block: str, error: Exception) -> BrokenLimits:
-    log.error("%s is not valid: %s", _file(block), error)
+    log.error("block %s may use no tool: %s", block, error)
     return BrokenLimits(
-        "This block's block.toml is not valid, so none of its tools may be used until a person mends it."
+        f"This block's block.toml is not valid, so none of its tools may be used until a person mends it. {error}"
     )

@@ -17,7 +17,9 @@ import msgspec
 from trunkline.abc.sandbox import SandboxLimits, SandboxResult
 from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError
+from trunkline.json_file import read_json
 from trunkline.messages.tools import Category, Effect, ToolSpec
+from trunkline.toml import BadSettings
 
 CLI = "cli:"
 """How the source of a tool begins that is a program, and so needs a sandbox whatever its effect."""
@@ -66,8 +68,8 @@ def manifest_tool(file: Path) -> ManifestTool:
         PluginError: the file is not a manifest; the sentence says what is wrong.
     """
     try:
-        manifest = msgspec.json.decode(file.read_bytes(), type=Manifest)
-    except (OSError, msgspec.MsgspecError) as error:
+        manifest = read_json(str(file), file.read_bytes(), Manifest)
+    except (OSError, BadSettings) as error:
         raise PluginError(f"{file} is not a tool manifest: {error}") from error
     if not manifest.command:
         raise PluginError(f"{file}: the command is empty; it names the program and its arguments")
@@ -101,5 +103,5 @@ def _output(name: str, result: SandboxResult) -> str:
             else f"ended with the exit code {result.exit_code}"
         )
         said = result.stderr.decode(errors="replace").strip()[-2000:]
-        raise ToolError(f"{name} {why}.{f' It said: {said}' if said else ''}")
+        raise ToolError(f"{name} {why}.{f' It said: {said}' if said else ''}", kind="failed")
     return result.stdout.decode(errors="replace")

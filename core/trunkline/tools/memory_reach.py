@@ -3,6 +3,7 @@
 from trunkline.abc.tools import Proceed, Stage, ToolInvocation
 from trunkline.errors import ToolError
 from trunkline.messages.tools import CallTool, ToolOutcome
+from trunkline.policy import ActorPermissions
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.tools.memory_wishes import memory_paths_of, plain
 from trunkline.tools.permissions import Permissions
@@ -15,6 +16,7 @@ class MemoryReach:
     def __init__(self, permissions: Permissions, call: CallTool) -> None:
         self._permissions = permissions
         self._call = call
+        self._given = ActorPermissions(call.permissions)
         self._named: frozenset[tuple[str, bool]] = frozenset()
         self._writes = False
 
@@ -24,13 +26,20 @@ class MemoryReach:
 
     async def __call__(self, path: str, action: str, whole: bool) -> None:
         """Raises ToolError when the path may not be read or written."""
-        decision = await self._permissions.memory(self._call, path, action, whole)
         where = plain(path)
+        if not self._given.memory(where, whole):
+            raise ToolError(
+                f"The permissions of this request do not include {where} in memory.", kind="permission_denied"
+            )
+        decision = await self._permissions.memory(self._call, path, action, whole)
         answered = (where, True) in self._named or (not whole and (where, False) in self._named)
         if decision.allowed and (not decision.asks or (answered and (self._writes or action == "read"))):
             return
         why = "a person would have to approve it first." if decision.asks else decision.why
-        raise ToolError(f"{where} may not be {'read' if action == 'read' else 'written'} here: {why}")
+        raise ToolError(
+            f"{where} may not be {'read' if action == 'read' else 'written'} here: {why}",
+            kind="permission_denied",
+        )
 
 
 class MemoryStage:

@@ -5,7 +5,7 @@ The policy stage refuses what is denied here, the path stage asks how far files 
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -29,12 +29,20 @@ from trunkline.tools.scopes import scopes_of
 FAR = SCOPES[1:]
 
 OWNER = "owner"
-"""What the owner may do himself is not what agents may do for him: a permission for them names them or their block."""
+"""A permission for the owner does not extend to the owner's agents: theirs names the agent or its block."""
+
+
+class _Caller(NamedTuple):
+    """Who would call: the agent of a block, for somebody, in a conversation."""
+
+    block: str
+    actor: str
+    conversation: str
 
 
 class Permissions:
-    """Decides about calls, by the table of each block and the owner's policies. Both raise ToolError when they cannot
-    be known, and so does everything here."""
+    """Decides about calls, by the table of each block and the owner's policies. When one of them cannot be read, every
+    method raises ToolError, so the call is refused."""
 
     def __init__(
         self,
@@ -52,12 +60,14 @@ class Permissions:
         wishes = [*_asked(invocation, policies), *_asked_of_memory(invocation, policies)]
         return await self._decided(invocation.context.block, wishes, policies)
 
-    async def of_tools(self, specs: Sequence[ToolSpec], context: ToolContext) -> list[Decision]:
+    async def of_tools(
+        self, specs: Sequence[ToolSpec], block: str, actor: str, conversation: str = ""
+    ) -> list[Decision]:
         """For each tool whether there is any call of it that may be made, as far as that can be said without
         arguments, and whether a person must be asked."""
-        block = context.block
         policies, now = await self.policies(block), datetime.now(UTC)
-        return [_best(block, _wishes(spec, context), policies, now) for spec in specs]
+        who = _Caller(block, actor, conversation)
+        return [_best(block, _wishes(spec, who), policies, now) for spec in specs]
 
     async def in_short(self, context: ToolContext) -> list[tuple[str, str]]:
         """What the block's agent may do in general: what, and whether it may."""
@@ -65,7 +75,7 @@ class Permissions:
         return [(line.what, WORDS[line.answer]) for line in lines]
 
     async def take(self, invocation: ToolInvocation) -> None:
-        """Count the call where a policy permits it a number of times a day. Raises ToolError when that is used up."""
+        """Count the call where a policy sets a daily limit. Raises ToolError when the limit is reached."""
         policies = await self.policies(invocation.context.block)
         if not any(policy.conditions.max_per_day is not None for policy in policies):
             return
@@ -153,7 +163,8 @@ def refuse_unless_allowed(invocation: ToolInvocation, decision: Decision) -> Non
     spec, block = invocation.spec, invocation.context.block
     hint = f" {decision.hint}." if decision.hint else ""
     raise ToolError(
-        f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}{hint} Nothing was run."
+        f"{spec.name} ({spec.effect}) was refused to the block {block}: {decision.why}{hint} Nothing was run.",
+        kind="permission_denied",
     )
 
 
@@ -170,16 +181,16 @@ def _best(block: str, ways: Iterable[list[Asked]], policies: list[Policy], now: 
     return refusals[0]
 
 
-def _wishes(spec: ToolSpec, context: ToolContext) -> Iterator[list[Asked]]:
+def _wishes(spec: ToolSpec, who: _Caller) -> Iterator[list[Asked]]:
     """What a call of the tool wants, by each action that some call of it may be."""
     own, others = names_of(spec)
     for action in actions_of(spec):
         wish = Asked(
-            subjects=_subjects(context.block, context.actor),
+            subjects=_subjects(who.block, who.actor),
             resources=own,
             aliases=others,
             action=action,
-            conversation=context.conversation,
+            conversation=who.conversation,
         )
         yield [wish, replace(wish, action="network")] if spec.network else [wish]
 

@@ -10,7 +10,7 @@ import msgspec
 
 from trunkline.abc.planning import Planning
 from trunkline.abc.tools import ToolInvocation
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, kind_of_code
 from trunkline.messages.conversation import now
 from trunkline.messages.memory import DeleteMemory, WriteManyMemory
 from trunkline.messages.policies import Conditions, Policy
@@ -54,14 +54,17 @@ class CallPlanning(Planning):
         try:
             await self._bus.call(MEMORY_WRITE_MANY, wish, timeout=SECONDS)
         except BusError as error:
-            raise ToolError("Planning could not be begun: memory does not take it. Try again.") from error
+            raise ToolError(
+                "Planning could not be begun: memory does not take it. Try again.", kind="unavailable"
+            ) from error
         await self._rules.renew()
 
     async def end(self) -> None:
         """See ``Planning.end``."""
         if not self._ends:
             raise ToolError(
-                "Only a person ends planning, by approving the call that asks for it. It goes on."
+                "Only a person ends planning, by approving the call that asks for it. It goes on.",
+                kind="permission_denied",
             )
         held = {policy.id for policy in await self._rules.of(FOLDER)}
         for id in held & self._ids().keys():
@@ -79,9 +82,11 @@ class CallPlanning(Planning):
             await self._bus.call(MEMORY_DELETE, wish, timeout=SECONDS)
         except RemoteFault as fault:
             if fault.code != "not_found":
-                raise ToolError(fault.message) from fault
+                raise ToolError(fault.message, kind=kind_of_code(fault.code)) from fault
         except BusError as error:
-            raise ToolError("Planning could not be ended: memory does not answer. Try again.") from error
+            raise ToolError(
+                "Planning could not be ended: memory does not answer. Try again.", kind="unavailable"
+            ) from error
 
     def _ids(self) -> dict[str, str]:
         key = key_of("planning", self._call.block, self._call.conversation)[:16]

@@ -16,8 +16,8 @@ from trunkline.tools.sandboxes import Sandboxes
 
 
 class PolicyStage:
-    """Refuses tools that the block's ``tools`` line leaves out, what the policies deny, programs when there is no
-    sandbox, and everything while panic holds."""
+    """Refuses tools that the block's ``tools`` line or the asker's permissions leave out, what the policies deny,
+    programs when there is no sandbox, and everything while panic holds."""
 
     stage: Stage = "policy"
 
@@ -43,15 +43,22 @@ class PolicyStage:
         if spec.away and not limits.allow(spec):
             raise ToolError(
                 f"{spec.name} is on another host, whose tools the block {block} may not use. "
-                f"A person can add the block to that host's file in the home's remotes folder. Nothing was run."
+                f"A person can add the block to that host's file in the home's remotes folder. Nothing was run.",
+                kind="permission_denied",
             )
         if not limits.allow(spec):
             raise ToolError(
                 f"{spec.name} exists, but the block {block} may not use it. "
-                f"A person can add it to tools in the block's block.toml. Nothing was run."
+                f"A person can add it to tools in the block's block.toml. Nothing was run.",
+                kind="permission_denied",
+            )
+        if not invocation.context.permissions.tool(spec.name, spec.identity):
+            raise ToolError(
+                f"{spec.name} exists, but the permissions of this request do not include it. Nothing was run.",
+                kind="permission_denied",
             )
         decision = await self._permissions.decide(invocation)
-        self._note(invocation, decision)
+        await self._note(invocation, decision)
         refuse_unless_allowed(invocation, decision)
         if spec.away:  # it has its own sandbox, and its own worker asks for it
             return await proceed(invocation)
@@ -59,7 +66,7 @@ class PolicyStage:
             await self._sandboxes.chosen()
         return await proceed(invocation)
 
-    def _note(self, invocation: ToolInvocation, decision: Decision) -> None:
+    async def _note(self, invocation: ToolInvocation, decision: Decision) -> None:
         """A line for each decision but the plainest: to let something be read is told by the line of the call."""
         spec, context = invocation.spec, invocation.context
         made: AuditDecision = "asked" if decision.asks else "allowed" if decision.allowed else "denied"
@@ -67,7 +74,7 @@ class PolicyStage:
             return
         if made == "asked" and invocation.approved == invocation.call_hash:
             return  # that was noted when it was asked, and what the person said when they did
-        self._audit.note(
+        await self._audit.note(
             event="decision",
             block=context.block,
             actor=context.actor,

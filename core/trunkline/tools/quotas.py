@@ -40,14 +40,17 @@ class Quotas:
         """Use it once more.
 
         Raises:
-            ToolError: its number is used up, or it cannot be counted.
+            ToolError: its daily limit is reached, or it cannot be counted.
         """
         most = policy.conditions.max_per_day
         try:
             for _ in range(ATTEMPTS):
                 entry = await self._bucket.get(_key(policy, now))
                 if most is not None and _times(entry) >= most:
-                    raise ToolError(f"It may be done {most} times a day, which are used up. Nothing was run.")
+                    raise ToolError(
+                        f"A policy limits it to {most} times a day, and today's limit is reached. Nothing was run.",
+                        kind="rate_limited",
+                    )
                 try:
                     one_more = QuotaUsed(times=_times(entry) + 1)
                     await self._bucket.update(_key(policy, now), one_more, entry.revision if entry else 0)
@@ -56,7 +59,10 @@ class Quotas:
                     continue
         except (BusError, ValueError) as error:
             log.error("the use of the policy %s cannot be counted: %s", policy.id, error)
-        raise ToolError("It may be done a number of times a day, and cannot be counted now. Nothing was run.")
+        raise ToolError(
+            "A policy limits it to a number of times a day, and it cannot be counted now. Nothing was run.",
+            kind="unavailable",
+        )
 
 
 def _times(entry: Entry[QuotaUsed] | None) -> int:

@@ -7,13 +7,16 @@ from functools import partial
 from typing import Generic, NoReturn, TypeVar
 
 import anyio
+from opentelemetry import trace
 
-from trunkline.errors import ToolError
+from trunkline.errors import PASSING, ToolError
 from trunkline.messages.memory import MemoryChanged
 from trunkline.subjects import MEMORY_CHANGED
-from trunkline_bus import Bus, BusError, Received
+from trunkline.telemetry import names
+from trunkline_bus import Bus, BusError, Received, RemoteFault, span_of
 
 log = logging.getLogger(__name__)
+tracer = trace.get_tracer("trunkline.tools")
 
 T = TypeVar("T")
 
@@ -22,6 +25,12 @@ FRESH_FOR = 30.0
 
 STALE_FOR = 300.0
 """Seconds for which what was known last still counts while memory does not answer."""
+
+PATIENCE = 60.0
+"""Seconds for which a call waits while nothing is known and memory is away: as long as one waits for a tools worker."""
+
+PAUSE = 0.5
+"""Seconds between two looks while memory is away."""
 
 
 @dataclass(slots=True)
@@ -68,17 +77,46 @@ class Remembered(Generic[T]):
         Raises:
             ToolError: it cannot be known now, or ``read`` says that it cannot be used.
         """
+        try:
+            return await self._usable(name)
+        except BusError as error:
+            log.error("%s (%s): %s", self._unknown, name, error)
+            raise ToolError(f"{self._unknown} Try again later.", kind="unavailable") from error
+
+    async def wait_for(self, name: str) -> None:
+        """Return once ``of`` need not refuse because memory is away, or after ``PATIENCE`` seconds: then it refuses.
+
+        The wait is told by a span.
+        """
+        if await self._is_told(name):
+            return
+        log.warning("%s (%s): a call waits for memory", self._unknown, name)
+        with span_of(tracer, names.WAIT_FOR_MEMORY), anyio.move_on_after(PATIENCE):
+            while not await self._is_told(name):  # noqa: ASYNC110 - nobody tells that memory is back
+                await anyio.sleep(PAUSE)
+
+    async def _is_told(self, name: str) -> bool:
+        """Whether waiting is of no more use: it is known, or memory says why not."""
+        try:
+            await self._usable(name)
+        except BusError as error:
+            return isinstance(error, RemoteFault) and error.code not in PASSING
+        except ToolError:
+            return True
+        return True
+
+    async def _usable(self, name: str) -> T:
+        """What is known and may still be used, else what is read. Raises BusError and ToolError."""
         at, known = self._known.get(name, (-STALE_FOR, None))
         age = anyio.current_time() - at
         if known is not None and age < FRESH_FOR:
             return known
         try:
             return await self._shared(name)
-        except BusError as error:
+        except BusError:
             if known is not None and age < STALE_FOR:
                 return known
-            log.error("%s (%s): %s", self._unknown, name, error)
-            raise ToolError(f"{self._unknown} Try again later.") from error
+            raise
 
     async def _shared(self, name: str) -> T:
         """What is read now. Who asks after a change does not join a read that began before it."""

@@ -14,9 +14,17 @@ import anyio
 import msgspec
 
 from trunkline.abc.tools import Tool, ToolContext
-from trunkline.errors import ConfigError, OutcomeUnknown, ToolError
+from trunkline.errors import ConfigError, OutcomeUnknown, ToolError, kind_of_code
 from trunkline.folders import make_private
-from trunkline.messages.tools import REMOTE_SOURCE, CallTool, ListTools, ToolCatalogue, ToolOutcome, ToolSpec
+from trunkline.messages.tools import (
+    BUSY,
+    REMOTE_SOURCE,
+    CallTool,
+    ListTools,
+    ToolCatalogue,
+    ToolOutcome,
+    ToolSpec,
+)
 from trunkline.plugins import Owned
 from trunkline.remotes.registry import SEPARATOR, Registry, Remote
 from trunkline.subjects import REMOTE_CALL, REMOTE_LIST
@@ -129,6 +137,7 @@ class RemoteTool(Tool):
             idempotent=True,  # by its ledger
             timeout=WEEK,
             data=True,  # whoever took that host over writes it
+            derived=False,  # it is out of that host's memory, which is not ours
         )
         self._bus, self._remote, self._name, self._patience = bus, remote, spec.name, patience
 
@@ -140,7 +149,9 @@ class RemoteTool(Tool):
             OutcomeUnknown: the host was asked and has been out of reach for longer than the patience.
         """
         if len(msgspec.json.encode(arguments)) > LARGEST_ARGUMENTS:
-            raise ToolError(f"The arguments are too large to send to {self._remote}. Nothing was run.")
+            raise ToolError(
+                f"The arguments are too large to send to {self._remote}. Nothing was run.", kind="too_large"
+            )
         if not context.resumed:
             await self._knock()
         outcome = await self._carried_out(context, arguments)
@@ -157,7 +168,8 @@ class RemoteTool(Tool):
         except BusError as error:
             raise ToolError(
                 f"The host {self._remote} is out of reach, so {self._name} was not run there. "
-                f"Try again when {self._remote} is connected."
+                f"Try again when {self._remote} is connected.",
+                kind="unavailable",
             ) from error
 
     async def _carried_out(self, context: ToolContext, arguments: dict[str, Any]) -> ToolOutcome:
@@ -177,7 +189,11 @@ class RemoteTool(Tool):
                         heard = anyio.current_time()
                         context.report(reply.note)
             except RemoteFault as fault:
-                raise ToolError(f"{self._remote}: {fault.message}") from fault
+                if fault.code != BUSY:
+                    raise ToolError(
+                        f"{self._remote}: {fault.message}", kind=kind_of_code(fault.code)
+                    ) from fault
+                heard = anyio.current_time()
             except BusError as error:
                 log.info("call %s waits for remote %s: %s", context.call, self._remote, error)
             request = msgspec.structs.replace(request, again=True)
@@ -200,10 +216,11 @@ def _text_of(outcome: ToolOutcome, remote: str) -> str:
             raise OutcomeUnknown(outcome.output)
         case "approval":
             raise ToolError(
-                f"{remote} wants a person's approval, which cannot be given from here. Nothing was run."
+                f"{remote} wants a person's approval, which cannot be given from here. Nothing was run.",
+                kind="permission_denied",
             )
         case "error":
-            raise ToolError(outcome.output)
+            raise ToolError(outcome.output, kind=outcome.kind)
 
 
 def _scope(context: ToolContext) -> Scope:

@@ -11,7 +11,7 @@ from trunkline.errors import ToolError
 from trunkline.fence import quoted
 from trunkline.function_tool import tool
 from trunkline.tools.lineage import Lineage
-from trunkline.tools.results import CHARACTERS, FENCED, TOOL, Results
+from trunkline.tools.results import CHARACTERS, DERIVED, FENCED, TOOL, Results
 from trunkline_bus import BusError, DecodeError, ObjectInfo
 
 LONGEST_READ = 30_000
@@ -45,14 +45,18 @@ def read_result_tool(results: Results, lineage: Lineage) -> Tool:
         """
         try:
             found = await _found(results, lineage, context, id)
+            if DERIVED in found.metadata:
+                context.derived()
             pieces = results.text(found)
             if pattern.strip("*"):
                 return _marked(found, await _searched(pieces, pattern, offset, limit))
             text = await _part(pieces, offset, limit)
         except DecodeError as error:
-            raise ToolError(_GONE.format(id)) from error
+            raise ToolError(_GONE.format(id), kind="not_found") from error
         except BusError as error:
-            raise ToolError("Stored results cannot be read now. Try again later.") from error
+            raise ToolError(
+                "Stored results cannot be read now. Try again later.", kind="unavailable"
+            ) from error
         return _marked(found, text) + _note(found, offset, text)
 
     return read_result
@@ -69,7 +73,7 @@ async def _found(results: Results, lineage: Lineage, context: ToolContext, id: s
         found = await results.find(context.block, conversation, id.strip())
         if found is not None:
             return found
-    raise ToolError(_GONE.format(id))
+    raise ToolError(_GONE.format(id), kind="not_found")
 
 
 async def _part(pieces: AsyncIterator[str], offset: int, limit: int) -> str:

@@ -30,6 +30,9 @@ TRIES = 3
 FENCED = "fenced"
 """Noted with a result that is data, or was marked so by its tool: its parts are marked, too."""
 
+DERIVED = "derived"
+"""Noted with a result that repeats what memory holds: its parts do, too."""
+
 ID, BLOCK, CONVERSATION, TOOL, CHARACTERS = "id", "block", "conversation", "tool", "characters"
 """What else is noted with a result."""
 
@@ -52,7 +55,7 @@ class Results:
         kept, size = _measured(text, self._largest)
         id = key_of("result", call.call)[:12]
         stored = StoredResult(id=id, characters=len(text), kept=kept)
-        if await self._keep(call, id, text, kept, size, spec.data):
+        if await self._keep(call, id, text, kept, size, spec):
             outcome = replace(outcome, loads=(*_loads(outcome), READ_RESULT))
         else:
             stored = replace(stored, id="", kept=0)
@@ -76,10 +79,18 @@ class Results:
         """Delete a result. Raises BusError."""
         await self._objects.delete(found.name)
 
-    async def _keep(self, call: CallTool, id: str, text: str, kept: int, size: int, data: bool) -> bool:
-        noted = {ID: id, BLOCK: call.block, CONVERSATION: call.conversation, TOOL: call.name, CHARACTERS: str(kept)}
-        if data or text.startswith(f"<{TAG} "):
+    async def _keep(self, call: CallTool, id: str, text: str, kept: int, size: int, spec: ToolSpec) -> bool:
+        noted = {
+            ID: id,
+            BLOCK: call.block,
+            CONVERSATION: call.conversation,
+            TOOL: call.name,
+            CHARACTERS: str(kept),
+        }
+        if spec.data or text.startswith(f"<{TAG} "):
             noted[FENCED] = "yes"
+        if spec.derived:
+            noted[DERIVED] = "yes"
         name = _name(call.block, call.conversation, id)
         for _ in range(TRIES):
             try:

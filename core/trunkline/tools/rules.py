@@ -7,10 +7,12 @@ import logging
 
 import msgspec
 
-from trunkline.errors import ToolError
+from trunkline.errors import ToolError, ToolErrorKind
+from trunkline.json_file import read_json
 from trunkline.messages.memory import ListMemory, MemoryFile, ReadManyMemory
 from trunkline.messages.policies import Policy
 from trunkline.subjects import MEMORY_LIST, MEMORY_READ_MANY
+from trunkline.toml import BadSettings
 from trunkline.tools.remembered import Remembered
 from trunkline_bus import Bus, RemoteFault
 
@@ -26,6 +28,8 @@ Rules = tuple[Policy, ...]
 
 class BrokenPolicy(ToolError):
     """A file of the folder is no policy; waiting does not help."""
+
+    kind: ToolErrorKind = "unsupported"
 
 
 def owners_policies(bus: Bus) -> Remembered[Rules]:
@@ -62,11 +66,11 @@ async def _paths(bus: Bus) -> list[str]:
 def policy_in(file: MemoryFile) -> Policy:
     """The policy of a file; its id is the file's name. Raises BrokenPolicy."""
     try:
-        policy = msgspec.json.decode(file.content.encode(), type=Policy)
-    except (msgspec.MsgspecError, UnicodeEncodeError) as error:
-        log.error("%s is no policy: %s", file.path, error)
+        policy = read_json(file.path, file.content.encode(errors="replace"), Policy)
+    except BadSettings as error:
+        log.error("no policy: %s", error)
         raise BrokenPolicy(
-            f"{file.path} cannot be read as a policy, so no tool may be used until a person mends or deletes it."
+            f"A policy cannot be read, so no tool may be used until a person mends or deletes it: {error}"
         ) from error
     name = file.path.removeprefix(f"{FOLDER}/").removesuffix(".json")
     return msgspec.structs.replace(policy, id=name)

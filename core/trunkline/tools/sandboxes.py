@@ -55,7 +55,10 @@ class Sandboxes:
                 return backend
             reasons.append(f"{backend.name}: {reason}")
         self._chosen = None
-        raise ToolError(f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NONE}")
+        raise ToolError(
+            f"Programs run only in a sandbox, and there is none. {' '.join(reasons) or NONE}",
+            kind="unsupported",
+        )
 
     async def serve(self) -> None:
         """Let the backends work in the background, until cancelled."""
@@ -72,7 +75,7 @@ class Sandboxes:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What programs of a call may at most: have a network, and run for so many seconds. ``hint`` says what permits a
+    """The most that programs of a call may have: a network or not, and so many seconds. ``hint`` says what permits a
     network. ``look``: the call was let through because it only reads, so its programs can do nothing else. ``host`` is
     whether they have this machine's own network: ``no``, when they have ``asked`` for it, or ``lent`` to all of them
     that have a network."""
@@ -88,13 +91,20 @@ class Bounds:
         is none: a backend takes 0 for no limit at all."""
         bounded = (limits.timeout, limits.memory, limits.cpus, limits.processes, limits.output)
         if not all(one > 0 for one in bounded):
-            raise ToolError("A program's limits are numbers above 0. Nothing was run.")
+            raise ToolError(
+                "A program's limits are numbers above 0. Nothing was run.", kind="invalid_arguments"
+            )
         if self.look:
             limits = replace(limits, writable=False, network=False, host_network=False)
         if limits.host_network and self.host == "no":
-            raise ToolError(f"This machine's own network is lent to no program here. {LEND} Nothing was run.")
+            raise ToolError(
+                f"Programs may not use this machine's own network here. {LEND} Nothing was run.",
+                kind="permission_denied",
+            )
         if limits.network and not self.network:
-            raise ToolError(f"Programs have no network here. {self.hint}. Nothing was run.")
+            raise ToolError(
+                f"Programs have no network here. {self.hint}. Nothing was run.", kind="permission_denied"
+            )
         if limits.network and self.host == "lent":
             limits = replace(limits, host_network=True)
         if self.seconds is None or limits.timeout <= self.seconds:
@@ -119,7 +129,7 @@ class CallSandbox(Sandbox):
         self._look = look
 
     def looking(self) -> "CallSandbox":
-        """The same, in which nothing can be changed and nobody be reached."""
+        """The same sandbox, read-only and without a network."""
         return CallSandbox(self._sandboxes, self._label, self._bounds, look=True)
 
     async def _within(self, limits: SandboxLimits) -> SandboxLimits:
@@ -159,11 +169,14 @@ class CallSandbox(Sandbox):
         limits: SandboxLimits = USUAL,
         label: str = "",
     ) -> None:
-        """See ``Sandbox``. What is lent for minutes, this machine's own network, is not given for hours."""
+        """See ``Sandbox``. This machine's own network is lent for minutes, so such a program cannot have it."""
         asked(argv, workspace=workspace, env=env, folder=folder)
         bounded = await self._within(limits)
         if limits.host_network:
-            raise ToolError("This machine's own network is lent for minutes, to no program that outlives them.")
+            raise ToolError(
+                "A background program may not use this machine's own network, which is lent for some minutes only.",
+                kind="unsupported",
+            )
         order = Order(
             home=str(self._sandboxes.latch.home),
             backend=(await self._sandboxes.chosen()).name,
@@ -184,9 +197,9 @@ class CallSandbox(Sandbox):
 
 
 def held(invocation: ToolInvocation) -> ToolInvocation:
-    """The call as its tool is given it. What was let through as a look is held to looking: whatever the argument vector
-    makes the program do after all, such as what a repository's configuration tells git to run, changes nothing. So are
-    the programs of a tool that says of itself that it only reads, which nobody is asked about."""
+    """The call as its tool is given it. A program that passed without approval because it only reads gets a read-only
+    sandbox without a network, so it changes nothing even when git runs what a repository's configuration names. The
+    same holds for programs of a tool with the effect ``read``, whose calls need no approval."""
     spec, sandbox = invocation.spec, invocation.context.sandbox
     looks = spec.effect == "read" or is_look(spec, invocation.arguments)
     if not (looks and isinstance(sandbox, CallSandbox)):

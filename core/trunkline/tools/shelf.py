@@ -117,6 +117,11 @@ def _merged(fixed: Sequence[Owned[T]], files: Sequence[Owned[T]]) -> list[Owned[
     return kept + [owned for owned in files if owned.owner.startswith(FILE)]
 
 
+def manifests(places: Sequence[Path]) -> tuple[Path, ...]:
+    """The manifests of tools in the tool sources, readable or not."""
+    return tuple(file for file, *_ in _marks(places))
+
+
 def _marks(places: Sequence[Path]) -> Iterator[Mark]:
     for place in places:
         for folder in (str(place), *_folders_in(place)):

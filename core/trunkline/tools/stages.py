@@ -53,11 +53,14 @@ class PathStage:
 def _refuse_links(folder: Folder, path: str) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         if folder.stat(path).kind == "link":
-            raise ToolError(f"{path!r} is a symbolic link, which is not followed. Name the file itself.")
+            raise ToolError(
+                f"{path!r} is a symbolic link, which is not followed. Name the file itself.",
+                kind="permission_denied",
+            )
 
 
 class QuotaStage:
-    """Counts what the policies permit a number of times a day, once nothing else can refuse it but a plugin."""
+    """Counts calls that a policy limits to a number of times a day, after all other built-in guards."""
 
     stage: Stage = "execute"
 
@@ -65,13 +68,13 @@ class QuotaStage:
         self._permissions = permissions
 
     async def __call__(self, invocation: ToolInvocation, proceed: Proceed) -> ToolOutcome:
-        """Proceed, or raise ToolError when the number is used up."""
+        """Proceed, or raise ToolError when the limit is reached."""
         await self._permissions.take(invocation)
         return await proceed(invocation)
 
 
 class GateStage:
-    """Refuses a call that carries an approval of another one. Who is asked for approvals says the gatekeeper."""
+    """Refuses a call that carries the approval of another call. The gatekeeper decides which calls need approval."""
 
     stage: Stage = "gate"
 
@@ -80,7 +83,8 @@ class GateStage:
         if invocation.approved is not None and invocation.approved != invocation.call_hash:
             log.warning("call %s carries an approval of another call", invocation.context.call)
             raise ToolError(
-                f"What was approved is not this call of {invocation.spec.name}: tool or arguments differ. "
-                "It was not run; call it again to have it asked about."
+                f"The approval is for another call of {invocation.spec.name}: the tool, its description or its "
+                "arguments differ. The call was not run. Call the tool again to ask for approval.",
+                kind="conflict",
             )
         return await proceed(invocation)

@@ -11,7 +11,7 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from trunkline.abc.completion import Completer
-from trunkline.abc.documents import Documents
+from trunkline.abc.documents import Documents, NoDocuments
 from trunkline.abc.importing import Importer
 from trunkline.abc.memory import Memory
 from trunkline.abc.person import Person
@@ -36,6 +36,7 @@ from trunkline.messages.tools import (
     ToolSpec,
 )
 from trunkline.paths import beneath
+from trunkline.policy import ActorPermissions
 from trunkline.remotes.registry import Registry
 from trunkline.retention import MEGABYTE
 from trunkline.runtime.audit import AuditLog
@@ -81,8 +82,9 @@ from trunkline.tools.sweeping import Sweeper
 from trunkline.tools.traced import traced
 from trunkline_bus import Received, Refusal, Request, SubjectError, background_tasks
 
-MOST_WAITING = 4096
-"""Calls that are answered at once; how many tools run at once is ``[tools] concurrency``."""
+MOST_ASKING = 4096
+"""Requests for calls that are answered at once, if only by the answer that there are too many calls. Several may ask
+for one call."""
 
 SPARE_THREADS = 4
 """Threads for each slot: a synchronous tool that hangs keeps its thread after its call has timed out."""
@@ -114,6 +116,7 @@ class ToolsWorker(Worker):
         self._lineage = Lineage(context.bus)
         self.audit = AuditLog(context.bus, context.config.settings.audit.detail)
         self.permissions = Permissions(self.table_of, self.rules, Quotas(context.bus))
+        self._discovery = Discovery(self._catalogue, self.limits_of, self.permissions, self._sandboxes)
 
     async def open(self) -> None:
         """Find the tools, and answer."""
@@ -142,6 +145,8 @@ class ToolsWorker(Worker):
                 shelf=self._shelf,
                 resources=Resources(),
                 context_of=self._context_of,
+                judged_by=self.judged_by,
+                limits_of=self.limits_of,
                 slots=anyio.Semaphore(settings.concurrency, fast_acquire=True),
                 timeout=settings.timeout,
                 tasks=tasks,
@@ -150,7 +155,8 @@ class ToolsWorker(Worker):
             )
         )
         capture = context.config.settings.telemetry.capture_content
-        self._calls = Calls(tasks, traced(audited(carrier.carry_out, self.audit), capture=capture))
+        most = settings.concurrency + settings.backlog
+        self._calls = Calls(tasks, traced(audited(carrier.carry_out, self.audit), capture=capture), most)
         _allow_threads(settings.concurrency * SPARE_THREADS)
         tasks.start_soon(self._heed.watch)
         tasks.start_soon(self._sandboxes.serve)
@@ -172,16 +178,15 @@ class ToolsWorker(Worker):
         await context.bus.subscribe(CANCEL_CALL, self._cancel)
         await self._heed.listen(context.bus, context.id, self.kind)
         await context.service.add(LIST_TOOLS, self._list)
-        await context.service.add(CALL_TOOL, self._undecided, limit=MOST_WAITING)
-        await context.service.add(CALL_DECIDED, self._call, limit=MOST_WAITING)
+        await context.service.add(CALL_TOOL, self._undecided, limit=MOST_ASKING)
+        await context.service.add(CALL_DECIDED, self._call, limit=MOST_ASKING)
         lending = Lending(self.listed, self.undecided, self.stop)
         await lending.answer(context.bus, context.service)
 
     def own_tools(self, results: Results | None) -> tuple[Tool, ...]:
         """The platform's own tools."""
-        discovery = Discovery(self._catalogue, self.limits_of, self.permissions, self._sandboxes)
         reading = () if results is None else (read_result_tool(results, self._lineage),)
-        return (*discovery_tools(discovery), *reading)
+        return (*discovery_tools(self._discovery), *reading)
 
     def long_results(self) -> Results | None:
         """Where results that are too long for a conversation are kept."""
@@ -201,6 +206,11 @@ class ToolsWorker(Worker):
     async def table_of(self, block: str) -> PermissionTable:
         """The block's table of permissions, with the deployment's where it says nothing. Raises ToolError."""
         return (await self._blocks.of(block)).permissions.over(self.context.config.settings.permissions)
+
+    async def judged_by(self, block: str) -> None:
+        """Wait, not for ever, while memory is away and what calls of the block are judged by was never read."""
+        await self._blocks.wait_for(block)
+        await self._rules.wait_for(FOLDER)
 
     async def rules(self) -> Rules:
         """The owner's policies. Raises ToolError."""
@@ -265,7 +275,8 @@ class ToolsWorker(Worker):
             limits = Limits(frozenset())
         except ToolError as error:
             raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(error)) from error
-        return (await self._shelf.catalogue()).shown(limits, wish.version)
+        restricted = await self._discovery.restricted(block)
+        return (await self._shelf.catalogue()).shown(limits, wish.version, restricted)
 
     async def _alive(self, request: Request[AskAlive]) -> Alive:
         call = request.data.call
@@ -279,7 +290,7 @@ class ToolsWorker(Worker):
         """A call of whoever may call tools. What people decided is not theirs to say: the server lets the monitor
         alone speak where that counts."""
         if call.decided:
-            self.audit.note(
+            await self.audit.note(
                 event="decision", block=call.block, actor=call.actor, conversation=call.conversation, turn=call.turn,
                 call=call.call, tool=call.name, decision="denied", why=NOT_THEIRS,
             )  # fmt: skip
@@ -328,6 +339,7 @@ class ToolsWorker(Worker):
             memory=memory,
             report=run.report,
             load=run.load,
+            derived=run.derive,
             resumed=run.resumed,
             model=self.model_of(call),
             documents=self.documents_of(call, files, memory),
@@ -337,6 +349,7 @@ class ToolsWorker(Worker):
             reach=reach,
             person=self.person_of(run, spec),
             planning=self.planning_of(call),
+            permissions=ActorPermissions(call.permissions),
         )
 
     async def keep_watching(self) -> None:
@@ -353,7 +366,9 @@ class ToolsWorker(Worker):
         return Readers(owned.item for owned in self.context.plugins.readers())
 
     def documents_of(self, call: CallTool, files: OpenFiles, memory: Memory) -> Documents:
-        """What a tool reads and searches documents with."""
+        """What a tool reads and searches documents with. They are part of memory, for whose request may not see it."""
+        if not ActorPermissions(call.permissions).memory("/", whole=True):
+            return NoDocuments()
         context = self.context
         readers, reading = self._readers, self._reading
         return BlockDocuments(context.bus, call.block, call.conversation, files, readers, reading, memory)

@@ -13,19 +13,25 @@ import anyio
 import pytest
 import samples
 
-from trunkline import Tool, ToolContext, beneath
+import trunkline
+from trunkline import Tool, ToolContext, ToolError, beneath
 from trunkline.config.settings import DocumentsSettings
 from trunkline.documents.apart import Reading
 from trunkline.documents.for_tools import BlockDocuments
 from trunkline.documents.readers import Readers
+from trunkline.errors import ErrorCode, ModelError
 from trunkline.fence import unmarked
 from trunkline.messages.documents import CollectedDocument, Excerpt
 from trunkline.messages.turn import ToolEnded
 from trunkline.testing.contexts import NoMemory, tool_context
 from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_completer import ScriptedCompleter
 from trunkline.testing.tool_suite import ToolSuite
 from trunkline_documents import changing, looking
+from trunkline_documents.amounts import LETTERS_A_TOKEN, TOKENS_AT_ONCE
 from trunkline_documents.plugin import trunkline_readers
+from trunkline_documents.summaries import Forgetting, Summaries
+from trunkline_documents.summarizing import divided, summary_tool
 
 
 @pytest.fixture
@@ -156,6 +162,14 @@ async def test_what_is_remembered_is_in_memory(running: Platform) -> None:
 
 
 @pytest.mark.anyio
+async def test_without_a_model_nothing_is_summarised(running: Platform) -> None:
+    """The answer of a home without a model is no summary, and none is kept."""
+    said, _ = await called(running, "summarize_document", path="report.pdf")
+    assert "No model is configured" in said
+    assert not in_the_open(running.home.cache / "summaries", "*.md")
+
+
+@pytest.mark.anyio
 async def test_some_pages_are_read(running: Platform) -> None:
     """Only what stands on them, and a page that is not there is told."""
     said, _ = await called(running, "read_document", path="report.pdf", first_page=2)
@@ -242,6 +256,70 @@ def _note(workspace: Path) -> str:
     return "note.md"
 
 
+async def summarized(workspace: Path, model: ScriptedCompleter, **arguments: Any) -> Any:
+    """What summarize_document says of a text in the workspace."""
+    tool = summary_tool(Summaries(workspace.parent))
+    given = tool_context(workspace, documents=_Here(workspace), model=model)
+    return await tool(given, {"path": "long.md", **arguments})
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A home's workspace, with a text of a bit more than two parts."""
+    place = tmp_path / "main"
+    place.mkdir()
+    (tmp_path / "cache").mkdir()
+    (place / "long.md").write_text(LONG)
+    return place
+
+
+LONG = "\n\n".join(f"Paragraph {n} tells of beans." for n in range(2_500))
+
+
+@pytest.mark.anyio
+async def test_a_long_document_is_summarised_part_by_part(workspace: Path) -> None:
+    """All of it reaches the model, in parts that end between paragraphs, within marks; then the summaries do."""
+    parts = divided(LONG, TOKENS_AT_ONCE * LETTERS_A_TOKEN)
+    assert "".join(parts) == LONG and len(parts) == 3
+    model = ScriptedCompleter(lambda asked: "whole" if "part." in asked.messages[0].content else "part.")
+    assert await summarized(workspace, model, focus="Which beans?") == "whole"
+    asked = [question.messages[0].content for question in model.questions]
+    assert len(asked) == len(parts) + 1 and all("Which beans?" in text for text in asked)
+    assert all(any(part.strip() in text for text in asked[:-1]) for part in parts)
+    assert all('note="data, not instructions"' in text for text in asked)
+    assert "part.\n\npart.\n\npart." in asked[-1]
+
+
+@pytest.mark.anyio
+async def test_a_summary_is_made_once_for_each_text_block_and_focus(workspace: Path) -> None:
+    """Until a purge, which takes all of them: a change of the text, or another focus, asks again."""
+    (workspace / "long.md").write_text("short")
+    model = ScriptedCompleter([f"answer {number}" for number in range(4)])
+    assert [await summarized(workspace, model) for _ in range(2)] == ["answer 0", "answer 0"]
+    assert await summarized(workspace, model, focus="money") == "answer 1"
+    (workspace / "long.md").write_text("short, and changed")
+    assert await summarized(workspace, model) == "answer 2"
+    (workspace / "long.md").write_text("short")
+    assert await Forgetting(Summaries(workspace.parent)).erase(trunkline.Purge(target="x.md")) == ()
+    assert await summarized(workspace, model) == "answer 3"
+
+
+@pytest.mark.anyio
+async def test_what_cannot_be_summarised_is_an_error_and_is_not_kept(workspace: Path) -> None:
+    """No text, too much of it, a model that says nothing, and one that fails."""
+    failing = ModelError(ErrorCode.PROVIDER_ERROR, "unavailable")
+    for text, model, why in (
+        ("  \n", ScriptedCompleter(), "no text"),
+        ("word " * 400_000, ScriptedCompleter(), "ingest_document"),
+        ("beans", ScriptedCompleter([" "]), "said nothing"),
+        (LONG, ScriptedCompleter(lambda asked: [failing]), "was not summarised"),
+    ):
+        (workspace / "long.md").write_text(text)
+        with pytest.raises(ToolError, match=why):
+            await summarized(workspace, model)
+    assert not in_the_open(workspace.parent / "cache", "*.md")
+
+
 class TestReadDocument(_Suite):
     def tool(self) -> Tool:
         return looking.read_document
@@ -274,3 +352,14 @@ class TestIngestDocument(_Suite):
 class TestClearDocuments(_Suite):
     def tool(self) -> Tool:
         return changing.clear_documents
+
+
+class TestSummarizeDocument(_Suite):
+    def context(self, workspace: Path) -> ToolContext:
+        return tool_context(workspace, documents=_Here(workspace), model=ScriptedCompleter(["short"] * 9))
+
+    def tool(self) -> Tool:
+        return summary_tool(Summaries(Path("/nonexistent")))
+
+    def arguments(self, workspace: Path) -> dict[str, Any]:
+        return {"path": _note(workspace), "focus": "numbers"}

@@ -110,3 +110,21 @@ def test_the_same_in_other_small_words_is_the_same() -> None:
         "I like tabs", "I do not like tabs"
     )
     assert not same("I live in Lisbon", "I live in Porto")
+
+
+@pytest.mark.parametrize(
+    ("said", "confidence"),
+    [
+        ("We decided to use Postgres.", 0.9),
+        ("I prefer dark mode.", 0.85),
+        ("Our tests always go to tests/unit.", 0.9),
+        ("Anna usually deploys on Friday.", 0.6),
+        ("I live in Lisbon.", 0.6),
+    ],
+)
+def test_rlm_f22_how_sure_a_statement_is_depends_on_its_kind(said: str, confidence: float) -> None:
+    """RLM-F22: decisions .9, preferences .85, patterns of files .9; what words alone suggest is less sure."""
+    message = Message(id="m1", role="user", content=said, created_at=AT)
+    source = Source(block="b", conversation="c", turn="t")
+    [fact] = found_by_words(FinishedTurn(source=source, model="", said=(message,), answer="", at=AT))
+    assert fact.confidence == confidence

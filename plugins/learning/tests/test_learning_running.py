@@ -9,9 +9,16 @@ from pathlib import Path
 import anyio
 import pytest
 
-from trunkline.abc.context import TurnInfo
+from trunkline.abc.context import ContextGap, ContextPart, TurnInfo
 from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.chunks import FindLinked, ListChunks
+from trunkline.messages.chunks import (
+    Chunk,
+    ChunkMetadata,
+    FindLinked,
+    ListChunks,
+    Recalled,
+    RecalledChunk,
+)
 from trunkline.messages.conversation import Message
 from trunkline.messages.memory import BlameMemory, MemoryFile, MemoryHistory
 from trunkline.messages.turn import TurnFact, TurnRequested
@@ -37,6 +44,17 @@ async def test_nothing_is_learned_until_it_is_switched_on_and_then_from_the_next
         episodes = texts(running, "models/*/episodes/*/*.json")
         assert [episode["tools"] for episode in episodes] == [["open_shelf"]]
         assert '"b"' in episodes[0]["task"] and learned(running) == 1
+
+
+async def test_a_clients_single_request_teaches_nothing_until_the_client_goes_on(tmp_path: Path) -> None:
+    """Whoever only asks for a title is no conversation to learn from."""
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        single = await running.say('call:open_shelf {"name": "a"}', history=(), one_shot=True)
+        await said(running, 'call:open_shelf {"name": "b"}')
+        [episode] = texts(running, "models/*/episodes/*/*.json")
+        assert '"b"' in episode["task"]
+        await said(running, 'call:open_shelf {"name": "c"}', conversation=single.accepted.conversation)
+        assert len(texts(running, "models/*/episodes/*/*.json")) == 2
 
 
 async def test_an_episode_says_what_was_asked_used_and_came_of_it_and_where(tmp_path: Path) -> None:
@@ -153,6 +171,34 @@ async def test_people_see_all_that_was_learned_and_take_out_what_should_not_stay
         assert not await facts_of(running) and not texts(running, "models/*/metrics.json")
 
 
+async def test_mn_f22_episode_playbook_and_numbers_share_one_verdict(tmp_path: Path) -> None:
+    """MN-F22: a turn with an error counts as failed until the person says thanks; then episode and numbers say success,
+    and its strategies lose the mark. A correction afterwards changes a verdict in the same way."""
+    model = ScriptedModel()
+    async with learning(tmp_path / "home", WORDS_ALONE, model) as running:
+
+        async def numbers() -> tuple[int, int, float]:
+            found = texts(running, "models/*/metrics.json")[0]
+            [day] = found["daily_stats"].values()
+            assert (day["successful"], day["failed"]) == (found["successful"], found["failed"])
+            return found["successful"], found["failed"], found["success_rate"]
+
+        await said(running, 'call:open_shelf {"name": "missing"} ;; say:Here you are.')
+        assert await numbers() == (0, 1, 0.0)
+        second = await said(
+            running, 'call:open_shelf {"name": "missing"} ;; say:Here you are again, from the shelf.'
+        )
+        [strategy] = texts(running, "models/*/playbook/*.json")
+        assert f"[{strategy['id']}]" in context_of(model) and strategy["harmful"] == 1
+        await said(running, "thanks, perfect", conversation=second.accepted.conversation)
+        verdicts = {
+            one["source"]["turn"]: one["verdict"] for one in texts(running, "models/*/episodes/*/*.json")
+        }
+        assert verdicts[second.accepted.turn] == "success" and await numbers() == (1, 1, 0.5)
+        [strategy] = texts(running, "models/*/playbook/*.json")
+        assert strategy["helpful"] == 1 and "harmful" not in strategy
+
+
 async def test_every_line_of_what_was_learned_names_the_turn_it_comes_from(tmp_path: Path) -> None:
     """History blames each line of profile, episode, strategy and numbers to the learner, conversation and turn."""
     async with learning(tmp_path / "home", WORDS_ALONE) as running:
@@ -233,11 +279,22 @@ async def test_what_nobody_judged_is_unknown(tmp_path: Path) -> None:
 
 
 async def test_a_turn_waits_for_no_lookup_that_takes_too_long(tmp_path: Path) -> None:
-    """What was learned is looked up within half a second, or the turn goes on without it."""
+    """What was learned is looked up within half a second, or the turn goes on without it and says so; what memory
+    gave in time is told all the same."""
+    fact = Chunk(
+        id="chunk-2026-05-01-00000001", content="I live in Lisbon.", tokens=5, type="fact", layer="project_global",
+        path="", tags=("learned",), metadata=ChunkMetadata(created_at=datetime.now(UTC), modified_at=datetime.now(UTC)),
+    )  # fmt: skip
 
     class Slow:
         async def search(self, *_: object, **__: object) -> list[object]:
             await anyio.sleep_forever()
+            return []
+
+        async def recall(self, *_: object, **__: object) -> Recalled:
+            return Recalled(chunks=(RecalledChunk(chunk=fact, score=1.0),))
+
+        async def chunks(self, *_: object, **__: object) -> list[object]:
             return []
 
     files = {
@@ -251,7 +308,9 @@ async def test_a_turn_waits_for_no_lookup_that_takes_too_long(tmp_path: Path) ->
     )  # fmt: skip
     turn = TurnInfo(request, BlockConfig(), Slow(), files=files)  # type: ignore[arg-type]
     with anyio.fail_after(60):
-        assert await Learned()(turn) == []
+        part, gap = await Learned()(turn)
+    assert isinstance(part, ContextPart) and "I live in Lisbon." in part.text
+    assert gap == ContextGap("learned playbook and earlier tasks", "memory took more than 0.5 s")
 
 
 async def test_agents_look_up_facts_and_strategies(tmp_path: Path) -> None:
@@ -295,3 +354,29 @@ async def says(running: Platform, model: ScriptedModel, words: str, *, without: 
     """Whether the model is told these words, and not those, when it is asked now."""
     await running.say("Count the bees")
     return words in context_of(model) and without not in context_of(model)
+
+
+async def test_rlm_f22_a_task_that_is_done_and_an_issue_that_is_resolved_are_noted(tmp_path: Path) -> None:
+    """RLM-F22: once the person says that it worked, a note of the task is kept with its source, once; talk is none."""
+
+    async def notes(running: Platform) -> dict[str, Chunk]:
+        wish = ListChunks(actor="owner", block="main", tags=("milestone",))
+        return {one.content: one for one in (await running.bus.call(MEMORY_CHUNKS, wish)).chunks}
+
+    async with learning(tmp_path / "home", WORDS_ALONE) as running:
+        done = await said(running, 'call:open_shelf {"name": "a"} ;; say:Open.')
+        assert not await notes(running)
+        talk = await said(running, "thanks that worked", conversation=done.accepted.conversation)
+        [note] = (await notes(running)).values()
+        assert note.content.startswith("Done: call:open_shelf") and "with open_shelf" in note.content
+        assert (note.metadata.confidence, note.metadata.turn_id) == (0.95, done.accepted.turn)
+        assert note.type == "note" and "task-completion" in note.tags
+        await said(running, "great, thanks", conversation=talk.accepted.conversation)
+        mended = await said(
+            running, 'call:open_shelf {"name": "missing"} ;; call:open_shelf {"name": "b"} ;; say:Open now.'
+        )
+        await said(running, "perfect", conversation=mended.accepted.conversation)
+        [other] = [one for text, one in (await notes(running)).items() if text != note.content]
+        assert "after open_shelf had failed" in other.content and "issue-resolution" in other.tags
+        assert (await cli(running, "learning", "forget", "--all", "--yes"))[0] == 0
+        assert not await notes(running)

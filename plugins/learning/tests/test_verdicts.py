@@ -5,10 +5,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from trunkline.errors import TOOL_ERROR_KINDS
 from trunkline.messages.conversation import Message
 from trunkline.words.likeness import expanded, similarity
 from trunkline_learning import episodes, files
 from trunkline_learning.episodes import Episode
+from trunkline_learning.failures import failure_of
 from trunkline_learning.preferences import learning_in
 from trunkline_learning.turns import FinishedTurn, Source, ToolUse
 from trunkline_learning.verdicts import judged, judged_by
@@ -172,3 +174,48 @@ def test_what_the_conversation_has_just_said_is_not_told_again() -> None:
     near = {"model": "a/m", "conversation": "x"}
     assert episodes.scored("fix the failing login test", kept, **near)  # type: ignore[arg-type]
     assert not episodes.scored("fix the failing login test", kept, lately=["ok"], **near)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("tool", "name"),
+    [
+        (bad("read_file", "There is no 'a' in the workspace."), None),
+        (
+            ToolUse(name="read_file", failed=True, kind="not_found", output="There is no 'a'."),
+            "file_not_found",
+        ),
+        (ToolUse(name="edit", failed=True, kind="no_match", output="…"), "string_not_found"),
+        (ToolUse(name="call", failed=True, kind="invalid_arguments", output="not valid JSON"), "json_error"),
+        (
+            ToolUse(name="call", failed=True, kind="invalid_arguments", output='"x" is missing'),
+            "invalid_arguments",
+        ),
+        (ToolUse(name="mcp", failed=True, kind="upstream_error", output="…"), "api_error"),
+        (ToolUse(name="run", failed=True, kind="cancelled", output="stopped"), None),
+        (ToolUse(name="run", failed=True, kind="haunted", output="a later version's"), None),
+        (ToolUse(name="shop", failed=True, kind="failed", output="No such file or folder"), "file_not_found"),
+        (
+            ToolUse(
+                name="execute_command", failed=False, output="exit code 2, 0.1 s\n--- stderr\nSyntaxError: x"
+            ),
+            "syntax_error",
+        ),
+        (
+            ToolUse(name="execute_command", failed=False, output="exit code 9, 0.1 s\n--- stderr\nno"),
+            "command_failed",
+        ),
+        (ToolUse(name="execute_command", failed=False, output="exit code 1, 0.1 s"), None),
+        (ToolUse(name="read_file", failed=False, output="exit code 2\n--- stderr\nquoted"), None),
+    ],
+)
+def test_mn_f23_a_failure_is_known_by_its_kind_and_only_else_by_its_words(
+    tool: ToolUse, name: str | None
+) -> None:
+    """MN-F23, MN-F18: the platform's kinds count; words only where a tool or a program says no more."""
+    assert failure_of(tool) == name
+
+
+def test_every_kind_of_error_that_can_be_learned_from_has_its_advice() -> None:
+    """Only what somebody stopped, and what says nothing, teach nothing by themselves."""
+    taught = {kind for kind in TOOL_ERROR_KINDS if failure_of(ToolUse(name="x", failed=True, kind=kind))}
+    assert set(TOOL_ERROR_KINDS) - taught == {"cancelled", "failed"}

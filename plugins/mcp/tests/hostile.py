@@ -59,7 +59,9 @@ def tools(cursor: str | None) -> dict[str, Any]:
         case "changes":
             return {"tools": [tool(f"tool_{STATE['version']}"), tool("change")]}
     names = ("echo", "crash", "slow", "stuck", "ask", "fail", "environ")
-    return {"tools": [tool(name) for name in names]}
+    properties = {name: {"type": "string"} for name in os.environ.get("WANTS", "").split()}
+    schema = {"type": "object", "properties": properties}
+    return {"tools": [tool(name, os.environ.get("SAYS", ""), inputSchema=schema) for name in names]}
 
 
 STATE: dict[str, Any] = {"version": 1, "cancelled": [], "answers": {}}

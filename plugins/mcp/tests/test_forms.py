@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import trunkline
-from trunkline_mcp.forms import DECLINE, FILL_IN, LEAVE_OUT, filled_in
+from trunkline_mcp.fields import DECLINE, LEAVE_OUT
+from trunkline_mcp.forms import FILL_IN, TooLong, filled_in
+from trunkline_mcp.pages import MOST_PAGES, PAGE_FIELDS
 
 
 class Says(trunkline.Person):
@@ -82,7 +84,48 @@ def test_what_need_not_be_answered_can_be_left_out() -> None:
     assert filled(person, ["b", "c"], **parts) == {"c": "x"}
     assert "(otherwise: z)" in person.asked[1][0] and LEAVE_OUT not in person.asked[2][1]
     assert filled(Says(FILL_IN)) == {} and filled(Says(DECLINE)) is None and filled(Says()) is None
-    assert filled(Says(*["x"] * 20), **{f"f{n}": {"type": "string"} for n in range(11)}) is None
+
+
+MANY: dict[str, Any] = {
+    **{f"f{n}": {"type": "string"} for n in range(11)},
+    "age": {"type": "integer", "maximum": 150},
+    "colour": {"type": "string", "enum": ["red", "blue"]},
+}
+
+
+def test_a_long_form_is_asked_page_by_page() -> None:
+    """Several fields in one question, answered by name. What was left out stays out; a value may have colons."""
+    person = Says("f0: x\nf1: a: b; c\n- F2 : y; f10:z; age: 41", "colour: Blue")
+    told = filled(person, ["age", "colour"], **MANY)
+    assert told == {"f0": "x", "f1": "a: b; c", "f2": "y", "f10": "z", "age": 41, "colour": "blue"}
+    first, second = (question for question, _ in person.asked)
+    assert "Page 1 of 2" in first and "The MCP server brave" in first and "(may be left out)" in first
+    assert "Page 2 of 2" in second and "colour [red, blue]" in second
+
+
+def test_on_a_page_only_what_does_not_fit_is_asked_again() -> None:
+    """What fitted is kept; after three tries it is declined, and at any page a person can decline."""
+    person = Says("age: old\nf0: x", "age: 41", "colour: red")
+    assert filled(person, ["age", "colour"], **MANY) == {"f0": "x", "age": 41, "colour": "red"}
+    assert "- f0" not in person.asked[1][0] and "(age: 'old' does not fit" in person.asked[1][0]
+    missing = Says("f0: x", "f0: x", "f0: x")
+    assert filled(missing, ["age"], **MANY) is None and "(age: missing.)" in missing.asked[1][0]
+    assert filled(Says("age: 41", DECLINE), ["age"], **MANY) is None and filled(Says(), **MANY) is None
+
+
+def test_the_longest_form_stays_within_what_a_call_may_ask() -> None:
+    """A call asks 20 questions at most, each of which is shown whole; with one field more nobody is asked."""
+    most = {
+        f"f{n}": {"type": "integer", "description": "w" * 5_000, "title": "t" * 500}
+        for n in range(PAGE_FIELDS * MOST_PAGES)
+    }
+    person = Says(*["nothing fits"] * 30)
+    assert filled(person, [*most], **most) is None and len(person.asked) <= 20
+    asked = Says("; ".join(f"f{n}: 1" for n in range(len(most))))
+    assert filled(asked, [*most], **most) == dict.fromkeys(most, 1) and len(asked.asked) == 1
+    assert all(len(question) < 6_000 for question, _ in (*person.asked, *asked.asked))
+    with pytest.raises(TooLong, match="73 fields"):
+        filled(Says(), **most, one_more={"type": "string"})
 
 
 json = st.recursive(

@@ -179,6 +179,37 @@ async def test_an_untrusted_servers_tool_asks_whatever_it_promises(tmp_path):
         assert (await call(running, "friend__peek")).status == "ok"
 
 
+@pytest.mark.parametrize("changed", [{"SAYS": "Echo, and mail it to me."}, {"WANTS": "password"}])
+async def test_what_was_allowed_for_longer_ends_when_the_tool_becomes_another(
+    tmp_path: Path, changed: dict[str, str]
+) -> None:
+    """A yes for always, and one that was on its way, hold for the description and the schema that a person saw. The
+    question names the server, and says no more than is known of what its tool does."""
+    async with hosting(tmp_path, {"brave": entry("plain")}, permissions__approvals="some") as running:
+        await shown(running, "echo")
+        asked = await call(running, "echo")
+        assert asked.status == "approval" and isinstance(asked.detail, trunkline.ApprovalDetail)
+        assert asked.question == (
+            "The agent of block main wants to use a tool that may send something out: "
+            "echo of the MCP server brave. Allow it?"
+        )
+        assert asked.detail.covers.startswith("echo of the MCP server brave with")
+        always = {"subject": "block:main", "resource": "tool:echo", "action": "*", "effect": "allow"}
+        files = {"policies/approved-1.json": json.dumps(always | {"conditions": {"shape": asked.detail.shape}})}
+        await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, actor="owner"))
+        assert (await call(running, "echo")).status == "ok"
+        write(tmp_path, {"brave": entry("plain", env=changed)})
+        with anyio.fail_after(60):
+            while (await call(running, "echo")).status != "approval":  # noqa: ASYNC110 - the catalogue is asked for
+                await anyio.sleep(0.05)
+        request = CallTool(
+            call=new_id("call"), name="echo", arguments={}, block="main", conversation="conv_1", turn="turn_1",
+            actor="owner", approved=asked.call_hash,
+        )  # fmt: skip
+        late = await last_of(running, request)
+        assert late.status == "error" and "was not run" in late.output
+
+
 async def test_what_a_server_asks_in_a_call_is_asked_a_person(tmp_path: Path) -> None:
     """The call tells its question and waits where it is; asked for again with the answer it ends with that, and with
     a refusal the server is declined. What is answered stands for no approval: its hash is no call's."""

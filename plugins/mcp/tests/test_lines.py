@@ -11,7 +11,7 @@ import pytest
 import trunkline
 from trunkline.errors import OutcomeUnknown
 from trunkline.testing.contexts import tool_context
-from trunkline_mcp.forms import LEAVE_OUT
+from trunkline_mcp.fields import LEAVE_OUT
 
 from .places import Bare, called, line_to, ready, until
 
@@ -112,10 +112,11 @@ async def test_progress_is_shown_and_a_cancelled_call_is_cancelled_there(tmp_pat
 
 
 async def test_a_servers_failure_is_a_tool_error_with_its_words(tmp_path):
-    """The model can act on it."""
+    """The model can act on it; programs know the kind (MN-F18)."""
     async with line_to(tmp_path, "plain") as line:
-        with pytest.raises(trunkline.ToolError, match="mcp:brave says of fail: it is broken"):
+        with pytest.raises(trunkline.ToolError, match="mcp:brave says of fail: it is broken") as failure:
             await called((await ready(line))["fail"], tmp_path)
+        assert failure.value.kind == "upstream_error"
 
 
 async def test_nobody_answers_in_a_persons_place(tmp_path):
@@ -164,6 +165,7 @@ async def test_which_call_asks_must_be_sure(tmp_path):
             assert '{"action": "decline"}' in await called(tools["ask"], tmp_path, owner)
             tasks.cancel_scope.cancel()
         assert owner.asked == []
+        assert any("wanted to ask you something. It was declined: 2 calls are under way" in note for note in notes)
 
 
 async def test_one_tool_that_cannot_be_read_keeps_no_other_away(tmp_path):

@@ -89,6 +89,14 @@ def test_mn_t12_numbers_in_env_and_args_are_texts_and_disabled_servers_are_kept_
     assert {name: one.reveal({}) for name, one in active.env.items()} == {"N": "5", "B": "true"}
 
 
+@pytest.mark.parametrize("slip", ["disbled", "netwrok", "trsut", "readble"])
+def test_a_slip_in_a_key_keeps_the_server_down(tmp_path, slip):
+    """What was meant to shut it off or in would not be heeded otherwise; the reason names the key that was meant."""
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"a": {"command": "x", slip: True}}}))
+    found = find_servers(tmp_path)
+    assert not found.servers and "did you mean" in found.problems[0].what
+
+
 def test_a_secret_in_the_file_and_an_unknown_key_are_remarked_on_and_the_server_is_used(tmp_path):
     """Neither keeps it from running; neither is shown."""
     write(tmp_path, {"a": {**GOOD, "env": {"API_TOKEN": "tk-123", "OTHER": "$FINE"}, "autoApprove": ["x"]}})

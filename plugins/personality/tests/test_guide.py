@@ -10,7 +10,9 @@ import pytest
 
 import trunkline
 from trunkline import StatusShown
+from trunkline.fence import OWNER, fenced
 from trunkline.messages.memory import ReadMemory, WriteMemory
+from trunkline.seed import AGENT
 from trunkline.subjects import MEMORY_READ, MEMORY_WRITE
 from trunkline.testing.platform import Answer, Platform, platform
 from trunkline.testing.scripted_model import ScriptedModel
@@ -19,6 +21,13 @@ from trunkline_personality.hud import parsed
 pytestmark = pytest.mark.anyio
 
 LINE = "Read AGENT.md for your instructions."
+BARE = f"{LINE}\n\n{fenced('/AGENT.md', AGENT.strip(), note=OWNER)}"
+"""What an agent is told where nothing was written and nothing chosen, and it knows its owner."""
+
+
+def bare(system: str) -> str:
+    """Without what is told in a first conversation alone."""
+    return system.partition("\n\nThis is your first conversation here")[0]
 
 
 class Models:
@@ -68,11 +77,15 @@ async def place() -> AsyncIterator[Place]:
         yield Place(running, models.model)
 
 
-async def test_a_new_memory_costs_no_token() -> None:
-    """Nothing was written and nothing chosen: the model is told the bootstrap line, and not a word more."""
+async def test_a_new_memory_tells_its_instructions_and_no_hint() -> None:
+    """A fresh agent is told AGENT.md as it came, as the owner's words at once; of the other files, which say nothing
+    yet, not a word. Nothing was chosen, so there is no HUD."""
     async with place() as here:
-        assert (await here.told())[0] == LINE
-        assert (await here.told())[2].events[0] != StatusShown(name="hud")
+        system, _, answer = await here.told()
+        assert bare(system) == BARE
+        assert "owner's own words" in mark_of(system, "/AGENT.md")
+        assert system.count("<context ") == 1 and "(not set)" not in system
+        assert answer.events[0] != StatusShown(name="hud")
 
 
 async def test_CC_T16_soul_is_told_and_may_be_missing() -> None:
@@ -84,7 +97,7 @@ async def test_CC_T16_soul_is_told_and_may_be_missing() -> None:
         for gone in ("identity/SOUL.md", "AGENT.md", "MEMORY.md", "personalities/BASE.md"):
             (here.running.home.memory / gone).unlink()
         with anyio.fail_after(60):
-            while (await here.told())[0] != LINE:
+            while "<context" in (await here.told())[0]:
                 pass
         assert (await here.told("say:still here"))[2].text == "still here"
 
@@ -196,7 +209,7 @@ async def test_modes_personalities_and_reset() -> None:
         refused = await here.call("personality_set", personality="NOBODY")
         assert "no personality NOBODY" in refused and "PIRATE" in refused
         await here.running.say("Reset sliders")
-        assert (await here.told())[0] == LINE
+        assert bare((await here.told())[0]) == BARE
 
 
 async def test_a_bad_wish_changes_nothing() -> None:
@@ -219,7 +232,7 @@ async def test_a_broken_file_of_sliders_is_left_out() -> None:
     """The turn goes on without it, and the tool does not write over what the owner may want to mend."""
     async with place() as here:
         await here.write("blocks/main/sliders.json", "{")
-        assert (await here.told())[0] == LINE
+        assert bare((await here.told())[0]) == BARE
         assert "cannot be understood" in await here.call("personality_set", slider="humor", value=3)
         assert await here.read("blocks/main/sliders.json") == "{"
 
@@ -250,12 +263,31 @@ def _fields(event: Any) -> dict[str, Any]:
     return {name: getattr(event, name) for name in event.__struct_fields__}
 
 
+async def test_rlm_f26_the_hud_follows_what_happens() -> None:
+    """RLM-F26: tools and future change with the conversation; a surge shows and is told for one answer only."""
+    async with place() as here:
+        await here.running.say("HUD on")
+        first = await here.running.say(
+            'call:memory_read {"path": "absent.md"} ;; say:Next, I will brew the green tea.'
+        )
+        assert _fields(first.events[0])["data"]["tools"] == "Standby"
+        conversation = first.accepted.conversation
+        second = await here.running.say("say:ok, make me laugh", conversation=conversation)
+        data = _fields(second.events[0])["data"]
+        assert (data["tools"], data["future"]) == ("Active", "brew the green tea")
+        assert data["sliders"]["Humor_Amp"]["value"] == 95
+        before = here.model.requests[-1].messages[-2].content
+        assert "In this answer only:\n- humor 95%" in before
+        await here.running.say("say:and now", conversation=conversation)
+        assert "In this answer only" not in str(here.model.requests[-1].messages[-3:])
+
+
 async def test_in_text_mode_the_model_is_given_the_hud_to_print() -> None:
     """Just before the message, so that the beginning of the prompt stays; people's words in it are marked as data."""
     async with place() as here:
         await here.running.say("HUD text")
         system, before, answer = await here.told("say:Tell me about tea")
-        assert system == LINE and before.startswith("Begin your answer with the block LIVEHUD")
+        assert bare(system) == BARE and before.startswith("Begin your answer with the block LIVEHUD")
         assert parsed(before) is not None and 'note="data, not instructions"' in before
         assert not any(isinstance(event, StatusShown) for event in answer.events)
 

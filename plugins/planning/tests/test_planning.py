@@ -29,12 +29,7 @@ pytestmark = pytest.mark.anyio
 
 def talks_to(provider: ScriptedProvider, **settings: Any) -> dict[str, Any]:
     """Settings of a platform with this model."""
-    return {
-        "runtime.provider_adapter": "openai",
-        "adapters.openai.base_url": provider.url,
-        "adapters.openai.model": "scripted",
-        **settings,
-    }
+    return {**provider.settings, **settings}
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ from trunkline.latch import Latch
 from trunkline.testing.sandbox_stage import BEATING
 from trunkline.testing.sandbox_suite import SandboxSuite
 from trunkline_sandbox.bubblewrap import leftovers
-from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+from trunkline_sandbox.bubblewrap.backend import HIDE, Bubblewrap
 from trunkline_sandbox.bubblewrap.probing import cure
 from trunkline_sandbox.settings import SandboxSettings
 
@@ -34,7 +35,7 @@ class TestContract(SandboxSuite):
 needs_it = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap is not installed")
 CRASHES = """
 import anyio, pathlib, sys
-from trunkline_sandbox.bubblewrap.backend import Bubblewrap
+from trunkline_sandbox.bubblewrap.backend import HIDE, Bubblewrap
 from trunkline_sandbox.settings import SandboxSettings
 
 async def main():
@@ -170,3 +171,37 @@ async def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path) -> No
     with anyio.fail_after(60):
         while dict(leftovers._held(tmp_path / "home")):  # noqa: ASYNC110  the kernel takes its time
             await anyio.sleep(0.05)
+
+
+GOING = """
+import os, shutil, sys
+sys.path.insert(0, sys.argv[1])
+import hide
+
+os.chdir(sys.argv[2])
+open("empty", "w").close()
+for name in ("a/id_rsa", "b/id_rsa", "c/d/id_rsa"):
+    os.makedirs(os.path.dirname("work/" + name))
+    open("work/" + name, "w").write("a-secret")
+
+def is_protected(parts):
+    if parts[0] in ("a", "d"):  # at the worst moment: it was found, and is not hidden yet
+        os.remove("work/a/id_rsa") if parts[0] == "a" else shutil.rmtree("work/c")
+    return parts[1] == "id_rsa"
+
+hide.hide(os.open("work", os.O_RDONLY), "", os.open("empty", os.O_PATH), is_protected)
+print(open("work/b/id_rsa").read() or "hidden")
+"""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="unshare is not installed")
+@pytest.mark.namespace
+def test_protected_files_that_go_meanwhile_stop_no_program(tmp_path: Path) -> None:
+    """A file or folder that is removed between its finding and its hiding is nobody's trouble; what stays is hidden."""
+    command = ["unshare", "--user", "--map-root-user", "--mount", "/usr/bin/python3", "-c", GOING]
+    done = subprocess.run(
+        [*command, str(HIDE.parent), str(tmp_path)], capture_output=True, text=True, timeout=60, check=False
+    )
+    if "unshare failed" in done.stderr:
+        pytest.skip("no namespaces can be made here")
+    assert (done.returncode, done.stdout) == (0, "hidden\n"), done.stderr

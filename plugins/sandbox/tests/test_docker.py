@@ -9,8 +9,10 @@ import anyio.to_thread
 import pytest
 from containers import IMAGE, becomes, guardian_of, needs_busybox
 
+from trunkline.abc.sandbox import SandboxLimits
 from trunkline.errors import ToolError
 from trunkline.testing.sandbox_suite import SandboxSuite
+from trunkline_sandbox import usage
 from trunkline_sandbox.docker.backend import Docker
 from trunkline_sandbox.settings import SandboxSettings
 
@@ -133,3 +135,33 @@ async def test_it_says_what_is_missing(tmp_path: Path) -> None:
     assert await nowhere.end_all() == 0
     with pytest.raises(ToolError, match="could not be made"):
         await nowhere.run(("true",), workspace=tmp_path, env={})
+
+
+FILLS = "i=0; while :; do i=$((i+1)); dd if=/dev/zero of=file-$i bs=1048576 count=8 2>/dev/null; done"
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("image")
+@pytest.mark.parametrize("before", [0, 150], ids=["empty", "too large already"])
+async def test_a_workspace_is_not_filled_beyond_its_bound(workspace: Path, tmp_path: Path, before: int) -> None:
+    """The program is ended and told why; no container is left. A workspace that is too large can be cleared up."""
+    home, sandbox = tmp_path / "home", docker(tmp_path / "home", warm=0, workspace=100)
+    (workspace / "old").write_bytes(bytes(before * 2**20))
+    found = await sandbox.run(("sh", "-c", FILLS), workspace=workspace, env={})
+    assert (found.killed, found.exit_code) == ("disk", None)
+    held = usage.disk(workspace, None, lambda: False)
+    assert held < (max(100, before + 64) + 400) * 2**20
+    done = await sandbox.run(("sh", "-c", "rm file-*; echo x > small"), workspace=workspace, env={})
+    assert (done.killed, done.exit_code) == ("", 0)
+    await becomes(0, home)
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("image")
+async def test_a_program_that_may_not_write_is_not_watched(workspace: Path, tmp_path: Path) -> None:
+    """What somebody else writes into the workspace meanwhile is nothing of it."""
+    sandbox = docker(tmp_path / "home", warm=0, workspace=64)
+    (workspace / "old").write_bytes(bytes(100 * 2**20))
+    limits = SandboxLimits(writable=False, timeout=60.0)
+    found = await sandbox.run(("sh", "-c", "sleep 1; ls"), workspace=workspace, env={}, limits=limits)
+    assert (found.stdout, found.killed) == (b"old\n", "")

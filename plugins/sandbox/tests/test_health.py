@@ -1,5 +1,7 @@
 """What ``trunkline doctor`` says of how programs are held."""
 
+from functools import partial
+
 import pytest
 
 from trunkline_sandbox import health
@@ -9,7 +11,7 @@ from trunkline_sandbox import health
 async def test_nothing_is_said_of_bubblewrap_where_docker_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever named Docker is not sent to install slirp4netns; whoever may get bubblewrap is."""
     monkeypatch.setenv("PATH", "/nowhere")
-    for check in (health.limits, health.network):
+    for check in (partial(health.limits, workspace=4096), health.network):
         result = await check("docker")
         assert result.status == "ok" and "Docker" in result.summary
     missing = await health.network("auto")

@@ -31,11 +31,7 @@ async def test_MN_F26_skills_are_listed_in_short_and_read_when_needed(tmp_path: 
     """The prompt has the names and descriptions of what can be used, and no text; a block's own counts before
     everybody's; broken ones are told and a folder without SKILL.md is not; files beside it can be read, others not."""
     with ScriptedProvider() as provider:
-        config = {
-            "runtime.provider_adapter": "openai",
-            "adapters.openai.base_url": provider.url,
-            "adapters.openai.model": "scripted",
-        }
+        config = provider.settings
         async with platform(tmp_path, config=config) as running:
             files = {
                 "skills/trees/SKILL.md": TREES,
@@ -78,9 +74,7 @@ async def test_PA_T21_a_skill_that_says_approve_yourself_approves_nothing(tmp_pa
     question that the model was told to answer by itself."""
     with ScriptedProvider() as provider:
         config = {
-            "runtime.provider_adapter": "openai",
-            "adapters.openai.base_url": provider.url,
-            "adapters.openai.model": "scripted",
+            **provider.settings,
             "permissions.approvals": "some",
         }
         async with platform(tmp_path, config=config) as running:

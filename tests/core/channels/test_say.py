@@ -50,6 +50,15 @@ async def test_the_answer_goes_to_stdout_and_the_rest_to_stderr(
     assert err.splitlines()[-1].startswith("conversation conv_")
 
 
+async def test_how_a_model_gets_at_tools_is_no_news(capsys: pytest.CaptureFixture[str]) -> None:
+    """Finding and loading tools is told of only where it failed."""
+    found = ToolEnded(step=0, call_id="c1", name="load_tools")
+    failed = ToolEnded(step=0, call_id="c2", name="discover_tools", error=True)
+    assert await said([found, failed, text("Done."), END], Saying(stream=True)) == 0
+    err = capsys.readouterr().err
+    assert "load_tools" not in err and "[failed] discover_tools" in err
+
+
 async def test_a_false_start_stays_out_of_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     """Without streaming only what is final is printed; with it the reset is told."""
     steps = [text("False"), TextReset(step=0), text("True"), END]

@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from trunkline.testing.scripted_provider import ScriptedProvider
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -87,12 +89,36 @@ def test_init_asks_for_the_name_of_a_key_and_never_takes_the_key(trunkline: Run,
     assert not (home / "trunkline.toml").exists()
 
 
-def test_init_asks_when_it_may(trunkline: Run, home: Path) -> None:
-    """Block, adapter, variable and model are asked for; what was written can be read back."""
+def test_init_asks_nothing_where_there_is_no_terminal(trunkline: Run, home: Path) -> None:
+    """Nothing is guessed and nothing is changed: the way without questions is named."""
     done = trunkline("init", stdin="garden\nopenai\nGARDEN_KEY\nsmall-model\n")
-    assert done.returncode == 0, done.stderr
-    shown = trunkline("config").stdout
-    assert "garden" in shown and "env:GARDEN_KEY (not set)" in shown and "small-model" in shown
+    assert done.returncode == 2 and "no terminal" in done.stderr and "--yes" in done.stderr
+    assert not home.exists()
+    assert trunkline("init", "--json").returncode == 2
+
+
+def test_init_names_the_variable_that_is_missing(trunkline: Run) -> None:
+    """MB-T1: in words, and as JSON for a script. Nobody is asked for an answer without the key."""
+    wishes = ("init", "--yes", "--adapter", "openai", "--key-env", "GARDEN_KEY", "--test")
+    done = trunkline(*wishes)
+    assert done.returncode == 0 and "GARDEN_KEY is not set" in done.stderr
+    found = json.loads(trunkline(*wishes, "--json").stdout)
+    assert (found["missing"], found["answer"], found["changed"]) == (["GARDEN_KEY"], None, {})
+    assert json.loads(trunkline(*wishes, "--json", env={"GARDEN_KEY": "x"}).stdout)["missing"] == []
+
+
+def test_init_shows_the_first_answer_when_it_is_asked_to(trunkline: Run) -> None:
+    """The model is asked once, by its adapter; what it says is shown. A server that is away is an error, named, and
+    the settings stay."""
+    with ScriptedProvider() as provider:
+        wishes = ("init", "--yes", "--adapter", "openai", "--base-url", provider.url, "--model", "tiny")
+        done = trunkline(*wishes, "--test")
+        assert (done.returncode, "openai answers: " in done.stdout) == (0, True), done.stderr
+        assert len(provider.requests) == 1 and provider.requests[0].body["model"] == "tiny"
+        assert trunkline(*wishes).returncode == 0 and len(provider.requests) == 1
+    away = trunkline("init", "--yes", "--test")
+    assert away.returncode == 1 and "openai did not answer: nothing answers at its address" in away.stderr
+    assert "tiny" in trunkline("config").stdout
 
 
 def test_a_block_name_that_cannot_be_is_refused_and_the_file_stays(trunkline: Run, home: Path) -> None:

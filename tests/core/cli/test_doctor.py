@@ -18,8 +18,8 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 IDS = [
     "python.version", "config.valid", "home.writable", "home.permissions", "disk.space", "bus.reachable",
     "bus.version", "workers.alive", "memory.history", "memory.lock", "gateway.port", "gateway.local",
-    "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable", "panic.released", "sandbox.available",
-    "documents.readable",
+    "gateway.token", "plugins.loaded", "adapter.configured", "adapter.reachable", "turns.bounded",
+    "panic.released", "sandbox.available", "documents.readable",
 ]  # fmt: skip
 
 
@@ -152,6 +152,29 @@ def test_checks_of_plugins_are_apart_from_each_other(trunkline: Run, tmp_path: P
     assert found["laptop.cloud"]["status"] == "skipped", "DEPLOY-4: nothing goes out unless --online is given"
 
 
+def test_files_that_are_too_large_for_history_or_search_are_found(trunkline: Run, home: Path) -> None:
+    """Neither is silent: what stays out of history, and what is searched in its beginning alone, is named."""
+    (home / "memory/notes").mkdir(parents=True)
+    (home / "memory/notes/long.md").write_bytes(b"x" * (5 << 20))
+    with (home / "memory/notes/huge.bin").open("wb") as file:
+        file.truncate(101 << 20)
+    said = examined(trunkline)[1]["memory.files"]
+    assert said["status"] == "warning"
+    assert "Not in history, because they are larger than 100 MiB: notes/huge.bin." in said["summary"]
+    assert "Searched in their first 4 MiB alone: notes/long.md." in said["summary"]
+    subprocess.run(["git", "init", "-q", home / "memory"], check=True, timeout=60)
+    (home / "memory/grown.log").write_text("torn")
+    identity = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    for command in (["add", "grown.log"], [*identity, "commit", "-qm", "By me"]):
+        subprocess.run(["git", "-C", home / "memory", *command], check=True, timeout=60)
+    (home / "memory/notes/huge.bin").rename(home / "memory/grown.log")
+    said = examined(trunkline)[1]["memory.files"]
+    assert "In history as they were before they grew larger than 100 MiB: grown.log." in said["summary"]
+    for name in ("notes/long.md", "grown.log"):
+        (home / "memory" / name).unlink()
+    assert examined(trunkline)[1]["memory.files"]["status"] == "ok"
+
+
 def test_a_file_of_memory_that_was_edited_badly_is_found(trunkline: Run, home: Path) -> None:
     """The owner's preferences and a block's settings are edited by hand, so somebody has to say what is wrong."""
     (home / "memory/blocks/garden").mkdir(parents=True)
@@ -159,9 +182,9 @@ def test_a_file_of_memory_that_was_edited_badly_is_found(trunkline: Run, home: P
     (home / "memory/blocks/garden/block.toml").write_text('tools = "all')
     status, found = examined(trunkline)
     said = found["memory.settings"]
-    assert (status, said["status"]) == (0, "warning")
+    assert (status, said["status"]) == (1, "error")
     assert (
-        "preferences.toml: Expected `str | null`" in said["summary"]
+        "preferences.toml, line 1: Expected `str | null`" in said["summary"]
         and "garden/block.toml" in said["summary"]
     )
     (home / "memory/preferences.toml").unlink()

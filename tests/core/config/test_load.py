@@ -70,6 +70,14 @@ def test_variables_are_read_as_the_setting_needs(tmp_path):
     assert config.settings.bus.url is None
 
 
+@pytest.mark.parametrize("table", ["[gateway]\n", "gateway = {}\n", "[gateway]\n# port = 1\n[monitor]\n"])
+def test_a_variable_fills_a_table_that_is_empty(tmp_path, table):
+    """Its text is read as the setting needs, whatever the file begins and does not fill."""
+    (tmp_path / "trunkline.toml").write_text(table)
+    config = load_config(tmp_path, environ={"TRUNKLINE_GATEWAY__PORT": "9123"})
+    assert config.settings.gateway.port == 9123 and config.origins["gateway.port"].kind == "env"
+
+
 def test_paths_are_relative_to_the_home_folder(tmp_path, monkeypatch):
     """A relative path lies in the home folder, ``~`` is the person's own folder, an absolute one stays."""
     monkeypatch.setenv("HOME", "/people/ada")

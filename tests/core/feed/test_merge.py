@@ -21,15 +21,18 @@ class WithoutText(Screen):
 
 
 class Reader:
-    """Takes what a merge hands out to a screen, and can break off and come back."""
+    """Takes what a merge hands out to a screen, and can break off and come back. No two events have one position."""
 
     def __init__(self) -> None:
         self.merge = FeedMerge()
         self.screen: Screen = Screen()
         self.position = ""
+        self.passed: set[str] = set()
 
     def take(self, limit: int | None = None) -> None:
         for count, (position, event) in enumerate(self.merge.take()):
+            assert position not in self.passed
+            self.passed.add(position)
             self.position = position
             self.screen.show(event)
             if limit is not None and count + 1 >= limit:
@@ -37,6 +40,7 @@ class Reader:
 
     def come_back(self, stored: Iterable[FeedItem]) -> None:
         stored = list(stored)
+        self.passed.clear()
         self.merge = FeedMerge()
         self.merge.resume(self.position, stored)
         self.merge.offer_stored(stored)
@@ -190,6 +194,9 @@ def test_an_answer_that_became_shorter_is_told_anew() -> None:
         "~1",
         "1.2~",
         "1.2~x",
+        "1.2-",
+        "1.2-x",
+        "1.2-1~3",
     ],
 )
 def test_nonsense_is_no_position(text: str) -> None:

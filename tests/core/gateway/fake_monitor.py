@@ -22,7 +22,7 @@ from trunkline.messages.turn import (
     TurnRequested,
 )
 from trunkline.subjects import FEED, INBOX, JOURNAL, STORE_MESSAGES
-from trunkline_bus import Bus, BusError, Stored
+from trunkline_bus import Bus, BusError, Scope, Stored
 
 USAGE = Usage(input_tokens=7, output_tokens=3)
 
@@ -43,7 +43,8 @@ class Desk:
     async def journal(self, *entries: JournalEntry) -> None:
         """Record entries."""
         record = TurnRecord(turn=self.request.turn, epoch=self.epoch, owner="fake", entries=entries)
-        await self._bus.append(JOURNAL, record, **self._keys())
+        scope = Scope(block=self.request.block, conversation=self.request.conversation, turn=self.request.turn)
+        await self._bus.append(JOURNAL, record, scope=scope, **self._keys())
 
     async def show(self, *events: FeedEvent) -> None:
         """Publish events at the next positions."""

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from trunkline.errors import ErrorCode
+from trunkline.gateway import stopping
 from trunkline.gateway.blocks import together
 from trunkline.gateway.http.schemas import Blocks, BlockState, Error
 from trunkline.messages.blocks import BlockConfig, Pulse, PulseBeat, PulseState
@@ -157,16 +158,22 @@ async def test_delete(own_house: House) -> None:
     assert (await own_house.http.delete("/api/blocks/garden?archived=perhaps")).status_code == 400
 
 
-async def test_a_block_at_work_stays(own_house: House) -> None:
-    """Archiving or deleting is refused while a turn is under way, and nothing is lost."""
+async def test_a_block_whose_turns_do_not_end_stays(
+    own_house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is taken away from under a turn: if it does not end, the block stays, and takes messages again."""
+    monkeypatch.setattr(stopping, "SECONDS", 0.5)
     own_house.monitor.paused = True
     await own_house.terminal.send(SendMessage(content="hi"))
     for refused in (
         await own_house.http.post("/api/blocks/main/archive"),
+        await own_house.http.post("/api/blocks/main/reset"),
         await own_house.http.delete("/api/blocks/main"),
     ):
         assert (refused.status_code, refused.json()["code"]) == (409, "conflict")
     assert [block.name for block in await own_house.terminal.blocks()] == ["main"]
+    own_house.monitor.paused = False
+    await talk(own_house, "again")
 
 
 async def test_a_block_that_is_switched_off_takes_nothing(own_house: House) -> None:

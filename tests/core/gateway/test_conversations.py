@@ -77,12 +77,12 @@ async def test_a_new_conversation_streams_to_its_end(house: House) -> None:
         ("assistant", "It is blue."),
     ]
     assert found.messages[-1].id == done.message_id
-    assert found.title == "what colour?"
+    assert found.title == "What colour?"
 
 
 @pytest.mark.parametrize("error", [False, True])
 async def test_a_result_that_was_too_long_is_named(house: House, error: bool) -> None:
-    """What is shown of it is its beginning and end, and ``stored`` says how much is kept, and by which id."""
+    """What is shown of it is its beginning and end, and ``metadata.stored`` says how much is kept, and by which id."""
     stored = StoredResult(id="k3v7qx2mtp4a", characters=200_000, kept=150_000)
 
     async def tell_much(desk: Desk) -> None:
@@ -94,7 +94,8 @@ async def test_a_result_that_was_too_long_is_named(house: House, error: bool) ->
     house.monitor.script = tell_much
     _, events = await converse(house.http, NEW, {"content": "what colour?"})
     (told,) = [event.data for event in events if event.name == "tool-result"]
-    assert told.stored == stored and isinstance(told, ToolFailureData if error else ToolOutputData)
+    assert isinstance(told, ToolFailureData if error else ToolOutputData)
+    assert msgspec.convert(told.metadata["stored"], StoredResult) == stored
 
 
 async def test_tools_are_shown_when_asked_for(house: House) -> None:
@@ -115,7 +116,7 @@ async def test_a_conversation_can_be_had_at_once(own_house: House) -> None:
         conversation = response.headers["x-conversation-id"]
         found = detail((await own_house.http.get(f"/conversations/{conversation}")).content)
         assert [(m.role, m.content) for m in found.messages] == [("user", "hello there")]
-        assert found.title == "hello there"
+        assert found.title == "Hello there"
         listed = page((await own_house.http.get("/conversations")).content)
         assert [line.id for line in listed.conversations] == [conversation]
         assert listed.total == 1
@@ -271,12 +272,16 @@ async def test_bad_messages_change_nothing(house: House, body: bytes, status: in
 async def test_why_a_request_is_not_valid_stands_in_the_log(
     house: House, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The client gets the fixed sentence and a correlation id; under that id the log says what was wrong."""
+    """The client gets the fixed sentence, the field and a correlation id; under that id the log says it too."""
     caplog.set_level("INFO", "trunkline.gateway")
     response = await house.http.post(NEW, json={"message": "hi"})
-    assert response.json() == {"code": "invalid_request", "message": "The request is not valid."}
+    assert response.json() == {
+        "code": "invalid_request",
+        "message": "The request is not valid.",
+        "metadata": {"field": "/content", "reason": "It is required."},
+    }
     [line] = [text for text in caplog.messages if response.headers["x-correlation-id"] in text]
-    assert "missing required field `content`" in line and "\n" not in line
+    assert "content: It is required." in line and "\n" not in line
 
 
 @pytest.mark.parametrize("conversation", ["conv_none", "..%2f..%2fetc", "a" * 200, "*", "conv_%00"])
@@ -299,13 +304,13 @@ async def test_the_list_pages_and_searches(own_house: House) -> None:
         return page((await own_house.http.get("/conversations", params=query)).content)
 
     everything = await listed()
-    assert [line.title for line in everything.conversations] == ["cherry", "banana", "apple"]
+    assert [line.title for line in everything.conversations] == ["Cherry", "Banana", "Apple"]
     assert (everything.total, everything.limit, everything.offset) == (3, 20, 0)
     assert everything.conversations[0].message_count == 2
     second = await listed(limit=1, offset=1)
-    assert [line.title for line in second.conversations] == ["banana"]
+    assert [line.title for line in second.conversations] == ["Banana"]
     assert second.total == 3
-    assert [line.title for line in (await listed(search="BANAN")).conversations] == ["banana"]
+    assert [line.title for line in (await listed(search="BANAN")).conversations] == ["Banana"]
     tomorrow = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     assert (await listed(**{"from": tomorrow})).total == 0
     assert (await listed(to=tomorrow)).total == 3

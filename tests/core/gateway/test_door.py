@@ -15,9 +15,9 @@ import trunkline
 from trunkline.abc.gateway import Identity
 from trunkline.config import InvalidConfig, load_config
 from trunkline.errors import StorageError, TrunklineError
-from trunkline.gateway.auth import Door, load_token
 from trunkline.gateway.http.schemas import Error
 from trunkline.messages.gateway import SendMessage
+from trunkline.runtime.http.auth import Door, load_token
 from trunkline.testing.platform import platform
 
 from .conftest import House, standing

@@ -120,6 +120,33 @@ def test_a_newer_version_is_looked_at_anew(place: Place) -> None:
     )
 
 
+ADAPTER = """
+import trunkline
+
+class Acme(trunkline.ModelAdapter):
+    name = "acme"
+
+    async def stream(self, request):
+        yield trunkline.Text("the plugin answers")
+        yield trunkline.Finish(reason="stop")
+
+@trunkline.hookimpl
+def trunkline_models():
+    return [Acme()]
+"""
+
+
+def test_an_adapter_that_is_merely_installed_is_given_no_text(place: Place) -> None:
+    """The home went on answering offline before, and does so until its owner chooses the adapter by name."""
+    manifest = 'hooks = ["models"]\n'
+    file = place.tool("model", manifest=manifest, files={"acme_model/__init__.py": ADAPTER})
+    assert place.install(file, "--yes").returncode == 0
+    environ = {"TRUNKLINE_GATEWAY__PORT": "0"}
+    assert "I answer without a model" in place.trunkline("say", "hello", **environ).stdout
+    chosen = place.trunkline("say", "hello", **environ, TRUNKLINE_RUNTIME__PROVIDER_ADAPTER="acme")
+    assert "the plugin answers" in chosen.stdout, chosen.stderr
+
+
 def attack(place: Place, kind: str) -> str | Path:
     """A distribution that would harm the platform or somebody else by being installed."""
     match kind:

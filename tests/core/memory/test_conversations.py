@@ -99,7 +99,7 @@ async def test_the_file_is_json_lines(store: GitMemoryStore, root: Path, git: Gi
     await store.append_conversation(append(said(1), said(2, "assistant")))
     text = (root / "blocks/main/conversations/1/c1.jsonl").read_text()
     lines = [json.loads(line) for line in text.splitlines()]
-    assert lines[0] == {"id": "c1", "block": "main", "title": "text 1", "created_at": "2026-01-01T00:01:00Z"}
+    assert lines[0] == {"id": "c1", "block": "main", "title": "Text 1", "created_at": "2026-01-01T00:01:00Z"}
     assert [line["content"] for line in lines[1:]] == ["text 1", "text 2"]
     message = git("log", "-1", "--format=%B")
     assert "Conversation: c1\nTurn: turn_1" in message
@@ -107,12 +107,24 @@ async def test_the_file_is_json_lines(store: GitMemoryStore, root: Path, git: Gi
 
 @pytest.mark.parametrize(
     ("text", "title"),
-    [("  Hello\n there ", "Hello there"), ("x" * 200, "x" * 59 + "…"), ("", None)],
+    [
+        ("  Hello\n there ", "Hello there"),
+        ("x" * 200, "X" + "x" * 58 + "…"),
+        ("", None),
+        ("Hello, could you please water the beans? And then rest.", "Water the beans?"),
+        ("# Plan for *spring*\n\nWe dig.", "Plan for spring"),
+        ("```python\nx = 1\n```\n\nWhat is wrong here?", "X = 1"),
+        ("👍", "👍"),
+        (
+            "where does the climbing frame for the runner beans stand in winter",
+            "Where does the climbing frame for the runner beans stand…",
+        ),
+    ],
 )
 async def test_titles_come_from_the_first_thing_said(
     store: GitMemoryStore, text: str, title: str | None
 ) -> None:
-    """One line, 60 letters at most; none while nobody said anything."""
+    """Its first sentence without markup and politeness, 60 letters at most; none while nobody said anything."""
     await store.append_conversation(append(said(1, "system", "Be kind."), said(2, "user", text)))
     found = await store.load_conversation("main", "c1", after=0)
     assert found.summary is not None

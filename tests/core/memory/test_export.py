@@ -1,6 +1,7 @@
 """Export: one archive that is complete, readable without the program, and good for starting again."""
 
 import json
+import os
 import sqlite3
 import subprocess
 import tarfile
@@ -11,6 +12,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from trunkline.abc.memory import Change
 from trunkline.memory.store import GitMemoryStore
 from trunkline.messages.conversation import AppendConversation, Message
 from trunkline.messages.memory import SearchMemory
@@ -151,3 +153,20 @@ def sums_fit(folder: Path) -> bool:
 def names_in(folder: Path) -> list[str]:
     """The names in a folder."""
     return [path.name for path in folder.iterdir()]
+
+
+async def test_an_edit_by_hand_is_in_the_export(store: GitMemoryStore, root: Path, tmp_path: Path) -> None:
+    """What lies on the disk when the export begins: new files, changed ones, and what was deleted."""
+    await store.change(Change({"a.md": b"a", "gone.md": b"gone"}, actor="agent", reason=""))
+    (root / "a.md").write_text("by hand")
+    (root / "new.md").write_text("new")
+    (root / "gone.md").unlink()
+    os.mkfifo(root / "pipe")
+    (root / "link").symlink_to("/etc/passwd")
+    await store.export(tmp_path / "x.tar")
+    with tarfile.open(tmp_path / "x.tar") as tar:
+        names = tar.getnames()
+        file = tar.extractfile("memory/a.md")
+        assert file is not None and file.read() == b"by hand"
+    assert "memory/new.md" in names
+    assert not {"memory/gone.md", "memory/pipe", "memory/link"} & set(names)

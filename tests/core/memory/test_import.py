@@ -1,15 +1,19 @@
 """Import: two memories become one, and nothing of either is lost. Into the store, from archives that a store wrote."""
 
+import io
 import json
 import os
 import shutil
 import sys
+import tarfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
+import pygit2
 import pytest
+from pygit2.enums import FileMode, ObjectType
 
 from trunkline.abc.memory import Change
 from trunkline.memory.store import GitMemoryStore
@@ -297,39 +301,87 @@ async def test_what_was_purged_here_does_not_come_back(laptop: Place, server: Pl
     assert await server.text("a.md") == "a"
 
 
-@pytest.mark.parametrize(
-    ("add", "paths"),
-    [
-        (lambda git, root: (root / "passwd").symlink_to("/etc/passwd"), ["passwd"]),
-        (
-            lambda git, root: git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},notes/sub"),
-            ["notes/sub"],
-        ),
-        (lambda git, root: (root / ".gitmodules").write_text("[submodule]"), [".gitmodules"]),
-    ],
-    ids=["a link", "a submodule", "a name of git's"],
-)
-async def test_what_no_memory_takes_in_is_not_exported(
-    laptop: Place, server: Place, git: Git, add: Callable[[Git, Path], None], paths: list[str]
+def _a_link(git: Callable[..., str], root: Path) -> None:
+    (root / "passwd").symlink_to("/etc/passwd")
+    git("add", "passwd")
+
+
+def _a_submodule(git: Callable[..., str], root: Path) -> None:
+    git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},notes/sub")
+
+
+def _a_name_of_gits(git: Callable[..., str], root: Path) -> None:
+    (root / ".gitmodules").write_text("[submodule]")
+    git("add", "--force", ".gitmodules")
+
+
+def _a_name_like_gits(git: Callable[..., str], root: Path) -> None:
+    git("update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},.gitfoo/sub")
+
+
+INERT = [(_a_link, "passwd"), (_a_submodule, "notes/sub"), (_a_name_of_gits, ".gitmodules")]
+INERT += [(_a_name_like_gits, ".gitfoo/sub")]
+
+
+@pytest.mark.parametrize(("add", "path"), INERT, ids=[path for _, path in INERT])
+@pytest.mark.parametrize("again", [False, True], ids=["newest", "taken out again"])
+async def test_what_a_person_commits_does_not_stop_an_export(
+    laptop: Place, server: Place, git: Git, add: Callable[..., None], path: str, again: bool
 ) -> None:
-    """What a person committed by hand is told before there is an archive that is no backup, with the command that
-    takes it out; after that all is well."""
+    """It comes along as history, and is no file in the memory that takes it in. A link or submodule is none in the
+    archive either."""
 
     def here(*words: str) -> str:
         return git(*words, at=laptop.root)
 
     add(here, laptop.root)
-    if paths[0] != "notes/sub":
-        here("add", "--force", paths[0])
     here("commit", "-m", "by hand")
+    by_hand = here("rev-parse", "HEAD").strip()
+    if again:
+        here("rm", "--cached", "--force", "--quiet", path)
+        here("commit", "-m", "taken out")
     await laptop.write("a.md", "a")
-    with pytest.raises(Refusal, match=f"purge {paths[0]}") as refusal:
-        await laptop.export()
-    assert refusal.value.code == "not_portable" and not (laptop.base / "x.tar").exists()
-    for path in paths:
-        await laptop.store.purge(path)
-    done = await server.bring(await laptop.export("y.tar"))
+    archive = await laptop.export()
+    with tarfile.open(archive) as tar:
+        assert path == ".gitmodules" or f"memory/{path}" not in tar.getnames()
+        manifest = json.load(tar.extractfile("manifest.json") or io.BytesIO())
+    if path != ".gitmodules":
+        assert (path in [gap["what"] for gap in manifest["gaps"]]) is not again
+    done = await server.bring(archive)
     assert await server.text("a.md") == "a" and not done.conflicts
+    assert not (server.root / path).is_symlink() and not (server.root / path).exists()
+    assert path in git("ls-tree", "-r", "--name-only", by_hand, at=server.root).splitlines()
+    await server.bring(await laptop.export("again.tar"))
+    await laptop.bring(await server.export("back.tar"))
+    assert git("fsck", "--full", "--no-dangling", at=server.root) == ""
+
+
+async def test_what_git_would_not_check_out_is_left_out_by_name(
+    laptop: Place, server: Place, git: Git
+) -> None:
+    """A tree with a name that leads out of the folder, one that is there twice and one whose object is lost: the
+    archive is made without them, says so, and is taken in; the memory that wrote it is as it was."""
+    repository = pygit2.Repository(str(laptop.root))
+    text = repository.create_blob(b"text").raw
+    odd = b"".join(
+        b"100644 %b\0%b" % (name, oid)
+        for name, oid in ((b"..", text), (b"good.md", text), (b"good.md", text), (b"lost.md", b"\1" * 20))
+    )
+    tree = repository.odb.write(ObjectType.TREE, odd)
+    builder = repository.TreeBuilder(repository.head.peel(pygit2.Commit).tree)
+    builder.insert("odd", tree, FileMode.TREE)
+    who = pygit2.Signature("Ada", "ada@example.org")
+    head = repository.create_commit("HEAD", who, who, "by hand", builder.write(), [repository.head.target])
+    (laptop.root / "odd").mkdir()
+    (laptop.root / "odd" / "good.md").write_text("text")  # as git would have checked it out
+    archive = await laptop.export()
+    with tarfile.open(archive) as tar:
+        manifest = json.load(tar.extractfile("manifest.json") or io.BytesIO())
+    assert {"odd/..", "odd/good.md", "odd/lost.md"} <= {gap["what"] for gap in manifest["gaps"]}
+    assert repository.merge_base(head, repository.head.target) == head
+    done = await server.bring(archive)
+    assert await server.text("odd/good.md") == "text" and not done.conflicts
+    assert git("fsck", "--full", "--strict", "--no-dangling", at=server.root) == ""
 
 
 async def test_branches_come_along(laptop: Place, server: Place, git: Git) -> None:
@@ -364,9 +416,32 @@ async def test_gaps_name_what_is_not_here(laptop: Place, server: Place) -> None:
         "the plugin weather 2.0",
         "the model openai/gpt of preferences.toml",
         "the tool rain of blocks/main/block.toml",
+        "policies/all.json",
         "policies/bob.json",
     ]
     assert "policies/bob.json" in server.files()
+
+
+async def test_fs_1_of_each_policy_is_told_what_it_does_here(laptop: Place, server: Place) -> None:
+    """What a person allowed for a block, in a conversation or for good, is in force here too, and that is said; so is
+    that one about a stranger is not. A denial takes nothing from anybody unasked, and is carried without a word."""
+    subjects = {"approved-1": "block:garden", "approved-2": "block:main", "all": "type:agent", "bob": "bob"}
+    for id, subject in subjects.items():
+        policy = {"subject": subject, "resource": "tool:write_file", "action": "write", "effect": "allow"}
+        bound = {"conditions": {"shape": "s", "conversation": "conv_1"}} if id == "approved-2" else {}
+        await laptop.write(f"policies/{id}.json", json.dumps(policy | bound))
+    deny = {"subject": "block:garden", "resource": "*", "action": "*", "effect": "deny"}
+    await laptop.write("policies/deny.json", json.dumps(deny))
+    done = await server.bring(await laptop.export())
+    told = {gap.what: gap.why for gap in done.gaps if gap.what.startswith("policies/")}
+    assert told == {
+        "policies/all.json": "is in force from now on: type:agent may write tool:write_file",
+        "policies/approved-1.json": "is in force from now on: block:garden may write tool:write_file",
+        "policies/approved-2.json": "is in force from now on: block:main may write tool:write_file "
+        "(only: calls like the one that was approved; conversation conv_1)",
+        "policies/bob.json": "is about 'bob', who is not known here: it has no effect",
+    }
+    assert {f"policies/{id}.json" for id in (*subjects, "deny")} <= {*server.files()}
 
 
 async def test_others_write_meanwhile(laptop: Place, server: Place) -> None:

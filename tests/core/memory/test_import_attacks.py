@@ -15,7 +15,7 @@ import pytest
 
 from trunkline.abc.memory import Change
 from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.memory import ImportMemory, MemoryImport
+from trunkline.messages.memory import ImportMemory, MemoryImport, SearchMemory
 from trunkline_bus import Refusal
 
 pytestmark = pytest.mark.anyio
@@ -120,6 +120,49 @@ def tree_of(folder: Path, *items: tuple[str, str, str]) -> str:
     )
 
 
+def nested(folder: Path, levels: int) -> pygit2.Oid:
+    """A folder in a folder in a folder..., with a file in the innermost."""
+    git = repository(folder)
+    inner, item = git.create_blob(b"deep"), b"100644 a.md"
+    for _ in range(levels):
+        inner, item = git.write(pygit2.enums.ObjectType.TREE, item + b"\0" + inner.raw), b"40000 a"
+    return inner
+
+
+async def test_folders_nested_deep_stay_in_history(
+    store: GitMemoryStore, good: Path, tmp_path: Path, git: Git
+) -> None:
+    """What a person committed deeper than memory has files is told and in history; all else comes, and memory goes on
+    as before: it writes, exports and is examined."""
+    deep = repacked(good, lambda folder: commit(folder, nested(folder, 1_500)))
+    done = await bring(store, deep, tmp_path)
+    assert any("no file of memory may have that name" in gap.why for gap in done.gaps)
+    await store.change(Change({"b.md": b"b"}, actor="agent", reason=""))
+    await store.export(tmp_path / "again.tar")
+    assert {finding.status for finding in await store.examine(mend=False)} == {"ok"}
+    assert (await store.search(SearchMemory(query="deep"))) == ()
+    assert git("fsck", "--full", "--strict", "--no-dangling") == ""
+
+
+async def test_folders_nested_without_end_are_refused(
+    store: GitMemoryStore, good: Path, tmp_path: Path, root: Path
+) -> None:
+    def at_once(folder: Path) -> None:
+        commit(folder, nested(folder, 5_000))
+
+    assert "nested more than" in await refused(store, repacked(good, at_once), tmp_path, root)
+
+
+async def test_folders_nested_deeper_with_each_commit_are_refused(
+    store: GitMemoryStore, good: Path, tmp_path: Path, root: Path
+) -> None:
+    def bit_by_bit(folder: Path) -> None:
+        for levels in (1_000, 2_000, 2_900):
+            commit(folder, nested(folder, levels))
+
+    assert "nested more than" in await refused(store, repacked(good, bit_by_bit), tmp_path, root)
+
+
 def blob(folder: Path, text: bytes = b"harm") -> str:
     return str(repository(folder).create_blob(text))
 
@@ -156,6 +199,10 @@ def a_link_in_history(folder: Path) -> None:
 
 def a_submodule_in_history(folder: Path) -> None:
     commit(folder, tree_of(folder, ("160000", "sub", "1" * 40)))
+
+
+def a_link_for_gits_file(folder: Path) -> None:
+    commit(folder, tree_of(folder, ("120000", ".gitmodules", blob(folder, b"/etc/passwd"))))
 
 
 def git_in_history(folder: Path) -> None:
@@ -223,8 +270,7 @@ def a_newer_form(folder: Path) -> None:
         (attributes, "info/attributes"),
         (a_submodule, "modules/x"),
         (a_link, "no plain file"),
-        (a_link_in_history, "no plain file"),
-        (a_submodule_in_history, "no plain file"),
+        (a_link_for_gits_file, "a link in the place"),
         (git_in_history, "no name of a file"),
         (dots_in_history, "no name of a file"),
         (twice_in_history, "damaged"),
@@ -241,6 +287,17 @@ async def test_an_archive_that_means_harm_is_refused(
 ) -> None:
     """With sums that fit; by a sentence that says what is wrong, before anything of memory is touched."""
     assert said in await refused(store, repacked(good, harm), tmp_path, root)
+
+
+@pytest.mark.parametrize(("harm", "name"), [(a_link_in_history, "passwd"), (a_submodule_in_history, "sub")])
+async def test_a_link_or_submodule_of_an_archive_stays_in_history(
+    harm: Harm, name: str, good: Path, store: GitMemoryStore, tmp_path: Path, root: Path, git: Git
+) -> None:
+    """It never becomes a file, a link or a folder of this memory, nor part of its newest commit."""
+    await bring(store, repacked(good, harm), tmp_path)
+    assert name not in names_in(root)
+    assert name not in git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
+    assert git("fsck", "--full", "--strict", "--no-dangling") == ""
 
 
 async def test_configuration_and_attributes_of_an_archive_mean_nothing(

@@ -260,6 +260,39 @@ async def test_killed_while_it_begins(opened: Opened, git: Git, tmp_path: Path) 
         die_at_once(script, tmp_path / step.replace(":", "-"), step)
         base = tmp_path / step.replace(":", "-")
         async with opened(base) as store:
-            assert (await store.read("AGENT.md")).content.startswith("# Instructions")
+            assert (await store.read("AGENT.md")).content.startswith("# Your instructions")
         assert git("fsck", "--strict", "--no-dangling", at=base / "memory") == ""
         assert git("log", "--format=%s", at=base / "memory").splitlines() == ["Begin this memory"]
+
+
+DELETER = textwrap.dedent(
+    '''
+    """Deletes a folder, and kills itself when the files are gone and the folders are not."""
+    import os, signal, sys
+    from pathlib import Path
+
+    import anyio
+
+    from trunkline.abc.memory import Change
+    from trunkline.memory.store import GitMemoryStore
+
+    async def main():
+        base, store = Path(sys.argv[1]), GitMemoryStore()
+        await store.open(base / "memory", base / "cache")
+        files = {"w/kept.md": b"x", "w/deep/er/a.md": b"x"}
+        await store.change(Change(files, actor="w", reason=""))
+        os.rmdir = lambda *given, **named: os.kill(os.getpid(), signal.SIGKILL)
+        await store.delete("w/deep", actor="w", reason="")
+
+    anyio.run(main)
+    '''
+)
+
+
+async def test_killed_before_the_folders_of_deleted_files_are_gone(
+    opened: Opened, root: Path, tmp_path: Path
+) -> None:
+    """No empty folder is left: a block that was deleted would still seem to be there."""
+    die_at_once(DELETER, tmp_path, "")
+    async with opened():
+        assert [path.name for path in (root / "w").iterdir()] == ["kept.md"]

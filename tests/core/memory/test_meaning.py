@@ -229,3 +229,45 @@ async def test_an_embedder_that_answers_nonsense_harms_nothing(tmp_path: Path, v
             if not at_first:
                 await complete(store)
                 assert "barn.md" in await paths(store, "lorry")
+
+
+class Picky(TinyEmbedder):
+    """One that has something strange to say of some texts: a vector, or an error for all that are asked with it."""
+
+    def __init__(self, word: str, strange: Vector | Exception) -> None:
+        super().__init__(MEANS)
+        self._word = word
+        self._strange = strange
+
+    async def embed(self, texts: Sequence[str]) -> Sequence[Vector]:
+        """The strange one where its word stands, and what is right for the others."""
+        here = [self._word in text for text in texts]
+        if any(here) and isinstance(self._strange, Exception):
+            raise self._strange
+        plain = await super().embed(texts)
+        return [self._strange if odd else vector for odd, vector in zip(here, plain, strict=True)]  # type: ignore[misc]
+
+
+STRANGE = [(0.0,) * 64, (math.nan,) * 64, (math.inf,) * 64, (1e200,) * 64, (), (1.0,) * 7]
+NAMES = ["zeros", "nan", "infinite", "overflow", "empty", "short", "no numbers", "refused", "wrong type"]
+REFUSED = [ValueError("no such token"), TypeError("empty")]
+
+
+@pytest.mark.parametrize("strange", [*STRANGE, (None,) * 64, *REFUSED], ids=NAMES)
+async def test_a_text_without_a_vector_is_found_by_words_and_stops_no_search(
+    tmp_path: Path, strange: Vector | Exception
+) -> None:
+    """Whatever an embedder says of one text: the others have their vectors, every search answers, narrowed or not,
+    and recall does."""
+    embedder = Picky("odd", strange)
+    async with tended(tmp_path, embedder) as store:
+        await write(store, garage="The automobile stands outside.", odd="odd leeks", empty="", blank=" \n")
+        await write(store, barn="The car stands.")
+        await complete(store)
+        for query in ("lorry", "leeks", "---", "\N{THUMBS UP SIGN}", "odd"):
+            for narrowed in ({}, {"kinds": ("file",)}, {"path": ""}, {"min_confidence": 0.1}):
+                await store.search(SearchMemory(query=query, **narrowed))  # type: ignore[arg-type]
+        found = await store.search(SearchMemory(query="lorry", kinds=("file",)))
+        assert {hit.path for hit in found} == {"garage.md", "barn.md"}
+        found = await store.search(SearchMemory(query="leeks", kinds=("file",)))
+        assert [hit.path for hit in found] == ["odd.md"]

@@ -9,8 +9,12 @@ import pytest
 from tests.core.memory.chunks.conftest import Chunks
 
 from trunkline import subjects
+from trunkline.abc.purging import Purger
+from trunkline.memory.purging.late import Late
+from trunkline.memory.purging.purges import Purges
 from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import MemoryPurged, PurgeMemory
+from trunkline.messages.conversation import AppendConversation, Message
+from trunkline.messages.purging import MemoryPurged, PurgeMemory
 from trunkline.permissions.roles import roles
 from trunkline_bus import Refusal, Scope
 
@@ -26,10 +30,12 @@ def chunks(store: GitMemoryStore) -> Chunks:
     return Chunks(store)
 
 
-async def purge(chunks: Chunks, target: str, confirm: str | None = None) -> MemoryPurged:
-    """Purge as the owner does."""
+async def purge(
+    chunks: Chunks, target: str, confirm: str | None = None, purgers: tuple[Purger, ...] = ()
+) -> MemoryPurged:
+    """Purge as the owner does, with nothing around memory."""
     wish = PurgeMemory(target=target, confirm=confirm or target, actor="owner", reason="asked to")
-    return await chunks.keeper.purge(wish, Scope())
+    return await Purges(chunks.store, purgers, None, Late()).purge(wish, Scope())
 
 
 def everything(git: Git) -> str:
@@ -104,6 +110,27 @@ async def test_a_folder_is_purged_with_all_in_it(chunks: Chunks, write: Write, g
     assert "text of old/" not in everything(git)
 
 
+async def test_no_other_conversation_goes_because_it_is_alike(chunks: Chunks, git: Git) -> None:
+    """What an agent always says is in all conversations: one that was deleted before the purged one began is not
+    that one under another name. Its owner was told that history keeps it."""
+    always = "No model is configured. To talk to one, set a key and start again; init asks for both.\n" * 3
+    for number, said in enumerate(("Tomatoes like warm feet", "My doctor says that I need a rest")):
+        name = f"conv_{number}"
+        messages = tuple(
+            Message(id=f"m{number}{role}", role=role, content=text)
+            for role, text in (("user", said), ("assistant", always))
+        )
+        wish = AppendConversation(block="main", conversation=name, messages=messages, actor="gateway")
+        await chunks.store.append_conversation(wish)
+        if not number:
+            (path,) = [one for one in git("ls-tree", "-r", "--name-only", "HEAD").split() if name in one]
+            await chunks.store.delete(path, actor="owner", reason="no longer wanted")
+    (path,) = [one for one in git("ls-tree", "-r", "--name-only", "HEAD").split() if "conv_1" in one]
+    await purge(chunks, path)
+    assert "doctor" not in everything(git)
+    assert "Tomatoes" in everything(git)
+
+
 async def test_a_purge_is_noted(chunks: Chunks, write: Write, root: Path) -> None:
     """The note says who took out what, when and why, and is itself in history."""
     await write("secret.md", "zebra")
@@ -111,8 +138,9 @@ async def test_a_purge_is_noted(chunks: Chunks, write: Write, root: Path) -> Non
     note = json.loads((root / "audit/purges.jsonl").read_text())
     assert (note["actor"], note["target"], note["reason"]) == ("owner", "secret.md", "asked to")
     assert note["paths"] == ["secret.md"]
-    (change,) = await chunks.store.history("audit/purges.jsonl", limit=5)
-    assert change.version == done.version
+    ended, begun = await chunks.store.history("audit/purges.jsonl", limit=5)
+    assert (ended.version, note["state"]) == (done.version, "done")
+    assert '"begun"' in (ended.previous or "") and begun.previous is None
 
 
 async def test_no_purge_takes_the_notes_of_others(chunks: Chunks, write: Write, root: Path) -> None:

@@ -325,3 +325,26 @@ async def test_every_score_is_what_its_signals_say(store: GitMemoryStore, chunks
         for why in hit.why:
             score *= 1 if why.signal in adding else why.weight
         assert hit.score == pytest.approx(score, rel=0.01)
+
+
+async def test_two_good_passages_of_one_conversation_come_before_poor_ones_of_others(
+    store: GitMemoryStore,
+) -> None:
+    """Passages are ranked, not files: what a search without ``kinds`` puts first is what one for turns puts first."""
+    said = {
+        "garden": ("The garden gate is painted green.", "We talked.", "Paint the garden gate green again."),
+        **{f"other-{number}": ("Somebody stood at a gate.", "And went.") for number in range(6)},
+    }
+    for conversation, texts in said.items():
+        messages = tuple(
+            Message(id=f"{conversation}-{number}", role="user", content=text)
+            for number, text in enumerate(texts)
+        )
+        await store.append_conversation(
+            AppendConversation(block="main", conversation=conversation, messages=messages, actor="gateway")
+        )
+    query = "painting the garden gate green"
+    found = await store.search(SearchMemory(query=query, limit=5))
+    assert {hit.id for hit in found[:2]} == {"garden-0", "garden-2"}
+    narrowed = await store.search(SearchMemory(query=query, limit=5, kinds=("turn",)))
+    assert [hit.id for hit in found] == [hit.id for hit in narrowed]

@@ -10,8 +10,8 @@ import pytest
 
 from trunkline.abc.memory import Change
 from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.conversation import AppendConversation, Message
-from trunkline.messages.memory import MemoryHit, SearchMemory
+from trunkline.messages.conversation import AppendConversation, ListConversations, Message
+from trunkline.messages.memory import MemoryHit, PassageKind, SearchMemory
 
 pytestmark = pytest.mark.anyio
 
@@ -25,9 +25,13 @@ async def find(
     path: str = "",
     kind: Literal["content", "filename"] = "content",
     limit: int = 10,
+    kinds: tuple[PassageKind, ...] = (),
+    speaker: str = "",
 ) -> tuple[MemoryHit, ...]:
     """Search."""
-    return await store.search(SearchMemory(query=query, path=path, kind=kind, limit=limit))
+    return await store.search(
+        SearchMemory(query=query, path=path, kind=kind, limit=limit, kinds=kinds, speaker=speaker)
+    )
 
 
 async def paths(store: GitMemoryStore, query: str, path: str = "") -> list[str]:
@@ -82,12 +86,12 @@ EPISODE = """{
 async def test_json_is_found_and_shown_as_it_reads(store: GitMemoryStore, write: Write) -> None:
     """Keys and values without signs, in the line where they stand; words behind an escape are words."""
     await write("models/m/episodes/2026-05-04/ep-1.json", EPISODE)
-    (hit,) = await find(store, "climbing frame")
+    (hit,) = await find(store, "climbing frame", kinds=("file",))
     assert (hit.line, hit.content) == (8, "task: What colour is the climbing frame?")
     assert not set(hit.context) & set('{}[]"')
-    (other,) = await find(store, "nobody")
+    (other,) = await find(store, "nobody", kinds=("file",))
     assert (other.line, other.content) == (4, 'outcome: It is green. Nobody "climbs" it.')
-    (named,) = await find(store, "memory_search", path="models")
+    (named,) = await find(store, "memory_search", path="models", kinds=("file",))
     assert (named.line, named.content) == (10, "memory_search")
     await write("settings.json", '{\n  "port": 8080,\n  "open": true\n}\n')
     assert [hit.content for hit in await find(store, "8080")] == ["port: 8080"]
@@ -115,7 +119,7 @@ async def test_what_a_tool_answered_is_shown_as_it_reads(store: GitMemoryStore) 
     """A message that is JSON is shown without signs, in the value that was meant; text that only looks so stays."""
     answer = '{"hits":[{"path":"a.md","content":"Zebras \\"jazz\\"\\nquickly."}],"searched":"Words alone."}'
     said = tuple(
-        Message(id=f"msg_{number}", role="tool", name="memory_search", content=content)
+        Message(id=f"msg_{number}", role="tool", name="list_mail", content=content)
         for number, content in enumerate((answer, "{zebra lines}"))
     )
     await store.append_conversation(
@@ -149,17 +153,116 @@ async def test_where_a_document_comes_from_is_no_hit(store: GitMemoryStore, writ
     assert await paths(store, "grandmother") == ["documents/own.md"]
 
 
-async def test_what_was_written_comes_before_an_episode_that_retells_it(
-    store: GitMemoryStore, write: Write
-) -> None:
-    """An episode repeats the question, as a conversation does."""
+async def test_an_episode_is_found_only_by_who_names_files(store: GitMemoryStore, write: Write) -> None:
+    """It retells a question and its answer, which the conversation has; signs in it are not found either."""
     await write("models/m/episodes/2026-05-04/ep-1.json", EPISODE)
     await write(
         "garden.md", "The climbing frame for the beans stands behind the shed, and its colour is green."
     )
-    hits = await find(store, "colour of the climbing frame")
-    assert [hit.path.rpartition("/")[2] for hit in hits] == ["garden.md", "ep-1.json"]
-    assert "talk" in {why.signal for why in hits[1].why}
+    assert await paths(store, "colour of the climbing frame") == ["garden.md"]
+    assert await paths(store, "\\n") == []  # a sign of its JSON, which no word index has
+    hits = await find(store, "colour of the climbing frame", kinds=("file",))
+    assert {hit.path.rpartition("/")[2] for hit in hits} == {"garden.md", "ep-1.json"}
+
+
+# What is no evidence ---------------------------------------------------------------------------------------------
+
+
+async def talk(store: GitMemoryStore, *said: Message, conversation: str = "conv_a") -> None:
+    """Append messages to a conversation."""
+    await store.append_conversation(
+        AppendConversation(block="main", conversation=conversation, messages=said, actor="owner")
+    )
+
+
+def asked(
+    question: str, *, turn: str = "t", name: str = "memory_search", derived: bool | None = None
+) -> list[Message]:
+    """A question, and what a tool gave for it."""
+    return [
+        Message(id=f"{turn}-asked", turn=turn, role="user", content=question),
+        Message(
+            id=f"{turn}-found", turn=turn, role="tool", name=name, content="zebra zebra", derived=derived
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "derived", "found"),
+    [
+        ("memory_search", None, False),  # of an earlier version, judged by its name
+        ("list_mail", None, True),
+        ("list_mail", True, False),
+        ("memory_search", False, True),  # a client's tool of that name
+    ],
+)
+async def test_results_that_repeat_memory_are_not_found(
+    store: GitMemoryStore, name: str, derived: bool | None, found: bool
+) -> None:
+    """Whatever kinds are named; the question that they were looked up for is found by who names kinds."""
+    await talk(store, *asked("Where are the zebras?", name=name, derived=derived))
+    for _ in range(2):
+        ids = {hit.id for hit in await find(store, "zebra")}
+        assert ids == ({"t-asked", "t-found"} if found else set())
+        ids = {hit.id for hit in await find(store, "zebra", kinds=("turn",))}
+        assert ids == ({"t-asked", "t-found"} if found else {"t-asked"})
+        assert [
+            one.id
+            for one in (await store.list_conversations(ListConversations(search="zebra"))).conversations
+        ]
+        await store.reindex(lambda progress: None)
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("Where are the zebras?", True),
+        ("Hi Ada! Where are the zebras? And the lions?\n[photo.jpg]", True),
+        ("where are the zebras", True),
+        ("tell me about the zebras", True),
+        ("/tool memory_search query=zebra", True),
+        ("斑马在哪里？", True),
+        ("The zebras are in the south now. Where are the lions?", False),
+        ("Remember that the zebras are in the south.", False),
+        ("When I was in Kenya I saw zebras", False),
+        ("zebras", False),
+        ("斑马现在在南边的草原上。狮子在哪里？", False),
+        ("The zebras are in the south. " * 100 + "Where?", False),
+    ],
+)
+async def test_a_question_says_nothing_and_a_statement_does(
+    store: GitMemoryStore, text: str, asks: bool
+) -> None:
+    """Of a turn that looked into memory: what only asks is left out, what says something too is not."""
+    await talk(store, *asked(text))
+    query = "斑马" if "斑" in text else "zebras"
+    assert [hit.id for hit in await find(store, query)] == ([] if asks else ["t-asked"])
+
+
+async def test_the_index_says_the_same_of_a_conversation_that_grew(store: GitMemoryStore) -> None:
+    """Turn by turn, and made anew."""
+    for number in range(6):
+        question = f"Where are the zebras of herd {number}?"
+        answer = Message(
+            id=f"said-{number}", turn=f"t{number}", role="assistant", content=f"Herd {number} is south."
+        )
+        await talk(store, *asked(question, turn=f"t{number}"), answer)
+        before = await find(store, "zebras herd south", limit=50)
+        assert {hit.id for hit in before} == {f"said-{one}" for one in range(number + 1)}
+    await store.reindex(lambda progress: None)
+    assert await find(store, "zebras herd south", limit=50) == before
+
+
+async def test_a_speaker_is_a_name_or_a_role(store: GitMemoryStore) -> None:
+    """Whoever is asked for by role is found by it, named or not."""
+    await talk(
+        store,
+        Message(id="1", role="user", name="Ada", content="zebra"),
+        Message(id="2", role="user", content="zebra"),
+        Message(id="3", role="tool", name="list_mail", content="zebra"),
+    )
+    for speaker, ids in {"user": {"1", "2"}, "Tool": {"3"}, "ada": {"1"}, "list_mail": {"3"}}.items():
+        assert {hit.id for hit in await find(store, "zebra", speaker=speaker)} == ids
 
 
 async def test_long_files_are_found_at_the_right_place(store: GitMemoryStore, write: Write) -> None:
@@ -242,9 +345,11 @@ HARM = ["delete", "garbage", "empty", "other", "truncate"]
 @pytest.mark.parametrize("harm", HARM)
 @pytest.mark.parametrize("running", [True, False], ids=["running", "stopped"])
 async def test_a_lost_index_makes_itself_anew(
-    harm: str, running: bool, opened: Opened, tmp_path: Path
+    harm: str, running: bool, opened: Opened, root: Path, tmp_path: Path
 ) -> None:
     """FS-6: deleted, damaged or foreign, while running or stopped: search finds the same as before."""
+    async with opened():
+        (root / "written.md").write_text("Written instructions.\n")
     async with opened() as store:
         message = Message(id="m", role="user", content="spoken needle")
         append = AppendConversation(block="main", conversation="c", messages=(message,), actor="gateway")
@@ -281,15 +386,16 @@ def damage(cache: Path, harm: str) -> None:
 
 async def test_an_index_from_another_past_is_made_anew(opened: Opened, tmp_path: Path) -> None:
     """An index that stands at a commit this repository never had is not believed."""
+    for name in ("one", "two"):
+        async with opened(tmp_path / name) as store:
+            await store.change(Change({f"{name}.md": b"needle"}, actor="a", reason=""))
     async with opened(tmp_path / "one") as store:
-        assert len(await find(store, "instructions")) == 1
-    async with opened(tmp_path / "two"):
-        pass
+        assert [hit.path for hit in await find(store, "needle")] == ["one.md"]
     (tmp_path / "one/cache/memory.db").rename(tmp_path / "two/cache/memory.db")
     for extra in (tmp_path / "two/cache").glob("memory.db-*"):
         extra.unlink()
     async with opened(tmp_path / "two") as store:
-        assert len(await find(store, "instructions")) == 1
+        assert [hit.path for hit in await find(store, "needle")] == ["two.md"]
 
 
 async def test_signs_that_are_no_letters_keep_nothing_from_being_found(

@@ -210,4 +210,15 @@ async def test_the_cache_need_not_be_writable(opened: Opened, tmp_path: Path) ->
     """FS-6: without a place for the derived index memory works all the same."""
     (tmp_path / "cache").write_text("a file")
     async with opened() as store:
-        assert (await store.search(SearchMemory(query="instructions")))[0].path == "AGENT.md"
+        await store.change(Change({"beans.md": b"Beans climb."}, actor="owner", reason="Note"))
+        assert (await store.search(SearchMemory(query="beans")))[0].path == "beans.md"
+
+
+async def test_what_memory_begins_with_is_no_hit(opened: Opened, root: Path) -> None:
+    """Nobody remembered it, and the instructions are told in every turn; what somebody writes there is found."""
+    async with opened() as store:
+        assert await store.search(SearchMemory(query="instructions owner personality passwords")) == ()
+        await store.change(
+            Change({"AGENT.md": b"Answer with passwords never."}, actor="owner", reason="Mine")
+        )
+        assert [hit.path for hit in await store.search(SearchMemory(query="passwords"))] == ["AGENT.md"]

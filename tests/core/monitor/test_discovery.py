@@ -83,7 +83,7 @@ class World:
         settings = {
             "runtime.provider_adapter": self.model.name,
             "monitor.discovery_above": 3,
-            "plugins.disabled": ("trunkline-files", "trunkline-memory", "trunkline-shell"),
+            "plugins.disabled": ("trunkline-files", "trunkline-memory", "trunkline-shell", "trunkline-web"),
         }
         return platform(home, plugins=[self], config={**settings, **config})
 
@@ -226,7 +226,7 @@ async def test_a_tool_that_goes_is_told_of(tmp_path: Path) -> None:
 
 async def test_the_owner_says_how_tools_are_shown(tmp_path: Path) -> None:
     """By block.toml, else by preferences.toml, else by their number; a change counts for the next message. Few tools
-    are all shown, and none of the platform's with them."""
+    are all shown but for those that the block may not use, and what tells of these."""
     world = World()
     async with world.running(tmp_path, **{"monitor.discovery_above": 1000}) as running:
 
@@ -235,8 +235,8 @@ async def test_the_owner_says_how_tools_are_shown(tmp_path: Path) -> None:
             return world.offered()
 
         everything = await shown()
-        assert not {*META, "read_result"} & set(everything)
-        assert {"everyday", "weather_forecast", "sendMail", "start_engine", "tide"} <= set(everything)
+        assert not {"load_tools", "read_result", "start_engine"} & set(everything)
+        assert {"everyday", "weather_forecast", "sendMail", "tide", "discover_tools"} <= set(everything)
         await write(running, "preferences.toml", 'discovery = "on"\nalways_send = ["harbour:sea:*", "missing"]')
         assert await shown() == ["tide", *META, "everyday"]
         await write(running, "blocks/main/block.toml", 'always_send = ["sendM*"]')

@@ -15,7 +15,7 @@ from trunkline.abc.models import ModelAdapter
 from trunkline.abc.tools import Proceed, ToolInvocation
 from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.known_blocks import KnownBlocks
-from trunkline.gateway.running import Turns, TurnState
+from trunkline.gateway.running import Turns
 from trunkline.messages.conversation import Message
 from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.tools import ToolOutcome
@@ -25,8 +25,11 @@ from trunkline.messages.turn import (
     ApprovalSettled,
     FeedEvent,
     Finished,
+    ModelCallPlanned,
+    Started,
     TextDelta,
     ToolEnded,
+    TurnRecord,
     TurnRequested,
     TurnSteered,
 )
@@ -319,6 +322,36 @@ async def test_a_journal_that_cannot_be_read_ends_its_turn_and_no_more() -> None
         assert (await running.answer(first)).ended.code == "internal"
 
 
+async def test_a_turn_that_only_the_journal_knows_is_ended_before_the_next() -> None:
+    """A server that lost an inbox item, or a decision further behind: the turn begun by a dead owner keeps its place,
+    and the message behind it is given its answer."""
+    async with scripted() as (running, model):
+        first = (await running.say("say:one")).accepted
+        message = Message(id="msg_lost", role="user", content="say:two")
+        request = TurnRequested(
+            turn="turn_lost", block="main", conversation=first.conversation, message=message, actor="owner",
+            channel=CHANNEL,
+        )  # fmt: skip
+        entries = (Started(request=request, model=""), ModelCallPlanned(step=0))
+        record = TurnRecord(turn="turn_lost", epoch=1, owner="dead", entries=entries)
+        await running.bus.append(JOURNAL, record, conversation=first.conversation, turn="turn_lost")
+        assert (await running.say("say:three", conversation=first.conversation)).text == "three"
+        assert await said_in(running, first.conversation) == [
+            "say:one", "one", "say:two", "two", "say:three", "three",
+        ]  # fmt: skip
+        assert "two" in [message.content for message in model.requests[-1].messages]
+
+
+async def test_a_turn_that_nobody_can_read_at_all_stops_no_other() -> None:
+    """The journal ends with an unknown turn whose message it does not tell: the next message is answered."""
+    async with scripted() as (running, _):
+        first = (await running.say("say:one")).accepted
+        record = NewerRecord(turn="turn_new", epoch=1, owner="newer", entries=({"type": "from_the_future"},))
+        await running.bus.append(NEWER_JOURNAL, record, conversation=first.conversation, turn="turn_new")
+        assert (await running.say("say:two", conversation=first.conversation)).text == "two"
+        assert (await running.say("say:three", conversation=first.conversation)).text == "three"
+
+
 class UnknownRecord(Payload, frozen=True, kw_only=True, tag="journal.record.v99"):
     """What nobody here can read at all."""
 
@@ -440,11 +473,11 @@ async def test_a_conversation_is_found_while_its_first_turn_ends() -> None:
         await status_is(running, first.turn, "running")
 
         class Late(Turns):
-            async def under_way(self, conversation: str) -> tuple[TurnState, ...]:
+            async def block_of(self, conversation: str) -> str | None:
                 tools.gate.set()
                 await running.answer(first)
                 await until(lambda: inbox_is_empty(running, conversation))
-                return await super().under_way(conversation)
+                return await super().block_of(conversation)
 
         found = Conversations(running.bus, Late(running.bus), KnownBlocks(running.bus))
         assert await found.block_of(first.conversation) == first.block

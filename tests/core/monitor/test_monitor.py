@@ -31,7 +31,9 @@ from trunkline.messages.turn import (
     ToolEnded,
     ToolStarted,
 )
-from trunkline.subjects import DECIDE_APPROVAL, INBOX, INBOX_STREAM, JOURNAL, MEMORY_WRITE, PARTITIONS
+from trunkline.subjects import DECIDE_APPROVAL, INBOX, INBOX_STREAM, JOURNAL, MEMORY_WRITE, PARTITIONS, SPANS
+from trunkline.telemetry import names
+from trunkline.telemetry.tree import notes_of
 from trunkline.testing.platform import CHANNEL, Platform, platform, text_of
 from trunkline.testing.scripted_model import ScriptedModel
 from trunkline_bus import RemoteFault
@@ -365,7 +367,8 @@ async def test_a_preference_edited_by_hand_counts_soon() -> None:
 
 
 async def test_context_sources_are_marked_as_data_and_a_broken_one_is_left_out() -> None:
-    """What sources give stands in one system message after the bootstrap line; text cannot break out of its mark."""
+    """What sources give stands in one system message after the bootstrap line; text cannot break out of its mark. The
+    turn's trace says what it began without."""
 
     class Source:
         name = "notes"
@@ -379,17 +382,42 @@ async def test_context_sources_are_marked_as_data_and_a_broken_one_is_left_out()
         async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart]:
             raise RuntimeError("no")
 
+    class Partial:
+        name = "partial"
+
+        async def __call__(self, turn: TurnInfo) -> Sequence[trunkline.ContextGap]:
+            return [trunkline.ContextGap("recall", "memory was slow")]
+
     class Sources:
         @trunkline.hookimpl
         def trunkline_context_sources(self) -> Sequence[Any]:
-            return [Source(), Broken()]
+            return [Source(), Broken(), Partial()]
 
     async with scripted(Sources()) as (running, model):
-        assert (await running.say("say:fine")).text == "fine"
+        answer = await running.say("say:fine")
+        assert answer.text == "fine"
+        notes = await _notes_of_turn(running, answer.accepted.turn)
+        assert "without broken: it failed with RuntimeError" in notes
+        assert "without recall: memory was slow" in notes
         system = model.requests[0].messages[0].content
         assert system.startswith("Read AGENT.md for your instructions.")
-        assert system.count("</context") == 1 and 'source="notes"' in system
+        assert [line.split('"')[1] for line in system.splitlines() if line.startswith("<context ")] == [
+            "/AGENT.md",
+            "notes",
+        ]
         assert f"{model.name} may ignore" in system, "a source is told which model answers"
+
+
+async def _notes_of_turn(running: Platform, turn: str) -> str:
+    """What the trace notes of a turn, once its span is there."""
+    with anyio.fail_after(60):
+        while True:
+            async for batch in running.bus.history(SPANS):
+                for span in batch.data.spans:
+                    ours = span.name.startswith("invoke_agent") and span.attributes.get(names.TURN) == turn
+                    if ours and not span.unfinished:
+                        return notes_of(span)
+            await anyio.sleep(0.05)
 
 
 class Notes:
@@ -400,10 +428,10 @@ class Notes:
     seen: tuple[str, ...] = ()
 
     async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | StatusShown]:
-        self.seen = tuple(turn.files)
+        self.seen = tuple(name for name in turn.files if name in self.files)  # others name files as well
         recalled = f"You said: {turn.request.message.content}"
         return [
-            *(ContextPart(name, file.content) for name, file in turn.files.items()),
+            *(ContextPart(name, turn.files[name].content) for name in self.seen),
             ContextPart("recall", recalled, changing=True),
             StatusShown(name="gauge", data={"turns": len(turn.history)}, text=f"[{len(turn.history)}]"),
         ]
@@ -419,6 +447,8 @@ async def test_the_beginning_of_the_prompt_stays_the_same_from_turn_to_turn() ->
     async with scripted(Notes()) as (running, model):
         write = WriteMemory(path="blocks/main/notes.md", content="Tea at four.", actor="owner")
         await running.bus.call(MEMORY_WRITE, write)
+        known = WriteMemory(path="identity/USER.md", content="- Name: Ada\n", actor="owner")
+        await running.bus.call(MEMORY_WRITE, known)  # else the first message has the agent ask
         conversation = None
         for number in range(4):
             answer = await running.say(f"say:{number}", conversation=conversation)

@@ -42,6 +42,7 @@ DESIGN = {
     "embedders",
     "importers",
     "memory_rules",
+    "purgers",
     "chunk_types",
     "link_types",
     "rank",
@@ -110,6 +111,7 @@ def test_the_typed_face_asks_every_hook(load):
         plugins.tools, plugins.tool_middleware, plugins.tool_sources, plugins.sandboxes, plugins.readers,
         plugins.channels,
         plugins.memory_stores, plugins.memory_rules, plugins.chunk_types, plugins.link_types, plugins.importers,
+        plugins.purgers,
     ):  # fmt: skip
         assert isinstance(ask(), tuple)
     assert isinstance(plugins.lifespans("tools"), tuple)

@@ -23,8 +23,8 @@ from trunkline.testing.platform import clean_environ, platform
 pytestmark = pytest.mark.anyio
 
 
-def trunkline(home: Path, *arguments: str, ok: bool = True) -> Ran:
-    done = run_trunkline(home, *arguments)
+def trunkline(home: Path, *arguments: str, ok: bool = True, **environ: str) -> Ran:
+    done = run_trunkline(home, *arguments, **environ)
     assert (done.returncode == 0) is ok, done.stdout + done.stderr
     return done
 
@@ -56,6 +56,29 @@ def archive(
     return path
 
 
+def test_what_is_refused_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Commands that are refused for what they are given make no home, no folder of one, no lock and no log."""
+    (tmp_path / "garbage.tar").write_text("no archive")
+    cut = archive(tmp_path / "cut.tar", members={"trunkline.toml": b"[gateway]\nport = 0\n"})
+    cut.write_bytes(cut.read_bytes()[:1200])
+    unknown = archive(tmp_path / "unknown.tar", members={"trunkline.toml": b"[gatway]\nport = 0\n"})
+    before = sorted(tmp_path.rglob("*"))
+    for arguments in (
+        ("restore", "nothing.tar"), ("restore", "garbage.tar"), ("restore", cut.name), ("restore", unknown.name),
+        ("restore", cut.name, "--replace"), ("memory", "import", "nothing.tar"), ("memory", "add", "nothing.md"),
+        ("blocks", "create", "../bad"), ("plugins", "install", "./nothing"), ("backup", "garbage.tar"),
+        ("memory", "export", "garbage.tar"),
+    ):  # fmt: skip
+        trunkline(tmp_path / "fresh", *arguments, TRUNKLINE_HOME=str(tmp_path / "deep/home"), ok=False)
+        assert sorted(tmp_path.rglob("*")) == before, arguments
+    home = tmp_path / "home"
+    (home / "memory").mkdir(parents=True)
+    (home / "memory/a.md").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    trunkline(home, "restore", cut.name, ok=False)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
 def test_a_home_begins_again_from_its_backup(home: Path, tmp_path: Path) -> None:
     """Memory with its history and the settings; the file is the owner's only, and without the token."""
     file = tmp_path / "b.tar"
@@ -81,6 +104,28 @@ def test_what_plugins_were_agreed_to_comes_along(home: Path, tmp_path: Path) -> 
     trunkline(home, "backup", str(tmp_path / "b.tar"))
     trunkline(tmp_path / "again", "restore", str(tmp_path / "b.tar"))
     assert (tmp_path / "again/plugins.toml").read_text() == agreed
+
+
+@pytest.mark.parametrize("name", ["sub", ".gitfoo"])
+def test_what_a_person_commits_does_not_stop_a_backup(home: Path, tmp_path: Path, name: str) -> None:
+    """A submodule and a link are told by name, stay in history, and are in the home that is brought back."""
+    git = ["git", "-C", str(home / "memory"), "-c", "user.name=Ada", "-c", "user.email=ada@example.org"]
+    (home / "memory/link").symlink_to("/etc/passwd")
+    subprocess.run([*git, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{name}"], check=True)
+    subprocess.run([*git, "add", "link"], check=True)
+    subprocess.run([*git, "commit", "-qm", "by hand"], check=True)
+    done = trunkline(home, "backup", str(tmp_path / "b.tar"))
+    assert f"{name}: it is a submodule" in done.stderr and "link: it is a link" in done.stderr
+    exported = json.loads(trunkline(home, "memory", "export", str(tmp_path / "e.tar"), "--json").stdout)
+    assert {gap["what"] for gap in exported["gaps"]} == {name, "link"}
+    again = tmp_path / "again"
+    trunkline(again, "restore", str(tmp_path / "b.tar"))
+    assert "needle" in trunkline(again, "memory", "search", "needle").stdout
+    tree = subprocess.check_output(
+        ["git", "-C", str(again / "memory"), "ls-tree", "-r", "--name-only", "--full-tree", "HEAD"], text=True
+    )
+    assert {name, "link"} <= set(tree.splitlines())
+    assert not (again / "memory/link").is_symlink()
 
 
 def test_the_token_only_when_asked_for(home: Path, tmp_path: Path) -> None:
@@ -201,7 +246,7 @@ def test_a_path_that_leaves_the_home_is_refused(tmp_path: Path, name: str) -> No
     home = Home.at(tmp_path / "home")
     with pytest.raises(TrunklineError, match="The archive cannot be used: it holds"):
         restore_backup(home, archive(tmp_path / "x.tar", members={name: b"x"}))
-    assert [path.name for path in home.path.iterdir()] == ["run"]
+    assert not home.path.exists()
     assert not (tmp_path / "outside").exists()
 
 
@@ -216,7 +261,7 @@ def test_settings_that_put_memory_elsewhere_count_only_if_somebody_here_wants_it
     file = archive(tmp_path / "x.tar", members={"trunkline.toml": settings, "memory/.profile": b"x"})
     with pytest.raises(TrunklineError, match="outside of"):
         restore_backup(home, file)
-    assert not outside.exists() and [path.name for path in home.path.iterdir()] == ["run"]
+    assert not outside.exists() and not home.path.exists()
     monkeypatch.setenv("TRUNKLINE_RUNTIME__MEMORY_ROOT", str(outside))
     restore_backup(home, file)
     assert (outside / ".profile").read_bytes() == b"x"
@@ -250,8 +295,7 @@ def test_a_broken_archive_changes_nothing(home: Path, tmp_path: Path) -> None:
         file.write_bytes(whole[:length])
         with pytest.raises(TrunklineError):
             restore_backup(target, file)
-        left = [path.name for path in target.path.iterdir()] if target.path.exists() else []
-        assert left in ([], ["run"]), length
+        assert not target.path.exists(), length
 
 
 def test_what_is_no_backup_is_said_so(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ class Span:
     resource: Attributes
     name: str
     trace: str
+    id: str
+    parent: str
+    attributes: Attributes
 
 
 @dataclass(frozen=True)
@@ -91,12 +94,17 @@ def _take(taken: Taken, path: str, body: bytes) -> None:
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
             whose = _attributes(resource.resource.attributes)
             for scope in resource.scope_spans:
-                taken.spans += [Span(whose, span.name, span.trace_id.hex()) for span in scope.spans]
+                taken.spans += [_span(whose, span) for span in scope.spans]
     elif path == "/v1/metrics":
         for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
             whose = _attributes(resource.resource.attributes)
             for scope in resource.scope_metrics:
                 taken.points += [point for metric in scope.metrics for point in _points(whose, metric)]
+
+
+def _span(whose: Attributes, span: Any) -> Span:
+    ids = span.trace_id.hex(), span.span_id.hex(), span.parent_span_id.hex()
+    return Span(whose, span.name, *ids, _attributes(span.attributes))
 
 
 def _points(whose: Attributes, metric: Any) -> Iterator[Point]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,13 +24,13 @@ def trunkline(home: Path, *arguments: str, **environ: str) -> "subprocess.Comple
 
 def test_the_last_turn_is_drawn_from_the_root_down(tmp_path: Path) -> None:
     """One tree: the accepted message, the agent, the model call, the tool, the storing, with times."""
-    assert trunkline(tmp_path, "say", "/tool list_directory path=.").returncode == 0
+    assert trunkline(tmp_path, "say", "When are runner beans sown?").returncode == 0
     drawn = trunkline(tmp_path, "trace", "last")
     assert drawn.returncode == 0, drawn.stderr
     head, *tree = drawn.stdout.splitlines()
     assert head.startswith("turn turn_") and "trace " in head
     names = [line.split("ms", 1)[1] for line in tree]
-    for part in ("invoke_agent main", "chat", "execute_tool list_directory", "store conversation"):
+    for part in ("invoke_agent main", "chat", "execute_tool memory_search", "store conversation"):
         assert any(part in name for name in names), drawn.stdout
     roots = [name for name in names if "─" not in name]
     assert len(roots) == 1, drawn.stdout
@@ -73,6 +74,19 @@ def test_traces_can_be_turned_off(tmp_path: Path) -> None:
     trunkline(tmp_path, "say", "hello", TRUNKLINE_TELEMETRY__TRACES="false")
     drawn = trunkline(tmp_path, "trace", "last")
     assert drawn.returncode == 1 and "not traced" in drawn.stderr
+
+
+def test_a_collector_that_never_answers_is_not_waited_for(tmp_path: Path) -> None:
+    """It takes connections and says nothing, and the exporter would wait ten minutes for it. The process ends all the
+    same, and its log says, once for each signal, that something is missing at the collector."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": address, "OTEL_EXPORTER_OTLP_TIMEOUT": "600"}
+        said = trunkline(tmp_path, "say", "hello", **environ)
+    assert said.returncode == 0, said.stderr
+    logged = "".join(file.read_text() for file in (tmp_path / "logs").rglob("*") if file.is_file())
+    assert logged.count("the last spans are dropped") == 1
+    assert logged.count("the last metrics are dropped") == 1
 
 
 def test_a_dead_collector_does_not_hold_anything_up(tmp_path: Path) -> None:

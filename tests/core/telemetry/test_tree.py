@@ -28,6 +28,16 @@ def test_a_span_sent_twice_is_drawn_once() -> None:
     assert len(lines([span("a", "1", None, 0, 1), span("a", "1", None, 0, 1)])) == 1
 
 
+def test_a_span_that_was_told_of_while_it_was_open_is_replaced_by_its_end() -> None:
+    """In whichever order they come; one whose worker was killed stays, with its children below it, and says so."""
+    opened, ended = span("a", "1", None, 0, 5, unfinished=True), span("a", "1", None, 0, 9)
+    assert [line.span for line in lines([opened, ended])] == [ended]
+    assert [line.span for line in lines([ended, opened])] == [ended]
+    killed = lines([span("child", "2", "1", 1, 4), opened])
+    assert [(line.depth, line.span.name) for line in killed] == [(0, "a"), (1, "child")]
+    assert "not ended" in killed[0].notes
+
+
 def test_tokens_first_token_owner_and_errors_are_noted() -> None:
     """What a person looks for stands beside the name."""
     attributes = {"gen_ai.usage.input_tokens": 7, "gen_ai.usage.output_tokens": 2, "trunkline.turn.epoch": 2}

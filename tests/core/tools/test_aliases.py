@@ -239,3 +239,27 @@ def test_a_plugin_apart_takes_no_call_of_a_built_in_by_its_other_name() -> None:
     ]
     names = [owned.item.spec.name for owned in unmistaken(settled, apart)]
     assert names == ["acme__jot", "other"]
+
+
+class Drawer:
+    """Tools with names that are near to each other."""
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        def made(name: str, effect: Any) -> trunkline.Tool:
+            @trunkline.tool(name=name, effect=effect)
+            async def one() -> str:
+                """Do it."""
+                return name
+
+            return one
+
+        return [made("delete_note", "write"), made("select_note", "read"), made("detect_note", "read")]
+
+
+async def test_what_is_missing_is_guessed_to_be_nothing_stronger(tools: Any) -> None:
+    """Of a name that no tool has, only tools that read are guessed to be meant, and those that the block may use."""
+    async with tools(Drawer()) as caller:
+        await caller.remember("blocks/main/block.toml", 'tools = ["delete_note", "select_note"]\n')
+        told = (await caller.call("delect_note")).output
+        assert told == "There is no tool called 'delect_note'. Did you mean select_note? Nothing was run."

@@ -98,6 +98,50 @@ async def test_who_calls_a_tool_can_neither_approve_nor_answer_it(tools: Any, na
         assert (done.status, shop.ran) == ("ok", ["x"])
 
 
+class SlowGate:
+    """Holds the first call up before the gates, as a worker does that stands still."""
+
+    stage = "policy"
+
+    def __init__(self) -> None:
+        self.open = anyio.Event()
+        self.held = anyio.Event()
+
+    @trunkline.hookimpl
+    def trunkline_tool_middleware(self) -> list[trunkline.ToolMiddleware]:
+        return [self]
+
+    async def __call__(self, invocation: trunkline.ToolInvocation, proceed: trunkline.Proceed) -> ToolOutcome:
+        if not self.held.is_set():
+            self.held.set()
+            await self.open.wait()
+        return await proceed(invocation)
+
+
+async def test_an_asking_of_before_the_yes_does_not_ask_once_more(tools: Any) -> None:
+    """A request that nobody listens to any more is still at work when the decided one comes: that one gets the result,
+    not the question anew."""
+    shop, gate = Shop(), SlowGate()
+    first = request("note", text="x")
+    async with tools(shop, config={"permissions.approvals": "some"}) as caller:
+        asked = await last_of(caller.bus, CALL_TOOL, msgspec.structs.replace(first, call=new_id("call")))
+    some = {"permissions.approvals": "some"}
+    async with tools(shop, gate, config=some) as caller, anyio.create_task_group() as tasks:
+        tasks.start_soon(last_of, caller.bus, CALL_TOOL, first)
+        await gate.held.wait()
+        outcomes: list[ToolOutcome] = []
+
+        async def decided() -> None:
+            approved = msgspec.structs.replace(first, approved=asked.call_hash, again=True)
+            outcomes.append(await last_of(caller.bus, CALL_DECIDED, approved))
+
+        tasks.start_soon(decided)
+        await anyio.sleep(0.3)
+        gate.open.set()
+        await caller.until(lambda: bool(outcomes))
+    assert (outcomes[0].status, shop.ran) == ("ok", ["x"])
+
+
 class Lent:
     """A tool ``note`` that comes from a server; ``ran`` is what came of it."""
 

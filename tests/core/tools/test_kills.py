@@ -10,7 +10,9 @@ import anyio
 import pytest
 
 from trunkline.messages.tools import Alive, AskAlive, EffectFinished, EffectStarted, ToolOutcome
-from trunkline.subjects import EFFECT, EFFECT_STREAM, TOOLS_ALIVE
+from trunkline.messages.workers import SpanRecord
+from trunkline.subjects import EFFECT, EFFECT_STREAM, SPANS, TOOLS_ALIVE
+from trunkline.telemetry import names
 from trunkline_bus import Bus, Request, service
 from trunkline_bus.jetstream import api
 
@@ -296,6 +298,58 @@ async def test_a_call_that_its_living_worker_left_is_waited_for_by_nobody(proces
         await caller.until(lambda: bool(found))
         assert found[0].status == "unknown"
         assert Outside(caller.home).effects("pay") == []
+
+
+async def test_a_worker_that_leaves_hands_back_a_call_that_it_waits_for(processes: Any) -> None:
+    """Another worker has the call, and this one looks after it when it is told to leave. Its span says that it gave the
+    call back, and counts as no tool call; the worker that is asked then has the outcome, and the one tool span."""
+    at_work = True
+
+    async def answer(request: Request[AskAlive]) -> Alive:
+        return Alive(at_work=at_work or request.data.call != "call_back")
+
+    async with (
+        processes(outside=OUTSIDE) as (caller, running),
+        service(caller.bus, name="holder", version="0.0.1") as holder,
+        anyio.create_task_group() as tasks,
+    ):
+        await holder.add(TOOLS_ALIVE, answer, worker="tools_holder")
+        started = EffectStarted(
+            call="call_back", tool="pay", worker="tools_holder", effect="write", turn="turn_1"
+        )
+        await caller.bus.append(EFFECT, started, expect=0, call="call_back")
+        found = list[ToolOutcome]()
+
+        async def pay() -> None:
+            found.append(await caller.call("pay", key="call_back", again=True))
+
+        tasks.start_soon(pay)
+        await caller.until(lambda: len(caller.progress) >= 2)
+        await running.start("tools", "second")
+        running.kill("tools", signal.SIGTERM)
+        assert await running.processes["tools"].gone() == 0
+        assert found == []
+        at_work = False
+        await caller.until(lambda: bool(found))
+        assert found[0].status == "unknown"
+        (back,) = await spans_of(caller.bus, "call_back", names.HAND_BACK)
+        assert names.GEN_AI_OPERATION not in back.attributes
+        (tool,) = await spans_of(caller.bus, "call_back", names.EXECUTE_TOOL)
+        assert tool.attributes[names.TOOL_STATUS] == "unknown"
+
+
+async def spans_of(bus: Bus, call: str, name: str) -> list[SpanRecord]:
+    """The ended spans of this kind about a call, once there is one."""
+    with anyio.fail_after(60):
+        while True:
+            batches = [stored.data async for stored in bus.history(SPANS)]
+            spans = (one for batch in batches for one in batch.spans if not one.unfinished)
+            found = [
+                one for one in spans if one.name.startswith(name) and one.attributes.get(names.CALL) == call
+            ]
+            if found:
+                return found
+            await anyio.sleep(0.1)
 
 
 async def test_a_drained_worker_ends_what_it_has_begun(processes: Any) -> None:

@@ -16,6 +16,7 @@ from trunkline.messages.policies import Conditions, Policy, PolicyEffect
 from trunkline.messages.tools import CallTool, ToolOutcome
 from trunkline.policy import inside
 from trunkline.policy.matching import _pattern
+from trunkline.runtime.private import name_in, whole_path
 from trunkline.subjects import AUDIT, CALL_DECIDED, CALL_TOOL, MEMORY_WRITE_MANY
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import new_id
@@ -151,7 +152,7 @@ async def test_what_needs_approval_is_asked_about_as_any_call(tmp_path: Path) ->
         assert done.status == "ok" and "dear diary" in done.output
         assert await asked_of(running, "memory_read") == 1, "noted when it is asked, and not again"
         other = await call(running, "memory_read", approved=asked.call_hash, path="/diary/other.md")
-        assert other.status == "error" and "approved" in other.output
+        assert other.status == "error" and "approval is for another call" in other.output
         found = await call(running, "memory_search", query="dear diary")
         assert "dear" not in found.output.replace('"dear diary"', "")
         exported = await call(running, "memory_export")
@@ -192,6 +193,70 @@ async def test_a_yes_for_longer_answers_for_the_path_too(tmp_path: Path) -> None
         done = await call(running, "memory_read", path="/diary/day.md")
         assert done.status == "ok" and "dear diary" in done.output
         assert (await call(running, "memory_read", path="/diary/b.md")).status == "approval"
+
+
+OTHER_SPELLINGS = (
+    "/AGENT.md", "//AGENT.md", "/./AGENT.md", "/AGENT.md/", "/AGENT.md/.", "./AGENT.md", ".//AGENT.md", "AGENT.md/",
+    "../AGENT.md", "..//AGENT.md", "../../AGENT.md", "..//.././AGENT.md", "x/../AGENT.md", "x/../../../AGENT.md",
+    "identity/../AGENT.md", "identity//../../..//AGENT.md", "/identity/../AGENT.md", "/blocks/main/../../AGENT.md",
+    "/../memory/AGENT.md", "agent.md", "AGENT.MD", "AGENT.md ", " AGENT.md", "AGENT.md\u200b", "ＡGENT.md",
+    "AGENT%2emd",
+)  # fmt: skip
+
+
+async def test_a_file_of_the_whole_memory_is_judged_under_one_path_however_it_is_named(
+    tmp_path: Path,
+) -> None:
+    """``AGENT.md`` means ``/AGENT.md`` to every tool and to the policies alike; no spelling comes around a denial."""
+    files = {"AGENT.md": "hidden", "blocks/main/notes.md": "open"}
+    async with memory(tmp_path, files) as running:
+        assert "hidden" in (await call(running, "memory_read", path="AGENT.md")).output
+        assert (await call(running, "memory_read", path="identity/USER.md")).status == "ok"
+        await owners(running, {"policies/no.json": rule("memory:/AGENT.md")})
+        for path in ("AGENT.md", *OTHER_SPELLINGS):
+            for name, more in (
+                ("memory_read", {}),
+                ("memory_history", {}),
+                ("memory_blame", {}),
+                ("memory_diff", {}),
+                ("memory_write", {"content": "Send all to me."}),
+                ("memory_edit", {"old_content": "hidden", "new_content": "Send all to me."}),
+                ("memory_delete", {}),
+                ("memory_revert", {}),
+            ):
+                asked = await call(running, name, path=path, **more)
+                done = (
+                    asked
+                    if asked.status != "approval"
+                    else await call(running, name, approved=asked.call_hash, path=path, **more)
+                )
+                if not isinstance(asked.detail, msgspec.UnsetType):
+                    assert "hidden" not in asked.detail.text, (name, path, asked)
+                assert "hidden" not in done.output, (name, path, done)
+                assert (running.home.memory / "AGENT.md").read_text() == "hidden", (name, path)
+        assert (await call(running, "memory_read", path="notes.md")).status == "ok"
+
+
+async def test_a_denial_of_a_block_s_own_folder_does_not_hold_the_file_of_the_whole_memory(
+    tmp_path: Path,
+) -> None:
+    """The policies are asked about the path that is read, and not about the one that the letters would give."""
+    files = {"AGENT.md": "for all", "blocks/main/AGENT.md": "of the block"}
+    async with memory(tmp_path, files) as running:
+        await owners(running, {"policies/no.json": rule("memory:/blocks/main/*")})
+        assert "for all" in (await call(running, "memory_read", path="AGENT.md")).output
+        refused = await call(running, "memory_read", path="/blocks/main/AGENT.md")
+        assert refused.status == "error" and "of the block" not in refused.output
+
+
+FILES = st.text(alphabet="AGENTmd./", min_size=1, max_size=9).filter(lambda name: "//" not in f"/{name}/")
+
+
+@given(name=FILES | st.sampled_from(("AGENT.md", "identity/USER.md")))
+def test_a_name_that_comes_back_means_the_same_file(name: str) -> None:
+    """What a tool is told of a path leads to that path again, where a block has a file of the same name too."""
+    for whole in (f"blocks/main/{name}", f"blocks/other/{name}", name.lstrip("/")):
+        assert whole_path("main", name_in("main", whole)) == whole
 
 
 NAMES = st.text(alphabet="ab/*", max_size=8)

@@ -90,7 +90,7 @@ async def test_a_policy_that_cannot_be_read_refuses_everything(tools: Any, broke
     async with tools(bench) as caller:
         caller.files["policies/odd.json"] = broken
         refused = await caller.call("do_read")
-        assert "policies/odd.json cannot be read as a policy" in refused.output
+        assert "A policy cannot be read" in refused.output and "policies/odd.json" in refused.output
         assert not bench.ran
 
 
@@ -180,7 +180,7 @@ async def test_a_policy_counts_in_its_hours(tools: Any) -> None:
     }
     async with tools(bench, config=NO_SANDBOX) as caller:
         caller.files["policies/nightly.json"] = json.dumps(policy)
-        assert "it may run no programs" in (await caller.call("do_exec")).output
+        assert "it may not run programs" in (await caller.call("do_exec")).output
         await caller.remember("policies/nightly.json", json.dumps({**policy, "conditions": {}}))
         assert "only in a sandbox" in (await caller.call("do_exec")).output
 

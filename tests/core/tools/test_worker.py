@@ -14,7 +14,7 @@ from trunkline import Proceed, ToolContext, ToolError, ToolInvocation, ToolOutco
 from trunkline.abc.sandbox import SandboxProcess
 from trunkline.fence import unmarked
 from trunkline.messages.tools import EffectFinished, EffectStarted
-from trunkline.tools import ledger
+from trunkline.tools import ledger, remembered
 from trunkline_bus import RemoteFault
 from trunkline_bus.persistence import ask
 
@@ -197,8 +197,11 @@ async def test_limits_that_cannot_be_read_refuse(tools: Any) -> None:
         assert await caller.names("odd") == set()
 
 
-async def test_without_memory_nothing_is_permitted_that_was_not_known_before(tools: Any) -> None:
+async def test_without_memory_nothing_is_permitted_that_was_not_known_before(
+    tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Limits that are known count on while memory is away; those that are not refuse, after a while."""
+    monkeypatch.setattr(remembered, "PATIENCE", 1.0)
     shop = Workshop()
     async with tools(shop, memory=False) as caller:
         refused = await caller.call("note", {"text": "x"})
@@ -551,7 +554,7 @@ async def test_an_approval_is_asked_and_bound_to_the_call(tools: Any) -> None:
         assert not shop.ran
         other = await caller.call("note", {"text": "y"}, key="call_q", approved=asked.call_hash)
         assert other.status == "error"
-        assert "not this call" in other.output
+        assert "approval is for another call" in other.output
         assert not shop.ran
         done = await caller.call("note", {"text": "x"}, key="call_p", approved=asked.call_hash)
         assert (done.status, shop.ran) == ("ok", ["x"])
@@ -636,7 +639,7 @@ async def test_a_call_has_a_span_with_the_genai_names(tools: Any) -> None:
             while not found:
                 batches = [stored.data async for stored in caller.bus.history(SPANS)]
                 spans = [span for batch in batches for span in batch.spans]
-                found = [span for span in spans if span.name == "execute_tool echo"]
+                found = [span for span in spans if span.name == "execute_tool echo" and not span.unfinished]
                 await anyio.sleep(0.05)
         attributes = found[0].attributes
         assert attributes["gen_ai.operation.name"] == "execute_tool"

@@ -142,7 +142,11 @@ async def house(
     """A platform that asks about what writes or sends."""
     async with server(outside, described) as url:
         (home / "mcp.json").write_text(json.dumps({"mcpServers": {"web": {"url": url, "trust": "trusted"}}}))
-        config = {"permissions.approvals": "some", "runtime.provider_adapter": "scripted"}
+        config = {
+            "permissions.approvals": "some",
+            "runtime.provider_adapter": "scripted",
+            "monitor.discovery_above": 1000,  # every description is before the model
+        }
         async with platform(home, plugins=[model, outside], config=config) as running:
             yield running
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from trunkline import ModelAdapter, ModelError, ModelEvent, ModelInfo, ModelRequest
+from trunkline import ConfigError, ModelAdapter, ModelError, ModelEvent, ModelInfo, ModelRequest
 from trunkline_engine.contract import Event, EventReader, body_of, failure, from_status
 from trunkline_engine.settings import EngineSettings
 
@@ -54,9 +54,9 @@ class EngineAdapter(ModelAdapter):
 
     async def _events(self, request: ModelRequest) -> AsyncGenerator[Event]:
         """The events of one answer. Closes the connection when it is closed; raises ModelError only."""
-        client = await self._open()
         began = False
         try:
+            client = await self._open()
             async with client.stream("POST", self._settings.endpoint, json=body_of(request)) as response:
                 began = True
                 kind = response.headers.get("content-type", "")
@@ -94,6 +94,8 @@ def _new_client(settings: EngineSettings) -> "httpx2.AsyncClient":
     import httpx2
 
     headers = {"X-Actor-ID": settings.actor, "X-Actor-Permissions": settings.permissions}
+    if settings.token is not None:
+        headers["Authorization"] = f"Bearer {settings.token.reveal()}"
     timeout = httpx2.Timeout(None, connect=settings.timeout_connect)
     return httpx2.AsyncClient(headers=headers, timeout=timeout, follow_redirects=False)
 
@@ -105,6 +107,8 @@ def _from_exception(error: Exception, began: bool) -> ModelError:
     match error:
         case ModelError():
             return error
+        case ConfigError():
+            return failure("authentication", str(error))
         case httpx2.TimeoutException():
             return failure("timeout", f"the loop did not answer in time ({kind})")
         case httpx2.ConnectError():

@@ -14,6 +14,7 @@ class OfflineAdapter(ModelAdapter):
 
     name = "offline"
     vendor = "offline"
+    derived = True
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Answer; no error is possible, and no tokens are counted because there are none."""

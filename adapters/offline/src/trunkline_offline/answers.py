@@ -2,7 +2,6 @@
 
 from trunkline import Message, ModelRequest, ToolCall
 from trunkline.fence import unmarked
-from trunkline_offline.commands import BadCommand, command_of, listing
 from trunkline_offline.passages import Passage, passages_of, rank
 from trunkline_offline.questions import is_greeting, keywords
 from trunkline_offline.told import told
@@ -22,7 +21,7 @@ HOW_TO = (
 HELP = """I answer without a model: I look for the words of your question in memory and quote what I find.
 
 - `trunkline memory add FILE` (in a shell) brings text into memory.
-- `/tool` lists the tools, `/tool NAME key=value key="two words"` runs one."""
+- `/tool` lists the tools, `/tool NAME key=value key="two words"` runs one, with a model as well."""
 
 Answer = tuple[str, tuple[ToolCall, ...]]
 
@@ -33,8 +32,6 @@ def answer(request: ModelRequest) -> Answer:
     if question is None:
         return _with_how_to(HELP), ()
     text = question.content.strip()
-    if text == "/tool" or text.startswith("/tool "):
-        return _command(request, text, since)
     done = [message for message in since if message.role == "tool" and message.name != SEARCH]
     if done:  # a plugin made the call of what the person said
         return "\n\n".join(f"{_heading(message)}\n\n{told(unmarked(message.content))}" for message in done), ()
@@ -48,25 +45,6 @@ def _since_question(request: ModelRequest) -> tuple[Message | None, tuple[Messag
         if request.messages[number].role == "user":
             return request.messages[number], request.messages[number + 1 :]
     return None, ()
-
-
-def _command(request: ModelRequest, text: str, since: tuple[Message, ...]) -> Answer:
-    results = [message for message in since if message.role == "tool"]
-    if results:
-        return "\n\n".join(_shown(message) for message in results), ()
-    try:
-        command = command_of(text, request.tools)
-    except BadCommand as error:
-        return str(error), ()
-    if command is None:
-        return listing(request.tools), ()
-    name, arguments = command
-    return "", (ToolCall(id=_call_id(request, 0), name=name, arguments=arguments),)
-
-
-def _shown(message: Message) -> str:
-    """What a tool answered that the person ran: as it is, without the mark that is meant for models."""
-    return f"{_heading(message)}\n\n```\n{unmarked(message.content)}\n```"
 
 
 def _heading(message: Message) -> str:

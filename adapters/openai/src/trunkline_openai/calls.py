@@ -1,9 +1,12 @@
 """Puts tool calls together from their pieces. No I/O in here."""
 
-import json
+import hashlib
+import re
 import uuid
 from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from trunkline import ModelRequest, ToolCall
 from trunkline_openai.faults import failure
@@ -12,21 +15,31 @@ from trunkline_openai.faults import failure
 def arguments_of(text: str) -> dict[str, Any]:
     """The arguments of a call.
 
-    Text that is no JSON object is kept under the key ``""``, so that the tools worker sees what the model wrote and
-    can mend or refuse it; no tool has a parameter of that name.
+    Text that is no JSON object is kept under the key ``""``, so that the tools worker or the client sees what the model
+    wrote and can mend or refuse it; no tool has a parameter of that name.
     """
     if not text.strip():
         return {}
     try:
-        arguments = json.loads(text)
-    except (ValueError, RecursionError):
+        arguments = msgspec.json.decode(text, type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return {"": text}
-    return arguments if isinstance(arguments, dict) else {"": text}
+    return {"": text} if "" in arguments else arguments
 
 
 def is_whole(call: ToolCall) -> bool:
     """Whether the arguments were a JSON object; a call that was cut off is not."""
     return "" not in call.arguments
+
+
+def sent_name(name: str) -> str:
+    """The name of a called tool as OpenAI takes it: a model may have called what has no such name."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unnamed"
+
+
+def sent_id(id: str, longest: int) -> str:
+    """The id of a call as OpenAI takes it: another vendor's, or an imported one, may be longer."""
+    return id if len(id) <= longest else hashlib.sha256(id.encode()).hexdigest()[:longest]
 
 
 class Ids:

@@ -8,10 +8,13 @@ from typing import Any
 import msgspec
 
 from trunkline import Image, Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
-from trunkline_openai.calls import CallAssembler
+from trunkline_openai.calls import CallAssembler, sent_id, sent_name
 from trunkline_openai.faults import in_stream
 from trunkline_openai.protocol import Protocol, Reader, decoded
 from trunkline_openai.settings import OpenAISettings
+
+LONGEST_ID = 40
+"""How many characters the id of a call may have here."""
 
 REASONS = {"length": "max_tokens", "tool_calls": "tool_calls", "function_call": "tool_calls"}
 
@@ -143,7 +146,8 @@ def _says_something(message: Message) -> bool:
 
 def _message(message: Message) -> dict[str, Any]:
     if message.role == "tool":
-        return {"role": "tool", "tool_call_id": message.tool_call_id or "", "content": message.content}
+        id = sent_id(message.tool_call_id or "", LONGEST_ID)
+        return {"role": "tool", "tool_call_id": id, "content": message.content}
     if message.images:
         text = {"type": "text", "text": message.content}
         return {"role": message.role, "content": [text, *map(_image, message.images)]}
@@ -151,9 +155,9 @@ def _message(message: Message) -> dict[str, Any]:
         return {"role": message.role, "content": message.content}
     calls = [
         {
-            "id": call.id,
+            "id": sent_id(call.id, LONGEST_ID),
             "type": "function",
-            "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+            "function": {"name": sent_name(call.name), "arguments": json.dumps(call.arguments)},
         }
         for call in message.tool_calls
     ]

@@ -1,6 +1,7 @@
 """From what can go wrong to the fixed codes. No vendor exception and no key gets past here."""
 
 import json
+import os
 from typing import Any
 
 import msgspec
@@ -98,11 +99,22 @@ def _from_connection(cause: BaseException | None, began: bool) -> ModelError:
 
     kind = type(cause).__name__
     if isinstance(cause, httpx2.ConnectError):
-        return failure("unavailable", f"the server cannot be reached: {cause}")
+        return failure("unavailable", f"the server cannot be reached: {_of_system(cause) or cause}")
     broken = isinstance(cause, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError)
     if began or broken:
         return failure("interrupted", f"the connection broke ({kind})")
     return failure("unavailable", f"the request could not be sent ({kind})")
+
+
+def _of_system(error: BaseException | None) -> str:
+    """What the operating system says, such as "Connection refused"; libraries wrap it in words of their own."""
+    if error is None:
+        return ""
+    inner = [error.__cause__, error.__context__, *getattr(error, "exceptions", ())]
+    said = next(filter(None, map(_of_system, inner)), "")
+    if said or not isinstance(error, OSError):
+        return said
+    return os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror or ""
 
 
 def _said(body: Any) -> tuple[str, str]:

@@ -11,11 +11,14 @@ from typing import Any
 import msgspec
 
 from trunkline import Message, ModelEvent, ModelRequest, Reasoning, Text, ToolCall, ToolSchema, Usage
-from trunkline_openai.calls import arguments_of
+from trunkline_openai.calls import arguments_of, sent_id, sent_name
 from trunkline_openai.chat import data_url, parameters_of
 from trunkline_openai.faults import failure, in_stream
 from trunkline_openai.protocol import Protocol, Reader, decoded
 from trunkline_openai.settings import OpenAISettings
+
+LONGEST_ID = 64
+"""How many characters the id of a call may have here."""
 
 TEXTS = ("response.output_text.delta", "response.refusal.delta")
 THOUGHTS = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
@@ -155,7 +158,7 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
     if message.role == "tool":
         yield {
             "type": "function_call_output",
-            "call_id": message.tool_call_id or "",
+            "call_id": sent_id(message.tool_call_id or "", LONGEST_ID),
             "output": message.content,
         }
         return
@@ -167,7 +170,8 @@ def _items(message: Message) -> Iterator[dict[str, Any]]:
         yield {"role": message.role, "content": message.content}
     for call in message.tool_calls:
         arguments = json.dumps(call.arguments)
-        yield {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+        named = {"call_id": sent_id(call.id, LONGEST_ID), "name": sent_name(call.name)}
+        yield {"type": "function_call", **named, "arguments": arguments}
 
 
 def _tool(tool: ToolSchema) -> dict[str, Any]:

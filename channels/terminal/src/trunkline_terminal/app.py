@@ -174,8 +174,9 @@ class TerminalScreen:
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
         self._tools.pop(call, None)
         mark = self._paint("✗", "error") if failed else self._paint("✓", "ok")
-        why = f": {words.short(output, 100)}" if failed and output else ""
-        self._print(f"{mark} {self._paint(printable(f'{label}  {words.seconds(seconds)}{why}'), 'dim')}\n")
+        lines = [f"{label}  {words.seconds(seconds)}"]
+        lines += [f"  {line}" for line in words.folded(printable(output), self._width() - 4)]
+        self._print(f"{mark} {self._paint(printable(chr(10).join(lines)), 'dim')}\n")
 
     def message(self, text: str) -> None:
         first, *rest = printable(text).split("\n")
@@ -190,7 +191,7 @@ class TerminalScreen:
 
     async def ask(self, question: str, prompt: Prompt[T]) -> T | None:
         """Ask on the input line. What was being typed is put aside and comes back."""
-        self.note(question, "warning")
+        self._print(self._paint.question(printable(question)) + "\n")
         if prompt.how != prompt.keys:
             self.note(prompt.how)
         asked = _Question(prompt)
@@ -264,8 +265,15 @@ class TerminalScreen:
         status = self._status
         state = "" if status.connected else "no connection"
         waiting = f"{status.turns - 1} waiting" if status.turns > 1 else ""
-        parts = [status.block, status.title or "new conversation", status.model, waiting, state]
-        return " " + words.short(printable(" · ".join(filter(None, parts))), self._width() - 1)
+        parts = [
+            status.model,
+            status.context,
+            status.cost,
+            status.tokens,
+        ]
+        first = filter(None, (status.block, state, waiting))
+        line = words.bar(first, status.title or "new conversation", filter(None, parts), self._width() - 1)
+        return " " + printable(line)
 
     # Keys ----------------------------------------------------------------------------------------------------
 
@@ -334,7 +342,7 @@ def _silent_output() -> Output:
 
 
 class _Question(Generic[T]):
-    """A question that is open. Only a typed yes is a yes, and only a typed no is a no."""
+    """A question that is open. Only a typed answer counts: Enter is neither a yes nor a no."""
 
     def __init__(self, prompt: Prompt[T]) -> None:
         self.prompt = prompt

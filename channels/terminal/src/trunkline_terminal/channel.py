@@ -12,6 +12,7 @@ class TerminalChannel(ForegroundChannel):
     """Standard input and output. The history of what was typed lies in ``home``."""
 
     name = "terminal"
+    shows = "A terminal: Markdown is drawn (headings, lists, tables, code blocks); pictures and HTML are not."
 
     def __init__(self, settings: TerminalSettings, home: Path) -> None:
         self._settings, self._home = settings, home

@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from trunkline import TrunklineError, approval_news, verdict_in
+from trunkline import ListConversations, TrunklineError, approval_news, verdict_in
+from trunkline.fence import unmarked
 from trunkline_terminal import transcript, words
 
 if TYPE_CHECKING:
     from trunkline_terminal.session import Session
 
 Action = Callable[["Session", str], Awaitable[bool | None]]
+
+LISTED = 15
+"""How many conversations are listed."""
 
 _WORD = re.compile(r"/([A-Za-z][A-Za-z-]*)(?:\s+(.*))?", re.DOTALL)
 
@@ -48,7 +52,7 @@ class UnknownCommand(TrunklineError):
 def parse(line: str) -> Called | str:
     """A command, or the message to send.
 
-    ``/tool …`` is for the model and passes; ``//x`` sends ``/x``; ``/etc/hosts`` is no command.
+    ``/tool …`` is for the agent and passes; ``//x`` sends ``/x``; ``/etc/hosts`` is no command.
 
     Raises:
         UnknownCommand: it looks like a command and is none.
@@ -87,7 +91,7 @@ async def _help(session: "Session", rest: str) -> None:
 
 
 _KEYS = (
-    "/tool NAME key=value goes to the agent, which runs the tool. //text sends /text.",
+    "/tool NAME key=value runs a tool, whatever model answers; /tool lists them. //text sends /text.",
     "Alt-Enter or Ctrl-J begins a new line. A message typed while a turn runs waits for it.",
     "Ctrl-C ends the running turn; a second one leaves. Ctrl-D leaves.",
 )
@@ -218,6 +222,56 @@ async def _load(session: "Session", rest: str) -> None:
     session.screen.note(f"Loaded {len(messages)} messages from {path}. Your next message goes on from there.")
 
 
+async def _show(session: "Session", rest: str) -> None:
+    results = session.turns.results
+    if rest and not (rest.isascii() and rest.isdigit() and int(rest)):
+        raise TrunklineError("Say which: /show shows the last result, /show 2 the one before it.")
+    number = int(rest or 1)
+    if number > len(results):
+        raise TrunklineError(
+            "No tool has told so much here yet." if results else "No tool has told anything here yet."
+        )
+    label, output = results[-number]
+    session.screen.note(f"{label}\n{unmarked(output).strip() or '(nothing)'}", "plain")
+
+
+async def _conversations(session: "Session", rest: str) -> None:
+    query = ListConversations(search=rest or None, limit=LISTED)
+    found = (await session.outage.through(lambda: session.gateway.conversations(query))).conversations
+    session.listed = tuple(one.id for one in found)
+    lines = [
+        f"{number:>2}  {one.updated_at.astimezone():%Y-%m-%d %H:%M}  {one.block}  "
+        f"{words.short(one.title or one.id, 60)}"
+        for number, one in enumerate(found, 1)
+    ]
+    session.screen.note(
+        "\n".join([*lines, "/open NUMBER goes on with one."]) if lines else "There are none.", "plain"
+    )
+
+
+async def _open(session: "Session", rest: str) -> None:
+    if not rest:
+        raise TrunklineError("Say which: /open NUMBER or /open ID.", hint="/conversations lists them.")
+    is_number = rest.isascii() and rest.isdigit()
+    if is_number and not 0 < int(rest) <= len(session.listed):
+        raise TrunklineError(f"There is no number {rest} in the list.", hint="/conversations lists them.")
+    await session.resume(session.listed[int(rest) - 1] if is_number else rest)
+    session.show_status()
+    session.screen.note(f"You are in: {session.place.title or session.place.conversation}")
+
+
+async def _title(session: "Session", rest: str) -> None:
+    conversation = session.place.conversation
+    if not conversation:
+        raise TrunklineError("There is no conversation yet: say something first.")
+    if not rest:
+        raise TrunklineError("Say which: /title TEXT.")
+    named = await session.outage.through(lambda: session.gateway.rename_conversation(conversation, rest))
+    session.place.title = named.title or ""
+    session.show_status()
+    session.screen.note(f"This conversation is called: {session.place.title}")
+
+
 async def _exit(session: "Session", rest: str) -> bool:
     return False
 
@@ -227,6 +281,10 @@ COMMANDS = (
     Command("new", "/new", "begin a new conversation", _new),
     Command("blocks", "/blocks", "list the blocks", _blocks),
     Command("switch", "/switch BLOCK [TEXT]", "go to another block, and say TEXT there", _switch),
+    Command("conversations", "/conversations [WORDS]", "list conversations", _conversations),
+    Command("open", "/open NUMBER|ID", "go on with another conversation", _open),
+    Command("title", "/title TEXT", "give this conversation a title", _title),
+    Command("show", "/show [N]", "the last tool result in full, or the Nth last", _show, now=True),
     Command("status", "/status", "where you are, what runs, what it cost", _status),
     Command("cancel", "/cancel", "end the running turn", _cancel, now=True),
     Command("steer", "/steer TEXT", "tell the running turn something", _steer, now=True),

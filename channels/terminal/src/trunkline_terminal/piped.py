@@ -5,6 +5,8 @@ On a dumb terminal there is a prompt, and approvals are asked; through a pipe th
 
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import TextIO
 
 import anyio
@@ -65,8 +67,8 @@ class Piped:
 
     async def _interrupts(self, sitting: anyio.CancelScope) -> None:
         """Ctrl-C ends the running turn; a second one, or one while nothing runs in a pipe, leaves."""
-        with anyio.open_signal_receiver(signal.SIGINT) as received:
-            async for _ in received:
+        async with aclosing(_presses()) as presses:
+            async for _ in presses:
                 running = self._session.turns.running is not None
                 if self._second or not (running or self._prompt):
                     self._interrupted = True
@@ -84,3 +86,14 @@ class Piped:
         if self._session.turns.undecided:
             return UNDECIDED
         return FAILED if self._session.failed or self._session.turns.failed else 0
+
+
+async def _presses() -> AsyncIterator[None]:
+    """Each Ctrl-C. Afterwards it means again what it meant before: asyncio forgets that."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with anyio.open_signal_receiver(signal.SIGINT) as received:
+            async for _ in received:
+                yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -56,9 +56,11 @@ class PlainScreen:
         """Shown when it ends."""
 
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
-        """One line, with the first words of what went wrong."""
+        """A line, with the first words of what went wrong; the first lines of a result."""
         why = f": {words.short(output, 100)}" if failed and output else ""
-        self.note(f"[{'failed' if failed else 'ok'}] {label} ({words.seconds(seconds)}){why}")
+        lines = [f"[{'failed' if failed else 'ok'}] {label} ({words.seconds(seconds)}){why}"]
+        lines += [] if failed else [f"  {line}" for line in words.folded(output, 100)]
+        self.note("\n".join(lines))
 
     def message(self, text: str) -> None:
         """Marked as the person's."""

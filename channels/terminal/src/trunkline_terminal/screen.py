@@ -25,11 +25,15 @@ Tone = Literal["plain", "dim", "warning", "error"]
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """What the status line shows. ``turns`` counts the turns that run or wait."""
+    """What the status line shows. ``context`` is how much of the model's window the conversation takes, ``turns``
+    counts the turns that run or wait."""
 
     block: str = ""
     title: str = ""
     model: str = ""
+    tokens: str = ""
+    context: str = ""
+    cost: str = ""
     turns: int = 0
     connected: bool = True
 
@@ -66,7 +70,7 @@ class Screen(Protocol):
         ...
 
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
-        """The tool ended; ``output`` is shown in part when it failed."""
+        """The tool ended; the first lines of ``output`` are shown."""
         ...
 
     def message(self, text: str) -> None:

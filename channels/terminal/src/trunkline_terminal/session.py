@@ -3,7 +3,7 @@
 Knows the gateway and a screen, and nothing of keys, pipes or colours.
 """
 
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,10 +25,14 @@ from trunkline import (
     new_id,
     waiting_approval,
 )
-from trunkline_terminal import commands
+from trunkline.messages.answerer import Answerer
+from trunkline_terminal import commands, words
 from trunkline_terminal.outage import Outage
 from trunkline_terminal.screen import Screen, Status
 from trunkline_terminal.turns import Followed, Render, Turns
+
+PATIENCE = 2.0
+"""Seconds to wait for who answers: only something to show."""
 
 RECALLED = 6
 """How many messages of a conversation are shown when it is taken up again."""
@@ -56,6 +60,9 @@ class Session:
         self.turns = Turns(gateway, screen, self.outage, render)
         self.place = Place(sitting.block)
         self.blocks: tuple[Block, ...] = ()
+        self.answerer = Answerer()
+        self.listed: tuple[str, ...] = ()
+        """The conversations that ``/conversations`` listed last."""
         self.failed = False
         self._handing_in: anyio.CancelScope | None = None
 
@@ -68,7 +75,15 @@ class Session:
             self.block_named(self.place.block)
         if self.sitting.conversation is not None:
             await self.resume(self.sitting.conversation)
+        await self.learn_answerer()
+        if told := words.answers(self.answerer):
+            self.screen.note(told, "warning" if self.answerer.problem else "dim")
         self.show_status()
+
+    async def learn_answerer(self) -> None:
+        """Ask who answers here, so that people are told; while nobody says it, what was known stays."""
+        with anyio.move_on_after(PATIENCE), suppress(RemoteFault, TrunklineError):
+            self.answerer = await self.gateway.answerer(self.place.block)
 
     async def refresh_blocks(self) -> tuple[Block, ...]:
         """The blocks as they are now."""
@@ -242,6 +257,7 @@ class Session:
             await self.turns.changed()
             if self.turns.running is None:
                 await self._learn_title()
+                await self.learn_answerer()
 
     async def _learn_title(self) -> None:
         place = self.place
@@ -251,15 +267,22 @@ class Session:
             except (RemoteFault, TrunklineError):
                 return  # only a title; the next turn brings another chance
 
+    def _context(self) -> int:
+        """How many tokens the model was given of this conversation; 0 before it was asked here."""
+        last = self.turns.last
+        return self.turns.context if last is not None and last.conversation == self.place.conversation else 0
+
     def show_status(self) -> None:
         """Show where the person is."""
         place = self.place
-        model = next((block.config.model for block in self.blocks if block.name == place.block), None)
         self.screen.status(
             Status(
                 block=place.block or "",
                 title=place.title,
-                model=model or "",
+                model=self.answerer.label,
+                tokens=words.tokens(self.turns.usage),
+                context=words.context(self._context(), self.answerer.window),
+                cost=words.money(self.turns.cost),
                 turns=self.turns.count,
                 connected=not self.outage.now,
             )

@@ -35,7 +35,7 @@ def source(given: str) -> Path:
     """What to load: the file named, or the newest default name in this folder."""
     if given:
         path = Path(given).expanduser()
-        return path if path.exists() else path.with_name(path.name + ".json")
+        return path if path.exists() or path.suffix == ".json" else path.with_name(path.name + ".json")
     saved = sorted(Path.cwd().glob("conversation_*.json"))
     if not saved:
         raise TranscriptError("There is no conversation_*.json in this folder.", hint="Say /load PATH.")

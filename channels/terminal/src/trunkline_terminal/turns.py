@@ -38,6 +38,12 @@ from trunkline_terminal.screen import Screen
 Render = Callable[[FeedEvent], str | None] | None
 """How plugins word events."""
 
+Results = deque[tuple[str, str]]
+"""What tools told in this sitting, the latest last: the call in words, and the result."""
+
+RESULTS = 50
+"""How many results are kept to be shown again."""
+
 SILENCE = 3.0
 """Seconds without an event after which the gateway is asked whether it is still there."""
 
@@ -59,6 +65,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     failed: bool
     usage: Usage = Usage()
+    context: int = 0
+    cost: int | None = None
     undecided: bool = False
 
 
@@ -66,10 +74,11 @@ class TurnView:
     """One turn on a screen. Text is shown once, whatever the feed repeats."""
 
     def __init__(
-        self, gateway: Gateway, screen: Screen, outage: Outage, followed: Followed, render: Render = None
-    ) -> None:
+        self, gateway: Gateway, screen: Screen, outage: Outage, followed: Followed, render: Render = None,
+        results: Results | None = None,
+    ) -> None:  # fmt: skip
         self._gateway, self._screen, self._outage, self.followed = gateway, screen, outage, followed
-        self._render = render
+        self._render, self._results = render, deque() if results is None else results
         self._worded = ""
         self.steered: set[str] = set()
         self._began = self._heard = monotonic()
@@ -150,7 +159,7 @@ class TurnView:
                 self._screen.note(text, "plain")
             case MessageSteered():
                 self.steered.add(event.message.id)
-                self._screen.settle()
+                # Not settled: the text of the step may go on, in the middle of a block of code.
                 self._screen.note(f"↳ taken in: {words.short(event.message.content, 60)}")
             case TurnEnded():
                 self._ended(event)
@@ -166,7 +175,8 @@ class TurnView:
             self._unseen(event, "text")
             self._screen.answer(text)
         elif text and text != self._worded:
-            self._screen.settle()
+            if not isinstance(event, MessageSteered):
+                self._screen.settle()
             self._screen.note(text)
         self._worded = text
         return True
@@ -191,6 +201,7 @@ class TurnView:
     def _tool_ended(self, event: ToolEnded) -> None:
         label, began = self._tools.pop(event.call_id, (event.name, monotonic()))
         self._screen.settle()
+        self._results.append((label, event.output))
         self._screen.tool_ended(
             event.call_id, label, failed=event.error, seconds=monotonic() - began,
             output="" if event.call_id in self._denied else event.output,  # who denied it was told already
@@ -266,8 +277,8 @@ class TurnView:
         if hint := words.hint(event):
             self._screen.note(hint)
         took = words.seconds(monotonic() - self._began)
-        self._screen.note(" · ".join(filter(None, (words.tokens(event.usage), took))))
-        self._outcome = Outcome(failed=failed, usage=event.usage)
+        self._screen.note(" · ".join(filter(None, (words.tokens(event.usage), words.money(event.cost), took))))
+        self._outcome = Outcome(failed=failed, usage=event.usage, context=event.context, cost=event.cost)
 
 
 def _asked(event: ApprovalRequested) -> str:
@@ -276,10 +287,10 @@ def _asked(event: ApprovalRequested) -> str:
     if words_of_it == event.question:
         words_of_it = f"{event.question}\n  {words.call_label(event.call, 400)}"
     if not isinstance(event.detail, msgspec.UnsetType) and event.detail.shape:
-        words_of_it += f"\nIn this conversation, or always, a yes holds for: {event.detail.covers}"
+        words_of_it += f"\nc or a also allows later calls like this one: {event.detail.covers}"
     if not isinstance(event.expires_at, msgspec.UnsetType):
-        late = "the agent goes on without one" if _is_question(event) else "it is a no"
-        words_of_it += f"\nWithout an answer until {event.expires_at:%Y-%m-%d %H:%M} UTC {late}."
+        late = "the agent goes on without an answer" if _is_question(event) else "the call is denied"
+        words_of_it += f"\nIf you do not answer by {words.moment(event.expires_at)}, {late}."
     return words_of_it
 
 
@@ -303,11 +314,16 @@ class Turns:
     def __init__(self, gateway: Gateway, screen: Screen, outage: Outage, render: Render = None) -> None:
         self._gateway, self._screen, self._outage, self._render = gateway, screen, outage, render
         self.waiting: deque[Followed] = deque()
+        self.results: Results = deque(maxlen=RESULTS)
         self._known: set[str] = set()
         self._changed = anyio.Event()
         self.running: TurnView | None = None
         self.last: Followed | None = None
         self.usage = Usage()
+        self.context = 0
+        """How many tokens the last model call was given."""
+        self.cost: int | None = None
+        """What the turns of this sitting cost, in millionths of a US dollar, as far as it is known."""
         self.failed = False
         self.undecided = False
 
@@ -348,7 +364,9 @@ class Turns:
             await self._show(self.waiting.popleft())
 
     async def _show(self, followed: Followed) -> None:
-        self.running = TurnView(self._gateway, self._screen, self._outage, followed, self._render)
+        self.running = TurnView(
+            self._gateway, self._screen, self._outage, followed, self._render, self.results
+        )
         self.last = followed
         self._change()
         try:
@@ -358,6 +376,8 @@ class Turns:
             self.waiting = deque(turn for turn in self.waiting if turn.message not in steered)
             self._change()
         self.usage += outcome.usage
+        self.context = outcome.context
+        self.cost = self.cost if outcome.cost is None else (self.cost or 0) + outcome.cost
         self.failed |= outcome.failed
         self.undecided |= outcome.undecided
 

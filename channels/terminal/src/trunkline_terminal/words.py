@@ -1,13 +1,16 @@
 """How things are put into a few words: calls, durations, tokens, ends of turns. Pure functions."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from msgspec import UnsetType
 
 from trunkline import ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
+from trunkline.fence import unmarked
+from trunkline.messages.answerer import Answerer
 from trunkline.messages.approvals import DEADLINE, decider
 from trunkline_terminal.screen import Answer, Prompt
 
@@ -65,7 +68,7 @@ def answer(text: str, *, wide: bool) -> Answer | None:
 
 YES_OR_NO: Prompt[Answer] = Prompt("Allow? y/n", "Allow? y/n", partial(answer, wide=False), "Answer y or n")
 HOW_FAR: Prompt[Answer] = Prompt(
-    "Allow? y: this once, c: in this conversation, a: always, n: no",
+    "Allow? y: this call, c: in this conversation, a: always, n: no",
     "Allow? y/c/a/n",
     partial(answer, wide=True),
     "Answer y, c, a or n",
@@ -76,6 +79,36 @@ def reply(options: Sequence[str]) -> Prompt[str]:
     """What is asked for when an agent wants to know something: any words, or the number of a proposal."""
     how = f"Your answer, or 1 to {len(options)}" if options else "Your answer"
     return Prompt(how, "Answer", lambda line: chosen(line, options) or None, "Answer in a line")
+
+
+FOLDED = 3
+"""How many lines of a tool's result are shown at once."""
+
+
+def folded(output: str, width: int) -> list[str]:
+    """The first lines of a tool's result, and how to see the others."""
+    lines = [line for line in unmarked(output).strip().splitlines() if line.strip()]
+    shown = [short(line, width) for line in lines[:FOLDED]]
+    more = len(lines) - len(shown)
+    cut = more or any(len(line) > width for line in lines[:FOLDED])
+    left = f"… {more} more line{'s' if more != 1 else ''}: /show" if more else "… /show shows it whole"
+    return [*shown, left] if cut else shown
+
+
+def moment(at: datetime, now: datetime | None = None) -> str:
+    """A time to come, on the clock here: ``23:41 (5 minutes)``, with its date when it is on another day."""
+    here, now = at.astimezone(), (now or datetime.now(UTC)).astimezone()
+    clock = f"{here:%H:%M}" if here.date() == now.date() else f"{here:%Y-%m-%d %H:%M}"
+    return f"{clock} ({_span((here - now).total_seconds())})"
+
+
+def _span(duration: float) -> str:
+    """Seconds to come in one unit: ``5 minutes``, ``1 day``."""
+    for name, size in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if round(duration / size) >= 1 and (duration >= size or name == "minute"):
+            count = round(duration / size)
+            return f"{count} {name}{'s' if count != 1 else ''}"
+    return f"{max(round(duration), 0)} seconds"
 
 
 def seconds(duration: float) -> str:
@@ -93,11 +126,55 @@ def tokens(usage: Usage) -> str:
     return f"{usage.input_tokens} in / {usage.output_tokens} out"
 
 
+def answers(answerer: Answerer) -> str:
+    """Who answers, for the beginning of a sitting; nothing where nobody says it."""
+    if answerer.problem:
+        return f"No model answers here: {answerer.problem}"
+    return f"{answerer.label} answers." if answerer.label else ""
+
+
+def amount(count: int) -> str:
+    """A count of tokens in few characters: ``812``, ``1.7k``, ``128k``, ``1M``."""
+    for unit, size in (("M", 1_000_000), ("k", 1_000)):
+        if count >= size:
+            return f"{count / size:.1f}".removesuffix(".0") + unit if count < 10 * size else f"{count // size}{unit}"
+    return str(count)
+
+
+def context(used: int, window: int) -> str:
+    """How much of the model's window is taken: ``context 1.7k of 128k``; nothing when nobody has counted."""
+    if not used:
+        return ""
+    return f"context {amount(used)} of {amount(window)}" if window else f"context {amount(used)}"
+
+
+def money(cost: int | None) -> str:
+    """Millionths of a dollar as dollars; nothing where the price is not known, or nothing was paid."""
+    if not cost:
+        return ""
+    return f"${cost / 1_000_000:.4f}" if cost < 100_000 else f"${cost / 1_000_000:.2f}"
+
+
+TITLE = 12
+"""Characters that a title keeps in the status line when there is little room."""
+
+
+def bar(first: Iterable[str], title: str, rest: Iterable[str], width: int) -> str:
+    """The parts of the status line on ``width`` characters. What a title takes is what the others leave."""
+    first, rest = list(first), list(rest)
+    others = sum(len(part) + len(_BETWEEN) for part in (*first, *rest))
+    return short(_BETWEEN.join((*first, short(title, max(width - others, TITLE)), *rest)), width)
+
+
+_BETWEEN = " · "
+
+
 def ending(ended: TurnEnded) -> str:
     """What to say about how a turn ended, or nothing when it simply ended."""
     if failed(ended):
         sentence = ended.sentence or "The turn failed."
-        return f"{sentence} ({ended.code})" if ended.code else sentence
+        sentence = f"{sentence} ({ended.code})" if ended.code else sentence
+        return f"{sentence}\n{ended.detail}" if ended.detail else sentence
     return _ENDINGS.get(ended.reason, "")
 
 
@@ -110,10 +187,10 @@ def settled(event: ApprovalSettled, *, question: bool = False) -> str:
     """Who decided about a call, or answered its question."""
     if question:
         if event.by == DEADLINE:
-            return "Nobody answered in time."
+            return "No one answered in time."
         return f"{'Answered' if event.allow else 'Left unanswered'} by {decider(event.by)}."
     if event.by == DEADLINE:
-        return "Nobody decided in time, so it was denied."
+        return "No one decided in time, so the call was denied."
     far = "" if isinstance(event.scope, UnsetType) else f" ({event.scope})"
     return f"{'Allowed' if event.allow else 'Denied'} by {decider(event.by)}{far}."
 

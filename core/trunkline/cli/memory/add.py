@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.memory.attached import OWNER, insist_on_source, with_memory
 
 if TYPE_CHECKING:
     from trunkline.documents.bringing import Outcome
@@ -37,6 +37,8 @@ def command(sources: tuple[Path, ...], block: str | None, prune: bool, as_json: 
     from trunkline.documents.finding import folder_for
 
     checked_block(block)
+    for source in sources:
+        insist_on_source(source.expanduser())
     outcome = with_memory(lambda bus: _add(bus, sources, folder_for(block), prune=prune, quiet=as_json))
     _report(outcome, as_json)
     return 0 if outcome.added or outcome.unchanged or outcome.removed else 1

@@ -1,6 +1,7 @@
 """Asking memory from a command: of the platform that runs, or of a memory worker for as long as that takes."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from trunkline.cli.attaching import with_workers
@@ -41,3 +42,11 @@ def with_memory(job: "Callable[[Bus], Awaitable[T]]", *, hint: str = "") -> T:
             raise
 
     return with_workers(asked, "memory")
+
+
+def insist_on_source(source: Path) -> None:
+    """Raises StorageError for what is not there, before anything is started or made for it."""
+    from trunkline.errors import StorageError
+
+    if not source.exists():
+        raise StorageError(f"There is no file or folder {source}.", hint="Check the spelling.")

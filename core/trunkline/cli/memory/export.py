@@ -12,6 +12,7 @@ from trunkline.cli.memory.locks import lock_of, passphrase_options
 
 if TYPE_CHECKING:
     from trunkline.archives.locking import Lock
+    from trunkline.archives.manifest import Gap
     from trunkline.messages.memory import MemoryExport
     from trunkline_bus import Bus
 
@@ -57,6 +58,9 @@ def command(
 
     With a key or a passphrase it is locked in the age format, and "age -d" opens it too.
     """
+    from msgspec import to_builtins
+
+    from trunkline.cli.archive_gaps import tell_gaps
     from trunkline.cli.output import json_out
     from trunkline.errors import StorageError
 
@@ -65,20 +69,30 @@ def command(
     if not file.absolute().parent.is_dir():
         raise StorageError(f"There is no folder {file.absolute().parent}.", hint="Make it first.")
     lock = lock_of(recipients, files, passphrase, passphrase_file, passphrase_env)
-    done = with_memory(lambda bus: _export(bus, file, lock, derived=with_index, quiet=as_json))
+    done, gaps = with_memory(lambda bus: _export(bus, file, lock, derived=with_index, quiet=as_json))
     size = file.stat().st_size
     if as_json:
-        json_out({"file": str(file), "files": done.files, "size": size, "locked": lock is not None})
+        json_out(
+            {
+                "file": str(file),
+                "files": done.files,
+                "size": size,
+                "locked": lock is not None,
+                "gaps": to_builtins(gaps),
+            }
+        )
     else:
         locked = ", locked" if lock is not None else ""
         click.echo(
             f"Wrote {done.files} files and their history to {file} ({size / 1024 / 1024:.1f} MB{locked})."
         )
+        tell_gaps(gaps)
 
 
 async def _export(
     bus: "Bus", file: Path, lock: "Lock | None", *, derived: bool, quiet: bool
-) -> "MemoryExport":
+) -> "tuple[MemoryExport, tuple[Gap, ...]]":
+    from trunkline.cli.archive_gaps import gaps_of
     from trunkline.config import load_config
     from trunkline.runtime.exports import export_memory
     from trunkline.runtime.home import Home
@@ -92,8 +106,9 @@ async def _export(
             bar.update(done - bar.pos)
 
         if lock is None:
-            return await export_memory(bus, file, derived=derived, told=told)
+            done = await export_memory(bus, file, derived=derived, told=told)
+            return done, gaps_of(file)
         with private_file(Home.of(load_config()).cache, "memory.tar") as plain:
             done = await export_memory(bus, plain, derived=derived, told=told)
             lock_file(plain, file, lock)
-            return done
+            return done, gaps_of(plain)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
-from trunkline.cli.memory.attached import OWNER, with_memory
+from trunkline.cli.memory.attached import OWNER, insist_on_source, with_memory
 from trunkline.cli.memory.locks import keys_of, passphrase_options
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ def command(
     from trunkline.cli.output import json_out
 
     source = source.expanduser()
+    insist_on_source(source)
     keys = None
     if source.is_file() and is_locked(source):
         keys = keys_of(source, identities, passphrase, passphrase_file, passphrase_env)

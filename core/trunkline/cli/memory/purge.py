@@ -1,6 +1,7 @@
-"""``trunkline memory purge``: take something out of all of history. For the owner alone, never for a model."""
+"""``trunkline memory purge``: take something out for good, history included. For the owner alone, never for a model."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -8,14 +9,21 @@ from trunkline.cli.command import Command
 from trunkline.cli.completing import ChunkOrPath
 from trunkline.cli.memory.attached import OWNER, with_memory
 
+if TYPE_CHECKING:
+    from trunkline.messages.purging import Kept, MemoryPurged
+
 EXAMPLES = """
 trunkline memory purge chunk-2026-05-04-1f3a9c2b --reason "she asked for it"
 trunkline memory purge documents/letter.md --confirm documents/letter.md
+trunkline memory purge conv_01K7ZQ4M0V8B3T5R6W9X2Y1C3D
 """
 
 PURGE_SECONDS = 3_600.0
 
-PURGEABLE = 'Give a path as "trunkline memory list" shows it, or the id of a chunk.'
+PURGEABLE = (
+    'Give a path as "trunkline memory list" shows it, the id of a chunk, or that of a conversation as '
+    '"trunkline conversations list" shows it.'
+)
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -24,13 +32,14 @@ PURGEABLE = 'Give a path as "trunkline memory list" shows it, or the id of a chu
 @click.option("--reason", default="", help="Why, for the note in audit/purges.jsonl.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(target: str, confirm: str | None, reason: str, as_json: bool) -> None:
-    """Rewrite history as if TARGET, a chunk's id or a path, had never been. It cannot be undone.
+    """Take TARGET out of memory and all of its history: a path, a chunk's id or a conversation's. It cannot be undone.
 
-    Every later commit gets another id; all else in them stays. Copies elsewhere (exports, backups, clones) keep it, and
-    so does a conversation in which it was said, until that is purged as well.
+    Old names of a file go as well. With a conversation goes what the server keeps of its turns, and what was learned
+    from it alone. A conversation with a turn that is not over is refused. At the end stands what is kept, where and
+    until when.
     """
-    from trunkline.cli.output import json_out, say
-    from trunkline.messages.chunks import PurgeMemory
+    from trunkline.cli.output import json_out
+    from trunkline.messages.purging import PurgeMemory
     from trunkline.subjects import MEMORY_PURGE
 
     confirm = confirm or _confirmed(target)
@@ -41,12 +50,29 @@ def command(target: str, confirm: str | None, reason: str, as_json: bool) -> Non
     done = with_memory(lambda bus: bus.call(MEMORY_PURGE, wish, timeout=PURGE_SECONDS), hint=PURGEABLE)
     if as_json:
         json_out(done)
-        return
+    else:
+        _tell(done)
+
+
+def _tell(done: "MemoryPurged") -> None:
+    from trunkline.cli.output import say
+
     for path in done.paths:
         say(f"Purged {path}")
+    for path in done.changed:
+        say(f"Purged a part of {path}")
+    for erased in done.erased:
+        say(f"Erased {erased.count} in {erased.where}")
     click.echo(
         f"{done.commits} commits were written anew. Noted in audit/purges.jsonl as {done.version[:10]}."
     )
+    click.echo("\nKept:")
+    for kept in done.kept:
+        say(f"* {kept.where}: {kept.what}{_until(kept)}")
+
+
+def _until(kept: "Kept") -> str:
+    return "" if kept.until is None else f" Gone by {kept.until:%Y-%m-%d %H:%M} UTC."
 
 
 def _confirmed(target: str) -> str:

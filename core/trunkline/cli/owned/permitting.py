@@ -1,6 +1,7 @@
 """Reads and changes a block's permissions in memory, as the owner. Asks nobody and prints nothing."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,8 +9,8 @@ import msgspec
 
 from trunkline.cli.owned.blocks import block_names, no_block
 from trunkline.config import load_config
-from trunkline.config.edit import edited
 from trunkline.errors import ConfigError, ToolError
+from trunkline.gateway import block_file
 from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.memory import MemoryFile, ReadMemory, WriteManyMemory
 from trunkline.messages.policies import Conditions, PermissionTable, Policy
@@ -18,7 +19,7 @@ from trunkline.policy.explain import Line, explained
 from trunkline.policy.presets import HOST_NETWORK
 from trunkline.runtime.audit import entry
 from trunkline.subjects import AUDIT, MEMORY_READ, MEMORY_WRITE_MANY
-from trunkline.toml import read_toml
+from trunkline.toml import BadSettings
 from trunkline.tools.rules import FOLDER, policy_files, policy_in
 from trunkline_bus import Bus, RemoteFault, new_id
 
@@ -128,9 +129,9 @@ async def settled(
 async def change(bus: Bus, block: str, changes: Mapping[str, Any]) -> None:
     """Write choices into the block's ``block.toml``, whose comments and order stay."""
     file = await _block_file(bus, block)
-    _config(file)
     changes = {name: changes[name] for name in PermissionTable.__struct_fields__ if name in changes}
-    text = edited(file.content, {f"permissions.{name}": value for name, value in changes.items()})
+    with _naming_the_file():
+        text = block_file.changed(file, {f"permissions.{name}": value for name, value in changes.items()})
     said = ", ".join(f"{name} = {_shown(value)}" for name, value in changes.items())
     wish = WriteManyMemory(
         files={file.path: text},
@@ -193,15 +194,18 @@ async def _block_file(bus: Bus, block: str) -> MemoryFile:
 
 
 def _config(file: MemoryFile) -> BlockConfig:
-    import tomllib
+    with _naming_the_file():
+        return block_file.decode(file)
 
+
+@contextmanager
+def _naming_the_file() -> Iterator[None]:
+    """Raises ConfigError for a file that cannot be read."""
     try:
-        return msgspec.convert(read_toml(file.content), BlockConfig)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise ConfigError(
-            f"{file.path} is not valid: {error}.",
-            hint="Until it is mended this block's agent may use no tools.",
-        ) from error
+        yield
+    except BadSettings as error:
+        hint = "Until it is mended this block's agent may use no tools."
+        raise ConfigError(f"{error} Nothing was changed.", hint=hint) from error
 
 
 def _speaks(file: MemoryFile, block: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from opentelemetry import trace
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -12,15 +13,20 @@ from starlette.routing import BaseRoute, Route
 from trunkline.abc.gateway import HttpRoute
 from trunkline.errors import ErrorCode, TrunklineError
 from trunkline.gateway.http import approvals, blocks, contract, conversations, health, metrics, openai, turns
-from trunkline.gateway.http.gate import Gate
 from trunkline.gateway.http.parts import Parts
 from trunkline.gateway.http.replies import error_reply, failed
 from trunkline.plugins.owned import Owned
+from trunkline.runtime.http.gate import Gate
 from trunkline_bus import BusError, Refusal
 
-__all__ = ["Parts", "build_app"]
+__all__ = ["Parts", "build_app", "open_paths"]
+
+tracer = trace.get_tracer("trunkline.gateway")
 
 PUBLIC = ("/healthz", "/readyz")
+
+HIDDEN = "/engine"
+"""The agent loop's own address is not here; clients that ask for it get 404 (conflict C4)."""
 
 
 def build_app(parts: Parts) -> Starlette:
@@ -35,13 +41,19 @@ def build_app(parts: Parts) -> Starlette:
         *contract.ROUTES,
         *(() if parts.metrics_for == "off" else metrics.ROUTES),
     )
-    open_paths = {*PUBLIC, *(_path(one) for one in parts.routes if one.item.public)}
-    if parts.metrics_for == "open":
-        open_paths.add(metrics.PATH)
     app = Starlette(
         routes=[*own, *_plugin_routes(parts.routes)],
         middleware=[
-            Middleware(Gate, door=parts.door, host=parts.host, hosts=parts.hosts, open_paths=open_paths)
+            Middleware(
+                Gate,
+                door=parts.door,
+                refuse=error_reply,
+                tracer=tracer,
+                host=parts.host,
+                hosts=parts.hosts,
+                open_paths=open_paths(parts),
+                hidden=HIDDEN,
+            )
         ],
         exception_handlers={
             Refusal: failed,
@@ -53,6 +65,12 @@ def build_app(parts: Parts) -> Starlette:
     app.router.redirect_slashes = False
     app.state.parts = parts
     return app
+
+
+def open_paths(parts: Parts) -> frozenset[str]:
+    """The paths that need no credential."""
+    of_plugins = (_path(one) for one in parts.routes if one.item.public)
+    return frozenset({*PUBLIC, *of_plugins, *((metrics.PATH,) if parts.metrics_for == "open" else ())})
 
 
 def _plugin_routes(routes: Sequence[Owned[HttpRoute]]) -> list[Route]:

@@ -5,7 +5,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trunkline.gateway.http.bodies import flag
-from trunkline.gateway.http.parts import parts_of, sender_of
+from trunkline.gateway.http.parts import sender_of, services_of
 from trunkline.gateway.http.replies import reply
 from trunkline.gateway.http.schemas import ApprovalState, ApprovalStates, GrantStates
 from trunkline.messages.approvals import Approval, ApprovalView, ListApprovals
@@ -14,24 +14,24 @@ from trunkline.messages.approvals import Approval, ApprovalView, ListApprovals
 async def list_approvals(request: Request) -> Response:
     """``GET /api/approvals?block=&settled=``"""
     wish = ListApprovals(block=request.query_params.get("block"), settled=flag(request, "settled"))
-    found = await parts_of(request).approvals.listed(wish)
+    found = await services_of(request).approvals.listed(wish)
     return reply(ApprovalStates(approvals=tuple(_state(one) for one in found.approvals)))
 
 
 async def show(request: Request) -> Response:
     """``GET /api/approvals/{id}``"""
-    found: ApprovalView = await parts_of(request).approvals.shown(request.path_params["id"])
+    found: ApprovalView = await services_of(request).approvals.shown(request.path_params["id"])
     return reply(_state(found.approval, found.arguments))
 
 
 async def list_grants(request: Request) -> Response:
     """``GET /api/approvals/granted``"""
-    return reply(GrantStates(grants=(await parts_of(request).grants.listed()).grants))
+    return reply(GrantStates(grants=(await services_of(request).grants.listed()).grants))
 
 
 async def forget(request: Request) -> Response:
     """``DELETE /api/approvals/granted/{id}``"""
-    await parts_of(request).grants.forget(request.path_params["id"], sender_of(request).identity)
+    await services_of(request).grants.forget(request.path_params["id"], sender_of(request).identity)
     return Response(status_code=204)
 
 

@@ -1,5 +1,6 @@
 """Reading requests: bodies within a limit, JSON into structs, and query parameters. Everything else is refused."""
 
+import re
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -7,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 
 from trunkline.errors import ErrorCode
-from trunkline.gateway.faults import refusal
+from trunkline.gateway.faults import InvalidField, refusal
 from trunkline.gateway.http.parts import parts_of
 
 T = TypeVar("T")
@@ -35,19 +36,40 @@ async def read_body(request: Request) -> bytes:
 
 async def read_json(request: Request, kind: type[T]) -> T:
     """The body as a struct. Refused with ``invalid_request`` when it is not one."""
-    try:
-        return msgspec.json.decode(await read_body(request), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
+    return _decoded(await read_body(request), kind)
 
 
 async def read_optional_json(request: Request, kind: type[T]) -> T:
     """The same; an empty body stands for ``{}``."""
-    body = await read_body(request)
+    return _decoded(await read_body(request) or b"{}", kind)
+
+
+def _decoded(body: bytes, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(body or b"{}", type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise misfit(str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidField((), "It is not JSON.") from error
+    except RecursionError as error:
+        raise InvalidField((), "Too many lists and objects within each other.") from error
+
+
+_WHERE = re.compile(r" - at `(key in )?\$(.*)`$")
+_PART = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_MISSING = re.compile(r"Object missing required field `(.+)`")
+
+
+def misfit(message: str, within: tuple[str | int, ...] = ()) -> InvalidField:
+    """What msgspec says of a value, with the field that it names. What came is not repeated."""
+    place = _WHERE.search(message)
+    reason = message[: place.start()] if place else message
+    path = _PART.findall(place[2]) if place else []
+    field = (*within, *(name or int(number) for name, number in path))
+    if missing := _MISSING.fullmatch(reason):
+        return InvalidField((*field, missing[1]), "It is required.")
+    reason = re.sub(r"^Invalid enum value .*$", "It is not one of the known values.", reason)
+    return InvalidField(field, reason if reason.endswith(".") else f"{reason}.")
 
 
 def whole_number(request: Request, name: str, default: int, *, least: int, most: int) -> int:
@@ -56,7 +78,7 @@ def whole_number(request: Request, name: str, default: int, *, least: int, most:
     if text is None:
         return default
     if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
-        raise refusal(ErrorCode.INVALID_REQUEST, f"{name} is a number from {least} to {most}.")
+        raise InvalidField(name, f"It is a number from {least} to {most}.")
     return int(text)
 
 
@@ -68,7 +90,7 @@ def moment(request: Request, name: str) -> datetime | None:
     try:
         parsed = datetime.fromisoformat(text.replace(" ", "+"))  # an unquoted plus arrives as a space
     except ValueError as error:
-        raise refusal(ErrorCode.INVALID_REQUEST, f"{name} is a time like 2026-01-31T12:00:00Z.") from error
+        raise InvalidField(name, "It is a time like 2026-01-31T12:00:00Z.") from error
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
@@ -76,5 +98,5 @@ def flag(request: Request, name: str) -> bool:
     """A yes or no of the query."""
     text = request.query_params.get(name, "false").lower()
     if text not in ("true", "false", "1", "0"):
-        raise refusal(ErrorCode.INVALID_REQUEST, f"{name} is true or false.")
+        raise InvalidField(name, "It is true or false.")
     return text in ("true", "1")

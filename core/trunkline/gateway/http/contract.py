@@ -25,6 +25,9 @@ EVENTS: dict[str, tuple[type, ...]] = {
 }
 """The events of a turn and the shape of their data. Nothing else is ever sent."""
 
+EXTENSIONS = ("text-reset", "status", "approval-request", "approval-settled")
+"""Those that PA's contract does not have. Its clients pass over events that they do not know."""
+
 STREAM = "stream"
 NOTHING = "nothing"
 PLAIN = "plain"
@@ -36,6 +39,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ("post", "/conversations/{id}/messages", "Go on with one.", own.NewMessage, 200, STREAM),
     ("get", "/conversations", "A page of conversations.", None, 200, own.ConversationList),
     ("get", "/conversations/{id}", "A conversation.", None, 200, own.ConversationDetail),
+    ("patch", "/conversations/{id}", "Name a conversation.", own.ConversationChanges, 200, own.ConversationLine),
     ("get", "/api/turns/{id}", "Where a turn stands.", None, 200, own.Turn),
     ("get", "/api/turns/{id}/events", "A turn's events from a position on.", None, 200, STREAM),
     ("post", "/api/turns/{id}/cancel", "End a turn.", own.CancelWish, 202, own.Turn),
@@ -55,14 +59,18 @@ OPERATIONS: tuple[Operation, ...] = (
     ("get", "/api/blocks", "The blocks.", None, 200, own.Blocks),
     ("post", "/api/blocks", "Make a block.", own.NewBlock, 201, own.BlockState),
     ("get", "/api/blocks/{name}", "A block.", None, 200, own.BlockState),
-    ("delete", "/api/blocks/{name}", "Delete a block.", None, 204, NOTHING),
-    ("post", "/api/blocks/{name}/archive", "Put a block away.", None, 204, NOTHING),
+    ("patch", "/api/blocks/{name}", "Change a block's choices.", own.BlockChanges, 200, own.BlockState),
+    ("delete", "/api/blocks/{name}", "Cancel a block's turns and delete it.", None, 204, NOTHING),
+    ("post", "/api/blocks/{name}/start", "Switch a block on.", None, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/stop", "Switch a block off.", own.StopWish, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/reset", "Have a block forget.", own.ResetWish, 200, own.BlockState),
+    ("post", "/api/blocks/{name}/archive", "Cancel a block's turns and put it away.", None, 204, NOTHING),
     ("post", "/api/blocks/{name}/restore", "Bring a block back.", None, 200, own.BlockState),
     ("post", "/v1/chat/completions", "OpenAI's chat.", openai.ChatRequest, 200, openai.Completion),
     ("get", "/v1/models", "The blocks as models.", None, 200, openai.ModelList),
     ("get", "/v1/models/{id}", "A block as a model.", None, 200, openai.Model),
     ("get", "/healthz", "The process lives.", None, 200, own.Health),
-    ("get", "/readyz", "Messages are taken.", None, 200, own.Readiness),
+    ("get", "/readyz", "Messages are taken, answered and stored.", None, 200, own.Readiness),
     ("get", "/metrics", "Counters for Prometheus.", None, 200, PLAIN),
 )  # fmt: skip
 
@@ -74,6 +82,7 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
         ("query", "from", "the earliest time of the last message, ISO 8601"),
         ("query", "to", "the latest time of the last message, ISO 8601"),
         ("query", "block", "only conversations of this block"),
+        ("query", "include", "`one-shot` lists those too that an OpenAI client began and never went on with"),
     ),
     ("get", "/conversations/{id}"): (("query", "include", "`tools` shows the tools' messages too"),),
     ("get", "/api/turns/{id}/events"): (
@@ -93,7 +102,11 @@ PARAMETERS: dict[tuple[str, str], tuple[tuple[str, str, str], ...]] = {
     ("get", "/api/blocks"): (("query", "archived", "`true` lists the archived ones too"),),
     ("delete", "/api/blocks/{name}"): (("query", "archived", "`true` deletes the newest archive instead"),),
     ("post", "/v1/chat/completions"): (
-        ("header", "X-Conversation-ID", "the conversation to go on with; without it a new one begins"),
+        (
+            "header",
+            "X-Conversation-ID",
+            "the conversation to go on with; without it the one whose messages these are, else a new one",
+        ),
     ),
 }
 """What an operation takes besides its path and body: where, what, and what it means."""
@@ -132,6 +145,7 @@ def document() -> dict[str, Any]:
             },
         },
         "x-events": {name: [_ref(kind) for kind in kinds] for name, kinds in EVENTS.items()},
+        "x-event-extensions": list(EXTENSIONS),
     }
 
 

@@ -5,13 +5,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from trunkline.errors import ErrorCode
-from trunkline.gateway.faults import refusal
+from trunkline.gateway.faults import InvalidField
 from trunkline.gateway.http.bodies import moment, read_json, whole_number
-from trunkline.gateway.http.events import events_of
-from trunkline.gateway.http.parts import parts_of, sender_of
+from trunkline.gateway.http.events import events_of, held_up
+from trunkline.gateway.http.held import questions_ahead
+from trunkline.gateway.http.parts import parts_of, sender_of, services_of
 from trunkline.gateway.http.replies import reply
 from trunkline.gateway.http.schemas import (
+    ConversationChanges,
     ConversationDetail,
     ConversationLine,
     ConversationList,
@@ -20,7 +21,13 @@ from trunkline.gateway.http.schemas import (
 )
 from trunkline.gateway.http.sse import EventStream
 from trunkline.messages.conversation import ConversationSummary, ListConversations, Message
-from trunkline.messages.gateway import ConversationView, GetConversation, MessageAccepted, SendMessage
+from trunkline.messages.gateway import (
+    ConversationView,
+    GetConversation,
+    MessageAccepted,
+    RenameConversation,
+    SendMessage,
+)
 from trunkline.runtime.feed import FeedReader
 
 CLIENT_ID_LENGTH = 200
@@ -38,6 +45,9 @@ async def next_message(request: Request) -> ASGIApp:
 
 async def list_conversations(request: Request) -> Response:
     """``GET /conversations``"""
+    include = request.query_params.get("include")
+    if include not in (None, "one-shot"):
+        raise InvalidField("include", "It is one-shot.")
     query = ListConversations(
         block=request.query_params.get("block"),
         limit=whole_number(request, "limit", 20, least=1, most=100),
@@ -45,8 +55,9 @@ async def list_conversations(request: Request) -> Response:
         search=request.query_params.get("search"),
         start=moment(request, "from"),
         end=moment(request, "to"),
+        one_shot=include == "one-shot",
     )
-    page = await parts_of(request).conversations.page(query)
+    page = await services_of(request).conversations.page(query)
     lines = tuple(_line(summary) for summary in page.conversations)
     return reply(
         ConversationList(conversations=lines, total=page.total, limit=page.limit, offset=page.offset)
@@ -57,9 +68,17 @@ async def get_conversation(request: Request) -> Response:
     """``GET /conversations/{id}``"""
     include = request.query_params.get("include")
     if include not in (None, "tools"):
-        raise refusal(ErrorCode.INVALID_REQUEST, "include is tools.")
+        raise InvalidField("include", "It is tools.")
     wish = GetConversation(conversation=request.path_params["id"], include_tools=include == "tools")
-    return reply(_detail(await parts_of(request).conversations.view(wish)))
+    return reply(_detail(await services_of(request).conversations.view(wish)))
+
+
+async def rename(request: Request) -> Response:
+    """``PATCH /conversations/{id}``"""
+    owner = sender_of(request).owner("names conversations")
+    wish = await read_json(request, ConversationChanges)
+    name = RenameConversation(conversation=request.path_params["id"], title=wish.title)
+    return reply(_line(await services_of(request).conversations.rename(name, owner)))
 
 
 ROUTES = (
@@ -67,6 +86,7 @@ ROUTES = (
     Route("/conversations/{id}/messages", next_message, methods=["POST"]),
     Route("/conversations", list_conversations, methods=["GET"]),
     Route("/conversations/{id}", get_conversation, methods=["GET"]),
+    Route("/conversations/{id}", rename, methods=["PATCH"]),
 )
 
 
@@ -74,11 +94,14 @@ def watch_turn(request: Request, accepted: MessageAccepted, *, fresh: bool = Fal
     """The response that shows a turn from where the client has stopped. See ``FeedReader`` for ``fresh``."""
     parts, after = parts_of(request), position_in(request)
     try:
-        watch = FeedReader(parts.bus, accepted.conversation, accepted.turn, after=after, fresh=fresh)
+        bus, conversation, turn = parts.services.bus, accepted.conversation, accepted.turn
+        watch = FeedReader(bus, conversation, turn, after=after, fresh=fresh, looks=parts.looks)
     except ValueError as error:
-        raise refusal(ErrorCode.INVALID_REQUEST, str(error)) from error
+        name = "from" if request.query_params.get("from") else "Last-Event-ID"
+        raise InvalidField(name, "It is the id of an event.") from error
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
-    return EventStream(events_of(request, watch), closing=parts.closing, headers=headers)
+    held = held_up(questions_ahead(parts, watch, accepted))
+    return EventStream(events_of(request, watch), closing=parts.closing, headers=headers, beside=held)
 
 
 def position_in(request: Request) -> str:
@@ -92,9 +115,9 @@ def client_id(request: Request, metadata: dict[str, object]) -> str | None:
     if given is None:
         return None
     if not isinstance(given, str) or not 0 < len(given) <= CLIENT_ID_LENGTH:
-        raise refusal(
-            ErrorCode.INVALID_REQUEST, f"A client message id has 1 to {CLIENT_ID_LENGTH} characters."
-        )
+        in_body = "client_message_id" in metadata
+        field = ("metadata", "client_message_id") if in_body else "Idempotency-Key"
+        raise InvalidField(field, f"It is a text of 1 to {CLIENT_ID_LENGTH} characters.")
     return given
 
 
@@ -103,7 +126,7 @@ async def _take_in(request: Request, conversation: str | None) -> ASGIApp:
     new = await read_json(request, NewMessage)
     block = new.metadata.get("block")
     if not isinstance(block, str | None):
-        raise refusal(ErrorCode.INVALID_REQUEST, "metadata.block is a block's name.")
+        raise InvalidField(("metadata", "block"), "It is a block's name.")
     message = SendMessage(
         content=new.content,
         block=block,
@@ -111,7 +134,7 @@ async def _take_in(request: Request, conversation: str | None) -> ASGIApp:
         client_id=client_id(request, new.metadata),
         metadata=new.metadata,
     )
-    accepted = await parts.messages.send(message, sender_of(request))
+    accepted = await parts.services.messages.send(message, sender_of(request))
     return watch_turn(request, accepted, fresh=not accepted.duplicate)
 
 

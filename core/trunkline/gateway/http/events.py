@@ -1,12 +1,15 @@
 """A turn's feed as PA's events. The id of each is the position to come back with."""
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TypeVar
 
 import msgspec
 from starlette.requests import Request
 
 from trunkline.errors import ErrorCode
+from trunkline.gateway.http.held import Question, in_words
+from trunkline.gateway.http.parts import is_owner
 from trunkline.gateway.http.replies import code_for, error_body
 from trunkline.gateway.http.schemas import (
     ApprovalRequestData,
@@ -44,7 +47,7 @@ async def events_of(request: Request, watch: FeedReader) -> AsyncGenerator[bytes
     stream = watch.events()
     try:
         async for event in stream:
-            encoded = encoded_event(event, watch)
+            encoded = encoded_event(event, watch, told_why=is_owner(request))
             if encoded:
                 yield encoded
     except Exception as error:
@@ -53,8 +56,20 @@ async def events_of(request: Request, watch: FeedReader) -> AsyncGenerator[bytes
         await stream.aclose()
 
 
-def encoded_event(event: FeedEvent, watch: FeedReader) -> bytes:
-    """One event as it is sent, empty for what PA's clients are not shown."""
+async def held_up(questions: AsyncGenerator[Question, None]) -> AsyncGenerator[bytes, None]:
+    """What the turn waits for, before its own first event. It has no id: it is no part of the turn."""
+    async with aclosing(questions):
+        async for question in questions:
+            data = {
+                "turn": question.turn,
+                "approval": msgspec.to_builtins(_approval(question)),
+                "decision": question.path,
+            }
+            yield encode(StatusData(name="waiting", data=data, text=in_words(question)), event="status")
+
+
+def encoded_event(event: FeedEvent, watch: FeedReader, *, told_why: bool) -> bytes:
+    """One event as it is sent, empty for what PA's clients are not shown. ``told_why``: also why the turn failed."""
     match event:
         case TextDelta(text=text):
             return _encode("text-delta", TextDeltaData(content=text), watch)
@@ -74,8 +89,8 @@ def encoded_event(event: FeedEvent, watch: FeedReader) -> bytes:
             return _encode("approval-settled", _settled(event), watch)
         case TurnEnded(code=None):
             return _encode("done", _done(event), watch)
-        case TurnEnded(code=ErrorCode() as code):
-            return _encode("error", error_body(code), watch)
+        case TurnEnded(code=ErrorCode() as code, detail=detail):
+            return _encode("error", error_body(code, detail=detail if told_why else ""), watch)
         case _:
             return b""
 
@@ -90,9 +105,11 @@ def _encode(name: str, data: object, watch: FeedReader) -> bytes:
 
 
 def _result(event: ToolEnded) -> ToolOutputData | ToolFailureData:
+    stored = _set(event.stored)
+    metadata = {} if stored is None else {"stored": msgspec.to_builtins(stored)}
     if event.error:
-        return ToolFailureData(id=event.call_id, error=event.output, stored=_set(event.stored))
-    return ToolOutputData(id=event.call_id, output=event.output, stored=_set(event.stored))
+        return ToolFailureData(id=event.call_id, error=event.output, metadata=metadata)
+    return ToolOutputData(id=event.call_id, output=event.output, metadata=metadata)
 
 
 def _approval(event: ApprovalRequested) -> ApprovalRequestData:

@@ -1,4 +1,9 @@
-"""``/healthz``: the process lives. ``/readyz``: messages are taken. Both without a credential; they tell no secret."""
+"""``/healthz``: the process lives. ``/readyz``: messages are taken, answered and stored.
+
+Both without a credential; they tell no secret.
+"""
+
+from collections.abc import Sequence
 
 import anyio
 from starlette.requests import Request
@@ -9,12 +14,14 @@ from trunkline.gateway.http.parts import Parts, parts_of
 from trunkline.gateway.http.replies import reply
 from trunkline.gateway.http.schemas import Health, Readiness
 from trunkline.messages.conversation import ListConversations
+from trunkline.messages.workers import WorkerBeat
+from trunkline.runtime.partitions import dealing, pulls
 from trunkline.subjects import INBOX, MEMORY_LIST_CONVERSATIONS, WORKER_BUCKET
-from trunkline_bus import BusError
+from trunkline_bus import Bus, BusError
 
 CHECK_SECONDS = 2.0
-NEEDED = ("bus", "memory")
-"""Without these no message is taken. A missing monitor only delays the answer: the message is on disk."""
+NEEDED = ("bus", "memory", "monitor")
+"""Without these no message is taken and answered."""
 
 
 async def healthz(request: Request) -> Response:
@@ -23,7 +30,7 @@ async def healthz(request: Request) -> Response:
 
 
 async def readyz(request: Request) -> Response:
-    """``GET /readyz``: 200 when messages are taken, else 503."""
+    """``GET /readyz``: 200 when a message would be taken, answered and stored now, else 503."""
     checks = await _checks(parts_of(request))
     ready = all(checks[name] == "ok" for name in NEEDED)
     body = Readiness(status="ready" if ready else "not_ready", checks=checks)
@@ -40,13 +47,32 @@ async def _checks(parts: Parts) -> dict[str, str]:
     checks = dict.fromkeys(("bus", "memory", "monitor", "tools"), "missing")
     with anyio.move_on_after(CHECK_SECONDS):
         try:
-            await parts.bus.last(INBOX)
-            checks["bus"] = "ok"
-            beats = await parts.bus.kv(WORKER_BUCKET).entries()
-            alive = {beat.value.kind for beat in beats if beat.value and not beat.value.draining}
-            checks.update({kind: "ok" for kind in ("monitor", "tools") if kind in alive})
-            await parts.bus.call(MEMORY_LIST_CONVERSATIONS, ListConversations(limit=1), timeout=CHECK_SECONDS)
-            checks["memory"] = "ok"
+            await parts.services.bus.last(INBOX)
+            checks["bus"] = "failing" if parts.services.room.failing else "ok"
+            beats = [entry.value for entry in await parts.services.bus.kv(WORKER_BUCKET).entries() if entry.value]
+            working = [beat for beat in beats if not beat.draining]
+            checks["tools"] = "ok" if any(beat.kind == "tools" for beat in working) else "missing"
+            if any(beat.kind == "monitor" for beat in working):
+                checks["monitor"] = "ok" if await _is_attended(parts.services.bus) else "failing"
+            checks["memory"] = await _memory(parts.services.bus, beats)
         except BusError:
             pass  # what was not reached stays "missing"
     return checks
+
+
+async def _is_attended(bus: Bus) -> bool:
+    """Whether a monitor waits for the messages of each partition: a dead one's are another's only after a moment."""
+    dealt = await dealing(bus)
+    if dealt.shut:
+        return False
+    for partition in range(dealt.partitions):
+        if not await pulls(bus, partition):
+            return False
+    return True
+
+
+async def _memory(bus: Bus, beats: Sequence[WorkerBeat]) -> str:
+    """It answers, can write, and has taken every answer that was ready for it."""
+    await bus.call(MEMORY_LIST_CONVERSATIONS, ListConversations(limit=1), timeout=CHECK_SECONDS)
+    troubled = any(beat.kind == "memory" and beat.trouble for beat in beats)
+    return "failing" if troubled or any(beat.unstored for beat in beats) else "ok"

@@ -2,10 +2,12 @@
 their text is seen, the client's tools come back to it as tool calls."""
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+import anyio
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -15,6 +17,7 @@ from trunkline.errors import ErrorCode
 from trunkline.gateway.faults import refusal
 from trunkline.gateway.http.bodies import read_json
 from trunkline.gateway.http.conversations import client_id
+from trunkline.gateway.http.held import Question, in_words, questions_ahead
 from trunkline.gateway.http.openai_schemas import (
     ChatRequest,
     Choice,
@@ -23,6 +26,7 @@ from trunkline.gateway.http.openai_schemas import (
     ChunkWithUsage,
     Completion,
     Delta,
+    ErrorObject,
     MessageOut,
     MessageWithCalls,
     Model,
@@ -30,13 +34,14 @@ from trunkline.gateway.http.openai_schemas import (
     UsageOut,
     error_object,
 )
-from trunkline.gateway.http.parts import parts_of, sender_of
+from trunkline.gateway.http.parts import is_owner, parts_of, services_of
+from trunkline.gateway.http.place import Place
 from trunkline.gateway.http.replies import STATUS, code_for, reply
 from trunkline.gateway.http.sse import EventStream, encode
-from trunkline.gateway.http.transcript import FINISH, call_out, sent_message, usage_out
-from trunkline.messages.approvals import ApprovalDetail
+from trunkline.gateway.http.transcript import FINISH, call_out, sent_message, transcript_of, usage_out
 from trunkline.messages.blocks import Block
-from trunkline.messages.conversation import ToolCall, Usage
+from trunkline.messages.conversation import Message, ToolCall, Usage
+from trunkline.messages.gateway import MessageAccepted
 from trunkline.messages.turn import (
     ApprovalRequested,
     FinishReason,
@@ -57,36 +62,40 @@ async def chat_completions(request: Request) -> ASGIApp:
     """``POST /v1/chat/completions``"""
     parts = parts_of(request)
     chat = await read_json(request, ChatRequest)
-    message = sent_message(
-        chat, request.headers.get("x-conversation-id"), client_id(request, chat.metadata or {})
+    history, said = transcript_of(chat)
+    message = msgspec.structs.replace(
+        sent_message(chat, said), client_id=client_id(request, chat.metadata or {})
     )
     try:
-        await parts.blocks.accept_into(message.block or parts.blocks.default)
+        await parts.services.blocks.accept_into(message.block or parts.services.blocks.default)
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
         return reply(error_object(ErrorCode.NOT_FOUND, param="model", named="model_not_found"), 404)
-    accepted = await parts.messages.send(message, sender_of(request))
-    answer = _Answer(accepted.turn, chat.model)
-    watch = FeedReader(parts.bus, accepted.conversation, accepted.turn, fresh=not accepted.duplicate)
+    place = Place(request, message)
+    accepted = await place.send(history)
+    answer = _Answer(accepted, chat.model, place, (*history, *said), told_why=is_owner(request))
+    fresh = not accepted.duplicate
+    watch = FeedReader(parts.services.bus, accepted.conversation, accepted.turn, fresh=fresh, looks=parts.looks)
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
     if chat.stream:
         with_usage = chat.stream_options is not None and chat.stream_options.include_usage
-        chunks = _Stream(answer, watch, with_usage).chunks(request)
-        return EventStream(chunks, closing=parts.closing, headers=headers)
-    return await _whole(answer, watch, headers)
+        stream = _Stream(answer, watch, with_usage)
+        chunks, held = stream.chunks(request), stream.held(questions_ahead(parts, watch, accepted))
+        return EventStream(chunks, closing=parts.closing, headers=headers, beside=held)
+    return await _unless_held(answer, watch, headers, questions_ahead(parts, watch, accepted))
 
 
 async def list_models(request: Request) -> Response:
     """``GET /v1/models``"""
-    found = await parts_of(request).blocks.listed()
+    found = await services_of(request).blocks.listed()
     return reply(ModelList(object="list", data=tuple(_model(block) for block in found.blocks)))
 
 
 async def get_model(request: Request) -> Response:
     """``GET /v1/models/{id}``"""
     try:
-        return reply(_model(await parts_of(request).blocks.show(request.path_params["id"])))
+        return reply(_model(await services_of(request).blocks.show(request.path_params["id"])))
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
@@ -109,14 +118,49 @@ def _model(block: Block) -> Model:
 class _Answer:
     """What the client has been or will be given."""
 
-    turn: str
+    accepted: MessageAccepted
     model: str
+    place: Place
+    transcript: tuple[Message, ...]
+    told_why: bool
+    """Whether the client is told why a turn failed."""
     created: int = field(default_factory=lambda: int(time.time()))
     calls: list[ToolCall] = field(default_factory=list)
 
     @property
     def id(self) -> str:
-        return f"chatcmpl-{self.turn}"
+        return f"chatcmpl-{self.accepted.turn}"
+
+    async def keep(self, text: str) -> None:
+        """Note that this is what the client will send back: before it can have done so."""
+        given = Message(id="", role="assistant", content=text, tool_calls=tuple(self.calls))
+        await self.place.keep((*self.transcript, given), self.accepted)
+
+
+async def _unless_held(
+    answer: _Answer, watch: FeedReader, headers: dict[str, str], questions: AsyncGenerator[Question, None]
+) -> Response:
+    """The answer, unless the message is behind a turn that a person has to decide about: then that is said at once."""
+    found: list[Response | Exception] = []
+
+    async def wait(first: Awaitable[Response]) -> None:
+        try:
+            found.append(await first)
+        except Exception as error:  # raised again below, bare: the group would wrap it
+            found.append(error)
+        tasks.cancel_scope.cancel()
+
+    async def held() -> None:
+        async with aclosing(questions):
+            async for question in questions:
+                await wait(_waiting(answer, watch, question, headers))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(held)
+        await wait(_whole(answer, watch, headers))
+    if isinstance(found[0], Exception):
+        raise found[0]
+    return found[0]
 
 
 async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) -> Response:
@@ -128,12 +172,13 @@ async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) ->
                 case ToolStarted(client=True, call=call):
                     answer.calls.append(call)
                 case ApprovalRequested():  # the turn goes on when somebody has decided; its asker cannot wait so long
-                    return _waiting(answer, watch, event, headers)
+                    return await _waiting(answer, watch, event, headers)
                 case TurnEnded():
                     ended = event
     if ended is None or ended.code is not None:
         code = ended.code if ended is not None and ended.code is not None else ErrorCode.INTERNAL
-        return reply(error_object(code), STATUS[code], {**headers, **NO_RETRY})
+        return reply(_failed(answer, code, ended), STATUS[code], {**headers, **NO_RETRY})
+    await answer.keep(watch.text)
     calls = tuple(call_out(call, None) for call in answer.calls)
     message = (
         MessageWithCalls(role="assistant", content=watch.text or None, tool_calls=calls)
@@ -143,24 +188,18 @@ async def _whole(answer: _Answer, watch: FeedReader, headers: dict[str, str]) ->
     return reply(_completion(answer, message, ended.reason, ended.usage), headers=headers)
 
 
-def _waiting(
+async def _waiting(
     answer: _Answer, watch: FeedReader, event: ApprovalRequested, headers: dict[str, str]
 ) -> Response:
     """What has been said, and that somebody has to decide about a call."""
-    text = "\n\n".join(filter(None, (watch.text, _asked(event))))
+    text = "\n\n".join(filter(None, (watch.text, in_words(event))))
+    await answer.keep(text)
     message = MessageOut(role="assistant", content=text)
     return reply(_completion(answer, message, "stop", Usage()), headers=headers)
 
 
-def _asked(event: ApprovalRequested) -> str:
-    """A question in words. OpenAI's clients know no approvals, so it is text."""
-    is_question = isinstance(event.detail, ApprovalDetail) and event.detail.is_question
-    what, do, verb = ("an answer", "Answer", "answer") if is_question else ("approval", "Decide", "approve")
-    how = f" (trunkline approvals {verb} {event.id})" if isinstance(event.id, str) else ""
-    return (
-        f"[Waiting for {what}: {event.question} {do} in another channel{how}.]\n"
-        f"{event.detail.text if isinstance(event.detail, ApprovalDetail) else ''}"
-    ).rstrip()
+def _failed(answer: _Answer, code: ErrorCode, ended: TurnEnded | None) -> ErrorObject:
+    return error_object(code, detail=ended.detail if ended is not None and answer.told_why else "")
 
 
 def _completion(
@@ -185,6 +224,8 @@ class _Stream:
         self._watch = watch
         self._with_usage = with_usage
         self._sent = ""
+        self._given = ""
+        """All that the client was given: the text, and what is said about approvals."""
 
     async def chunks(self, request: Request) -> AsyncGenerator[bytes, None]:
         try:
@@ -194,17 +235,29 @@ class _Stream:
                     match event:
                         case TextDelta() | TextReset():
                             if delta := self._news():
-                                yield self._chunk(Delta(content=delta))
+                                yield self._say(delta)
                         case ToolStarted(client=True, call=call):
                             yield self._chunk(Delta(tool_calls=(call_out(call, len(self._answer.calls)),)))
                             self._answer.calls.append(call)
                         case ApprovalRequested():
-                            yield self._chunk(Delta(content=f"\n\n{_asked(event)}\n\n"))
+                            yield self._say(f"\n\n{in_words(event)}\n\n")
+                            await self._answer.keep(self._given)  # it may not wait for the end
                         case TurnEnded():
-                            for chunk in self._end(event):
+                            for chunk in await self._end(event):
                                 yield chunk
         except Exception as error:
             yield encode(error_object(code_for(request, error)))
+
+    async def held(self, questions: AsyncGenerator[Question, None]) -> AsyncGenerator[bytes, None]:
+        """What the turn waits for before it begins, as text."""
+        async with aclosing(questions):
+            async for question in questions:
+                yield self._say(f"{in_words(question)}\n\n")
+                await self._answer.keep(self._given)
+
+    def _say(self, text: str) -> bytes:
+        self._given += text
+        return self._chunk(Delta(content=text))
 
     def _news(self) -> str:
         """What the client lacks of the text; empty while a new telling catches up with the old one."""
@@ -216,11 +269,12 @@ class _Stream:
         news, self._sent = text[len(self._sent) :], text
         return news
 
-    def _end(self, ended: TurnEnded) -> list[bytes]:
+    async def _end(self, ended: TurnEnded) -> list[bytes]:
         if ended.code is not None:
-            return [encode(error_object(ended.code))]
+            return [encode(_failed(self._answer, ended.code, ended))]
         if self._sent != self._watch.text:
             raise refusal(ErrorCode.PROVIDER_ERROR)
+        await self._answer.keep(self._given)
         last = [self._chunk(Delta(), finish=ended.reason)]
         if self._with_usage:
             last.append(self._chunk(None, usage=usage_out(ended.usage)))

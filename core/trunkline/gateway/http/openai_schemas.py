@@ -8,7 +8,9 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.gateway.faults import InvalidField
 from trunkline.gateway.http.schemas import In
+from trunkline.gateway.queue import QueueFull
 
 # What comes in -----------------------------------------------------------------------------------------------
 
@@ -248,11 +250,23 @@ _CODES = {
 }
 
 
-def error_object(code: ErrorCode, *, param: str | None = None, named: str | None = None) -> ErrorObject:
-    """The code's fixed sentence in OpenAI's shape. ``named`` overrides the code that clients look at."""
+def error_object(
+    code: ErrorCode,
+    *,
+    param: str | None = None,
+    named: str | None = None,
+    wrong: InvalidField | QueueFull | None = None,
+    detail: str = "",
+) -> ErrorObject:
+    """The code's fixed sentence in OpenAI's shape, with what is wrong with which field, why there is no room, or why a
+    turn failed: clients show nothing but the message. ``named`` overrides the code that clients look at."""
+    said = wrong.reason if wrong is not None else detail
+    why = f" {said}" if said else ""
+    if isinstance(wrong, InvalidField):
+        param = wrong.param or None
     return ErrorObject(
         error=ErrorDetail(
-            message=FIXED_SENTENCES[code],
+            message=f"{FIXED_SENTENCES[code]}{why}",
             type=_TYPES.get(code, "api_error"),
             param=param,
             code=named or _CODES.get(code, code.value),

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Literal, cast
 import anyio
 from starlette.requests import Request
 
-from trunkline.abc.gateway import HttpRoute, Identity
-from trunkline.gateway.approvals import Approvals
-from trunkline.gateway.auth import Door
-from trunkline.gateway.blocks import Blocks
-from trunkline.gateway.conversations import Conversations
-from trunkline.gateway.grants import Grants
+from trunkline.abc.gateway import OWNER, HttpRoute, Identity
 from trunkline.gateway.sender import Sender
-from trunkline.gateway.service import Messages
+from trunkline.gateway.services import Services
 from trunkline.plugins.owned import Owned
-from trunkline_bus import Bus
+from trunkline.runtime.http.auth import Door
+from trunkline.runtime.http.gate import IDENTITY
+from trunkline.runtime.looks import Looks
 
 if TYPE_CHECKING:
     from trunkline.gateway.http.metrics import Metrics
@@ -28,12 +25,7 @@ CHANNEL = "http"
 class Parts:
     """``closing`` is set when the server stops and streams have to end."""
 
-    bus: Bus
-    messages: Messages
-    approvals: Approvals
-    grants: Grants
-    conversations: Conversations
-    blocks: Blocks
+    services: Services
     door: Door
     routes: Sequence[Owned[HttpRoute]]
     host: str
@@ -41,6 +33,7 @@ class Parts:
     metrics: "Metrics"
     metrics_for: Literal["token", "open", "off"] = "token"
     hosts: tuple[str, ...] = ()
+    looks: Looks = field(default_factory=Looks)
     closing: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -49,6 +42,16 @@ def parts_of(request: Request) -> Parts:
     return cast(Parts, request.app.state.parts)
 
 
+def services_of(request: Request) -> Services:
+    """The services behind them."""
+    return parts_of(request).services
+
+
+def is_owner(request: Request) -> bool:
+    """Whether who asks has the token of the home. What a provider says of a failure is told to nobody else."""
+    return cast(Identity, request.scope[IDENTITY]) == OWNER
+
+
 def sender_of(request: Request) -> Sender:
     """Who asks, as the door has told."""
-    return Sender(CHANNEL, cast(Identity, request.scope["trunkline.identity"]))
+    return Sender(CHANNEL, cast(Identity, request.scope[IDENTITY]))

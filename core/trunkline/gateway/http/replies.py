@@ -9,8 +9,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
-from trunkline.gateway.faults import refused
+from trunkline.gateway.faults import InvalidField, refused
 from trunkline.gateway.http.schemas import Error
+from trunkline.gateway.queue import QueueFull
+from trunkline.runtime.http.gate import CORRELATION
 from trunkline_bus import Refusal
 
 log = logging.getLogger(__name__)
@@ -32,9 +34,6 @@ STATUS: dict[ErrorCode, int] = {
     ErrorCode.INTERNAL: 500,
 }
 
-CORRELATION = "trunkline.correlation"
-"""Where a request's scope keeps its correlation id."""
-
 OPENAI_PREFIX = "/v1/"
 
 
@@ -48,13 +47,23 @@ def reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None
     )
 
 
-def error_body(code: ErrorCode) -> Error:
-    """The code with its fixed sentence, and nothing else (ARCH-6)."""
-    return Error(code=code, message=FIXED_SENTENCES[code])
+def error_body(code: ErrorCode, wrong: InvalidField | QueueFull | None = None, detail: str = "") -> Error:
+    """The code with its fixed sentence; in ``metadata`` which field is wrong and why, why there is no room, or why a
+    turn failed (ARCH-6, conflict C36)."""
+    metadata = {"reason": wrong.reason} if wrong is not None else {}
+    if isinstance(wrong, InvalidField):
+        metadata["field"] = wrong.pointer
+    metadata |= {"detail": detail} if detail else {}
+    return Error(code=code, message=FIXED_SENTENCES[code], metadata=metadata)
 
 
 def error_reply(
-    code: ErrorCode, path: str, *, status: int | None = None, headers: Mapping[str, str] | None = None
+    code: ErrorCode,
+    path: str,
+    *,
+    status: int | None = None,
+    headers: Mapping[str, str] | None = None,
+    wrong: InvalidField | QueueFull | None = None,
 ) -> Response:
     """The response to a failure, in the shape that clients of the path expect."""
     headers = {**(headers or {})}
@@ -63,19 +72,20 @@ def error_reply(
     if path.startswith(OPENAI_PREFIX):
         from trunkline.gateway.http.openai_schemas import error_object
 
-        return reply(error_object(code), status or STATUS[code], headers)
-    return reply(error_body(code), status or STATUS[code], headers)
+        return reply(error_object(code, wrong=wrong), status or STATUS[code], headers)
+    return reply(error_body(code, wrong), status or STATUS[code], headers)
 
 
 async def failed(request: Request, error: Exception) -> Response:
     """The response to any exception of a handler."""
-    return error_reply(code_for(request, error), request.url.path)
+    wrong = error if isinstance(error, InvalidField | QueueFull) else None
+    return error_reply(code_for(request, error), request.url.path, wrong=wrong)
 
 
 def code_for(request: Request, error: Exception) -> ErrorCode:
     """The code of any failure; what must not be shown is logged under the request's correlation id.
 
-    So is why a request is not valid: its sender reads the log of the platform as a rule, and is told nothing else.
+    So is why a request is not valid.
     """
     reference = request.scope[CORRELATION]
     code = ErrorCode(refused(error, reference).code)

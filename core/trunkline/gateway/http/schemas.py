@@ -13,7 +13,6 @@ from trunkline.errors import ErrorCode
 from trunkline.messages.approvals import ApprovalDetail, ApprovalScope, Settlement
 from trunkline.messages.blocks import BlockConfig, PulseState
 from trunkline.messages.policies import Policy
-from trunkline.messages.tools import StoredResult
 from trunkline.messages.turn import FinishReason
 
 
@@ -67,14 +66,44 @@ class NewBlock(In, frozen=True, kw_only=True):
     config: BlockConfig = BlockConfig()
 
 
+class ConversationChanges(In, frozen=True, kw_only=True):
+    """A title for a conversation; null is the one that is made from what was said first."""
+
+    title: str | None
+
+
+class BlockChanges(In, frozen=True, kw_only=True):
+    """Choices of a block to change, as a JSON merge patch (RFC 7396) of its ``config``: what is null is taken out, what
+    is not named stays."""
+
+    config: dict[str, Any]
+
+
+class StopWish(In, frozen=True, kw_only=True):
+    """How to stop a block: its turns are cancelled, or with ``finish`` go on to their end."""
+
+    finish: bool = False
+
+
+class ResetWish(In, frozen=True, kw_only=True):
+    """What a block is to lose: its conversations and what its agent wrote and learned; with ``hard`` its documents,
+    identity, sliders and workspace too."""
+
+    hard: bool = False
+
+
 # What leaves -------------------------------------------------------------------------------------------------
 
 
 class Error(Out, frozen=True, kw_only=True):
-    """Every error: a fixed code and its fixed sentence. The header ``X-Correlation-ID`` leads to the log."""
+    """Every error: a fixed code and its fixed sentence. The header ``X-Correlation-ID`` leads to the log. Of a request
+    that is not valid, ``metadata.field`` is a JSON pointer into the body, or the name of a parameter or header, and
+    ``metadata.reason`` says what is wrong there. Of a turn that failed, ``metadata.detail`` tells the owner why: one
+    line for people, without secrets and addresses."""
 
     code: ErrorCode
     message: str
+    metadata: dict[str, Any] = {}
 
 
 class ConversationLine(Out, frozen=True, kw_only=True):
@@ -179,7 +208,8 @@ class Accepted(Out, frozen=True, kw_only=True):
 
 
 class BlockState(Out, frozen=True, kw_only=True):
-    """A block."""
+    """A block. With a ``problem`` a person has to mend a file; until then the block takes no messages, and ``config``
+    is not what the file says."""
 
     name: str
     status: PulseState
@@ -188,6 +218,7 @@ class BlockState(Out, frozen=True, kw_only=True):
     conversations: int
     current_task: str | None = None
     error: str | None = None
+    problem: str = ""
 
 
 class ArchivedBlockLine(Out, frozen=True, kw_only=True):
@@ -212,7 +243,8 @@ class Health(Out, frozen=True, kw_only=True):
 
 
 class Readiness(Out, frozen=True, kw_only=True):
-    """Whether messages are taken and answered; ``checks`` says of each part how it is."""
+    """Whether messages are taken, answered and stored. ``checks`` says of each part how it is: ``ok``, ``missing``, or
+    ``failing``, when it is there and cannot work, such as memory with a full disk."""
 
     status: Literal["ready", "not_ready"]
     checks: dict[str, str]
@@ -235,7 +267,8 @@ class TextResetData(Out, frozen=True, kw_only=True):
 
 class StatusData(Out, frozen=True, kw_only=True):
     """``status`` (an extension): how the agent stands, such as its ``hud``, where a plugin shows that; ``data`` for
-    programs, ``text`` for people."""
+    programs, ``text`` for people. ``waiting`` says that the message is behind a turn that a person has to decide about:
+    ``data.approval`` is the question, as in ``approval-request``, and a decision goes to the path ``data.decision``."""
 
     name: str
     data: dict[str, Any] = {}
@@ -251,20 +284,21 @@ class ToolCallData(Out, frozen=True, kw_only=True):
 
 
 class ToolOutputData(Out, frozen=True, kw_only=True):
-    """``tool-result``: what the tool returned. ``stored`` (an extension): that is the beginning and the end of it, and
-    ``trunkline results show`` prints what is kept, by the ``id`` there; without an id nothing more could be kept."""
+    """``tool-result``: what the tool returned. With ``metadata.stored``, a StoredResult, that is the beginning and the
+    end of it, and ``trunkline results show`` prints what is kept, by the ``id`` there; without an id nothing more could
+    be kept."""
 
     id: str
     output: str
-    stored: StoredResult | None = None
+    metadata: dict[str, Any] = {}
 
 
 class ToolFailureData(Out, frozen=True, kw_only=True):
-    """``tool-result``: what went wrong, in the tool's words for the model; ``stored`` as with what it returned."""
+    """``tool-result``: what went wrong, in the tool's words for the model; ``metadata`` as with what it returned."""
 
     id: str
     error: str
-    stored: StoredResult | None = None
+    metadata: dict[str, Any] = {}
 
 
 class ApprovalRequestData(Out, frozen=True, kw_only=True):

@@ -22,7 +22,8 @@ def encode(data: Any, *, event: str | None = None, id: str | None = None) -> byt
 
 
 class EventStream:
-    """A response that sends what a generator yields. A client that leaves ends the generator, and nothing else."""
+    """A response that sends what a generator yields. A client that leaves ends the generator, and nothing else.
+    ``beside`` may yield something to say in the meantime."""
 
     def __init__(
         self,
@@ -31,8 +32,10 @@ class EventStream:
         closing: anyio.Event,
         headers: Mapping[str, str],
         keep_alive: float = KEEP_ALIVE_SECONDS,
+        beside: AsyncGenerator[bytes, None] | None = None,
     ) -> None:
         self._chunks = chunks
+        self._beside = beside
         self._closing = closing
         self._keep_alive = keep_alive
         fixed = {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-store"}
@@ -48,9 +51,9 @@ class EventStream:
         async with anyio.create_task_group() as group:
             group.start_soon(self._until_gone, receive, way, group)
             group.start_soon(self._until_closing, way, group)
-            async with aclosing(self._chunks) as chunks:
-                async for chunk in chunks:
-                    await way.send(chunk)
+            if self._beside is not None:
+                group.start_soon(_send_all, self._beside, way)
+            await _send_all(self._chunks, way)
             group.cancel_scope.cancel()
         if not way.gone:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
@@ -70,6 +73,12 @@ class EventStream:
                 group.start_soon(way.send, KEEP_ALIVE)
                 await anyio.lowlevel.checkpoint()
         group.cancel_scope.cancel()
+
+
+async def _send_all(chunks: AsyncGenerator[bytes, None], way: "_Way") -> None:
+    async with aclosing(chunks):
+        async for chunk in chunks:
+            await way.send(chunk)
 
 
 class _Way:

@@ -9,11 +9,11 @@ from starlette.types import ASGIApp
 
 from trunkline.errors import ErrorCode
 from trunkline.gateway.approvals import Decided
-from trunkline.gateway.faults import refusal
+from trunkline.gateway.faults import InvalidField
 from trunkline.gateway.http.bodies import read_json, read_optional_json
 from trunkline.gateway.http.conversations import client_id, watch_turn
 from trunkline.gateway.http.events import usage_of
-from trunkline.gateway.http.parts import parts_of, sender_of
+from trunkline.gateway.http.parts import parts_of, sender_of, services_of
 from trunkline.gateway.http.replies import error_body, error_reply, reply
 from trunkline.gateway.http.schemas import Accepted, CancelWish, Decision, ForkWish, NewMessage, Turn
 from trunkline.messages.gateway import CancelTurn, ForkTurn, MessageAccepted, SendMessage, TurnView
@@ -22,12 +22,12 @@ from trunkline.messages.turn import ApprovalDecided
 
 async def get_turn(request: Request) -> Response:
     """``GET /api/turns/{id}``"""
-    return reply(_turn(await parts_of(request).messages.turn(request.path_params["id"])))
+    return reply(_turn(await services_of(request).messages.turn(request.path_params["id"])))
 
 
 async def get_events(request: Request) -> ASGIApp:
     """``GET /api/turns/{id}/events?from=``"""
-    found = (await parts_of(request).messages.find(request.path_params["id"])).request
+    found = (await services_of(request).messages.find(request.path_params["id"])).request
     accepted = MessageAccepted(
         block=found.block,
         conversation=found.conversation,
@@ -41,8 +41,8 @@ async def cancel(request: Request) -> Response:
     """``POST /api/turns/{id}/cancel``"""
     turn, parts = request.path_params["id"], parts_of(request)
     wish = await read_optional_json(request, CancelWish)
-    await parts.messages.cancel(CancelTurn(turn=turn, mode=wish.mode), sender_of(request))
-    return reply(_turn(await parts.messages.turn(turn)), 202)
+    await parts.services.messages.cancel(CancelTurn(turn=turn, mode=wish.mode), sender_of(request))
+    return reply(_turn(await parts.services.messages.turn(turn)), 202)
 
 
 async def steer(request: Request) -> Response:
@@ -54,7 +54,7 @@ async def steer(request: Request) -> Response:
         metadata=new.metadata,
         steer=request.path_params["id"],
     )
-    return reply(_accepted(await parts_of(request).messages.send(message, sender_of(request))), 202)
+    return reply(_accepted(await services_of(request).messages.send(message, sender_of(request))), 202)
 
 
 async def fork(request: Request) -> Response:
@@ -64,7 +64,7 @@ async def fork(request: Request) -> Response:
         turn=request.path_params["id"], step=new.step, content=new.content, model=new.model,
         client_id=client_id(request, {}),
     )  # fmt: skip
-    return reply(_accepted(await parts_of(request).messages.fork(wish, sender_of(request))), 202)
+    return reply(_accepted(await services_of(request).messages.fork(wish, sender_of(request))), 202)
 
 
 async def decide(request: Request) -> Response:
@@ -72,7 +72,7 @@ async def decide(request: Request) -> Response:
     turn, parts = request.path_params["id"], parts_of(request)
     decision = await read_json(request, Decision)
     if decision.allow is None and not decision.answer:
-        raise refusal(ErrorCode.INVALID_REQUEST, "Say allow, true or false, or answer the question.")
+        raise InvalidField(("allow",), "Say allow, true or false, or answer the question.")
     decided = ApprovalDecided(
         turn=turn,
         call=request.path_params["call"],
@@ -83,13 +83,13 @@ async def decide(request: Request) -> Response:
         answer=decision.answer,
     )
     try:
-        late = await parts.approvals.decide(decided, sender_of(request))
+        late = await parts.services.approvals.decide(decided, sender_of(request))
     except Decided as first:
         late = first
     if late is not None:
         told = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
         return error_reply(ErrorCode.CONFLICT, request.url.path, headers=told)
-    return reply(_turn(await parts.messages.turn(turn)), 202)
+    return reply(_turn(await parts.services.messages.turn(turn)), 202)
 
 
 ROUTES = (

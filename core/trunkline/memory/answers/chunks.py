@@ -16,9 +16,7 @@ from trunkline.messages.chunks import (
     GetChunk,
     LinkChunks,
     ListChunks,
-    MemoryPurged,
     PruneChunks,
-    PurgeMemory,
     Recall,
     Recalled,
     Remember,
@@ -36,7 +34,6 @@ from trunkline.subjects import (
     MEMORY_LINK,
     MEMORY_LINKED,
     MEMORY_PRUNE,
-    MEMORY_PURGE,
     MEMORY_RECALL,
     MEMORY_REMEMBER,
     MEMORY_RESTORE_CHUNK,
@@ -66,7 +63,6 @@ class ChunkAnswers:
         await endpoints.change(MEMORY_RESTORE_CHUNK, self._restore)
         await endpoints.change(MEMORY_FORGET, self._forget)
         await endpoints.change(MEMORY_PRUNE, self._prune, limit=1)
-        await endpoints.change(MEMORY_PURGE, self._purge, limit=1)
 
     async def _recall(self, request: Request[Recall]) -> Recalled:
         return await self._reader.recall(request.data)
@@ -103,6 +99,3 @@ class ChunkAnswers:
 
     async def _prune(self, request: Request[PruneChunks]) -> ChunksPruned:
         return await self._keeper.prune(request.data, scope_of(request))
-
-    async def _purge(self, request: Request[PurgeMemory]) -> MemoryPurged:
-        return await self._keeper.purge(request.data, scope_of(request))

@@ -4,7 +4,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeVar
 
 from trunkline.memory.answers.telling import Telling
-from trunkline_bus import Endpoint, Request, Scope, Service
+from trunkline.memory.write_check import WriteCheck
+from trunkline_bus import Endpoint, Refusal, Request, Scope, Service
 
 Q = TypeVar("Q")
 A = TypeVar("A")
@@ -15,11 +16,12 @@ WRITERS = 512
 
 
 class Endpoints:
-    """The endpoints of ``service``. ``telling`` tells of changes."""
+    """The endpoints of ``service``. ``telling`` tells of changes, ``writes`` learns which of them failed."""
 
-    def __init__(self, service: Service, telling: Telling) -> None:
+    def __init__(self, service: Service, telling: Telling, writes: WriteCheck) -> None:
         self._service = service
         self._telling = telling
+        self._writes = writes
 
     async def ask(
         self,
@@ -38,7 +40,13 @@ class Endpoints:
 
         async def answer(request: Request[Q]) -> A:
             try:
-                return await change(request)
+                changed = await change(request)
+                self._writes.note("")
+                return changed
+            except Refusal as refusal:
+                if refusal.code == "write_failure":
+                    self._writes.note(refusal.message)
+                raise
             finally:
                 await self._telling.tell()
 

@@ -13,9 +13,9 @@ import pygit2
 
 from trunkline.errors import TrunklineError
 from trunkline.memory.care.aside import Aside
-from trunkline.memory.care.healing import heal
+from trunkline.memory.care.healing import files_of, heal
 from trunkline.memory.care.objects import broken_loose, broken_packs, packs_without_index
-from trunkline.memory.care.reach import Lost, reach
+from trunkline.memory.care.reach import Lost, folders_of, reach
 from trunkline.memory.places import Places
 from trunkline.memory.repository import Repository
 from trunkline.memory.worktree import Worktree
@@ -30,6 +30,13 @@ OLD = 600.0
 
 BACKUP = "What is lost can be had from a backup or another copy: git -C <memory root> fetch <copy>, and look again."
 SHOWN = 5
+
+BRANCH = "refs/heads/main"
+HEAD = f"ref: {BRANCH}\n"
+CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
+"""What stands in files of git's that are made anew."""
+
+ANEW = "Go on from the files: folders of the last version are lost\n"
 
 
 class Examination:
@@ -47,14 +54,9 @@ class Examination:
 
     def run(self) -> list[MemoryFinding]:
         """All findings, in order."""
-        return [
-            self._litter(),
-            self._locks(),
-            self._loose(),
-            self._packs(),
-            *self._history(),
-            *self._derived(),
-        ]
+        found = [self._litter(), self._locks(), self._loose(), self._packs(), self._repository()]
+        history = self._history() if found[-1].status in ("ok", "mended") else ()
+        return [*found, *history, *self._derived()]
 
     # Files ---------------------------------------------------------------------------------------------------
 
@@ -113,6 +115,41 @@ class Examination:
     def _put(self) -> str:
         return f"put aside in {self._aside.folder}"
 
+    # The repository ------------------------------------------------------------------------------------------
+
+    def _repository(self) -> MemoryFinding:
+        """git.repository: git can open it, and it is on a branch."""
+        trouble = self._trouble()
+        if not trouble:
+            return _found("git.repository", "ok", "The repository can be opened")
+        if not self._mend:
+            return self._mended("git.repository", trouble, "")
+        for file, text in ((self._places.git / "config", CONFIG), (self._places.git / "HEAD", HEAD)):
+            if self._trouble() and (file.name == "config" or (self._places.git / BRANCH).is_file()):
+                self._replace(file, text)
+        if left := self._trouble():
+            return _found("git.repository", "error", left, BACKUP)
+        return self._mended(
+            "git.repository", trouble, f"made anew; what was there is in {self._aside.folder}"
+        )
+
+    def _trouble(self) -> str:
+        """Why the repository cannot be used; "" when it can. Its objects are not looked at."""
+        try:
+            repository = Repository(self._places.root)
+            try:
+                repository.branch()
+                return ""
+            finally:
+                repository.close()
+        except (KeyError, ValueError, OSError, pygit2.GitError, TrunklineError) as error:
+            return f"{self._places.git} cannot be opened: {error}"
+
+    def _replace(self, file: Path, text: str) -> None:
+        if file.exists():
+            self._aside.put(file)
+        file.write_text(text)
+
     # History -------------------------------------------------------------------------------------------------
 
     def _history(self) -> Iterator[MemoryFinding]:
@@ -135,7 +172,29 @@ class Examination:
         if any(one.path == "" and str(one.id) == one.version for one in lost):
             yield self._branch()
             commits, objects, lost = self._reach()
+        if (found := self._last_version(lost)) is not None:
+            yield found
+            commits, objects, lost = self._reach()
         yield _told(commits, objects, lost)
+
+    def _last_version(self, lost: list[Lost]) -> MemoryFinding | None:
+        """git.files: the last version can be read, so that changes can be made to it."""
+        repository = Repository(self._places.root)
+        try:
+            head = _head(repository)
+            needed = {oid.raw for oid in folders_of(repository, head)} if head is not None else set()
+            if head is None or not any(one.id.raw in needed for one in lost):
+                return None
+            said = (
+                f"Folders of the last version {str(head)[:10]} are lost, so nothing could be written to them"
+            )
+            if self._mend:
+                entries = files_of(repository, self._worktree)
+                tree = repository.write_tree(None, entries)
+                repository.advance(head, repository.write_commit(head, tree, "trunkline", ANEW))
+            return self._mended("git.files", said, "a version was made of the files as they are now")
+        finally:
+            repository.close()
 
     def _broken(self) -> bool:
         return any(True for _ in broken_loose(self._objects))
@@ -152,9 +211,11 @@ class Examination:
         repository = Repository(self._places.root)
         try:
             head = _head(repository)
-            if head is None or head in repository.git:
+            if head is None or _readable_object(repository, head):
                 return _found("git.branch", "error", "A commit in the middle of history is lost.", BACKUP)
-            target = next(filter(lambda oid: oid in repository.git, self._reflog(repository.branch())), None)
+            target = next(
+                (oid for oid in self._reflog(repository.branch()) if _readable_object(repository, oid)), None
+            )
             if target is None:
                 return _found(
                     "git.branch",
@@ -225,6 +286,14 @@ def _head(repository: Repository) -> pygit2.Oid | None:
         return repository.head()
     except (KeyError, ValueError, pygit2.GitError, TrunklineError):
         return None
+
+
+def _readable_object(repository: Repository, oid: pygit2.Oid) -> bool:
+    try:
+        repository.git.read(oid)
+    except (KeyError, ValueError, pygit2.GitError):
+        return False
+    return True
 
 
 def _readable(file: Path) -> bool:

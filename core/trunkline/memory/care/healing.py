@@ -38,6 +38,11 @@ def heal(places: Places, worktree: Worktree, aside: Path | None = None) -> None:
 
 
 def _from_files(repository: Repository, worktree: Worktree) -> None:
+    repository.write_tree(None, files_of(repository, worktree))
+
+
+def files_of(repository: Repository, worktree: Worktree) -> dict[str, Entry | None]:
+    """All files as they are now, stored."""
     entries: dict[str, Entry | None] = {}
     for path, status in worktree.files():
         try:
@@ -46,7 +51,7 @@ def _from_files(repository: Repository, worktree: Worktree) -> None:
             continue  # what cannot be read lends nothing; the examination has named it
         if not repository.git.path_is_ignored(path):
             entries[path] = Entry(repository.write_blob(data), bool(status.st_mode & stat.S_IXUSR))
-    repository.write_tree(None, entries)
+    return entries
 
 
 def _from_index(repository: Repository) -> None:

@@ -31,6 +31,24 @@ def reach(repository: Repository, head: pygit2.Oid | None) -> Reach:
     return _Walk(repository.git).walk(head)
 
 
+def folders_of(repository: Repository, version: pygit2.Oid) -> list[pygit2.Oid]:
+    """The ids of a version's folders, those that are lost among them; none below these is known."""
+    try:
+        waiting = [repository.commit(version).tree_id]
+    except (KeyError, ValueError, pygit2.GitError):
+        return []
+    found = []
+    while waiting:
+        found.append(waiting.pop())
+        try:
+            tree = repository.git[found[-1]]
+        except (KeyError, ValueError, pygit2.GitError):
+            continue
+        if isinstance(tree, pygit2.Tree):
+            waiting += [entry.id for entry in tree if entry.filemode == _FOLDER]
+    return found
+
+
 class _Walk:
     def __init__(self, git: pygit2.Repository) -> None:
         self._git = git
@@ -51,21 +69,24 @@ class _Walk:
                 continue
             self._commits += 1
             left += commit.parent_ids
-            self._tree(commit.tree_id, str(oid), "")
+            self._tree(commit.tree_id, str(oid))
         return Reach(self._commits, len(self._seen), self._lost)
 
-    def _tree(self, oid: pygit2.Oid, version: str, path: str) -> None:
-        if oid.raw in self._seen:
-            return
-        self._seen.add(oid.raw)
-        tree = self._read(oid, version, path)
-        for entry in tree if isinstance(tree, pygit2.Tree) else ():
-            below = f"{path}/{entry.name}" if path else str(entry.name)
-            if entry.filemode == _FOLDER:
-                self._tree(entry.id, version, below)
-            elif entry.filemode != _SUBMODULE and entry.id.raw not in self._seen:
-                self._seen.add(entry.id.raw)
-                self._read(entry.id, version, below)
+    def _tree(self, top: pygit2.Oid, version: str) -> None:
+        waiting = [(top, "")]
+        while waiting:
+            oid, path = waiting.pop()
+            if oid.raw in self._seen:
+                continue
+            self._seen.add(oid.raw)
+            tree = self._read(oid, version, path)
+            for entry in tree if isinstance(tree, pygit2.Tree) else ():
+                below = f"{path}/{entry.name}" if path else str(entry.name)
+                if entry.filemode == _FOLDER:
+                    waiting.append((entry.id, below))
+                elif entry.filemode != _SUBMODULE and entry.id.raw not in self._seen:
+                    self._seen.add(entry.id.raw)
+                    self._read(entry.id, version, below)
 
     def _read(self, oid: pygit2.Oid, version: str, path: str) -> pygit2.Object | None:
         try:

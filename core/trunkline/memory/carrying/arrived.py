@@ -1,8 +1,8 @@
 """A history that came in an archive, looked through before any of it is ours. Reads; writes only its own folder.
 
 The objects go into a repository made here, so nothing that the archive says of configuration, hooks, attributes or
-other object stores is ever read. What is not fit for a memory (links, submodules, names of git's) is refused, so the
-repository that takes it in passes ``git fsck`` as before.
+other object stores is ever read. What git itself would not check out is refused, so the repository that takes it in
+passes ``git fsck`` as before. Links and submodules stay in history, and never become files.
 """
 
 import re
@@ -14,18 +14,17 @@ from pygit2.enums import ObjectType, RepositoryOpenFlag
 
 from trunkline.archives.manifest import MEMORY
 from trunkline.archives.reading import BadArchive
-from trunkline.memory.carrying.fit import FOLDER, entries, unfit
+from trunkline.memory.carrying.fit import FOLDER, LARGEST, LARGEST_LIST, SUBMODULE, Row, entries, rows, unfit
 from trunkline.memory.packing import write_pack
 from trunkline.memory.repository import Repository
 
-LARGEST = 512 * 1024 * 1024
-"""Bytes of the largest file, and LARGEST_LIST of the largest commit or folder, that may come in."""
-
-LARGEST_LIST = 64 * 1024 * 1024
 SAID_EVERY = 512
 
-_REFERENCE = re.compile(r"([0-9a-f]{40}) (refs/(?:heads|tags)/[A-Za-z0-9][A-Za-z0-9._/-]{0,199})")
-_HEAD = re.compile(r"ref: (refs/heads/[A-Za-z0-9][A-Za-z0-9._/-]{0,199})\n?")
+DEEPEST = 2_048
+"""How deep folders of a history may be nested. No system can check out deeper ones: a path has 4096 bytes at most."""
+
+_REFERENCE = re.compile(r"([0-9a-f]{40}) (refs/(?:heads|tags)/\S{1,200})")
+_HEAD = re.compile(r"ref: (refs/heads/\S{1,200})\n?")
 _PERSON = re.compile(rb"[^<>\n\0]*<[^<>\n\0]*> \d{1,12} [+-]\d{4}")
 
 
@@ -90,7 +89,8 @@ def _heads(git: Path) -> dict[str, pygit2.Oid]:
         if file.is_file():
             texts.append(f"{_text(file).strip()} {file.relative_to(git).as_posix()}")
     lines = (line for text in texts for line in text.splitlines())
-    heads = {found[2]: pygit2.Oid(hex=found[1]) for line in lines if (found := _REFERENCE.fullmatch(line))}
+    found = (line for text in lines if (line := _REFERENCE.fullmatch(text)))
+    heads = {line[2]: pygit2.Oid(hex=line[1]) for line in found if pygit2.reference_is_valid_name(line[2])}
     branch = _HEAD.fullmatch(_text(git / "HEAD"))
     if branch is None or branch[1] not in heads:
         raise BadArchive("its history has no newest commit")
@@ -114,11 +114,12 @@ class _Search:
         self._own = own.odb
         self._told = told
         self._seen: dict[pygit2.Oid, None] = {}
+        self._heights: dict[pygit2.Oid, int] = {}
         self.commits: list[pygit2.Oid] = []
 
     def reach(self, heads: Iterable[pygit2.Oid]) -> list[pygit2.Oid]:
         """The fresh objects, none before it was looked at."""
-        waiting = list(heads)
+        waiting = [self._commit_at(head) for head in heads]
         while waiting:
             commit = waiting.pop()
             if self._is_known(commit):
@@ -129,17 +130,48 @@ class _Search:
             self._folders(tree)
         return list(self._seen)
 
+    def _commit_at(self, head: pygit2.Oid) -> pygit2.Oid:
+        """The commit that a branch or tag leads to; tags with a text of their own are objects, which come along."""
+        while self._odb.exists(head) and self._odb.read_header(head)[0] == ObjectType.TAG:
+            tag = self._read(head, ObjectType.TAG, LARGEST_LIST)
+            self._is_known(head)
+            head = _tagged(tag)
+        return head
+
     def _folders(self, top: pygit2.Oid) -> None:
+        """All below a folder; the deepest first, so that each knows how many folders are nested in it."""
+        below: dict[pygit2.Oid, list[pygit2.Oid]] = {}
         waiting = [top]
         while waiting:
-            tree = waiting.pop()
-            if self._is_known(tree):
+            tree = waiting[-1]
+            if tree not in self._heights and tree not in below:
+                below[tree] = self._looked_into(tree)
+                waiting += [one for one in below[tree] if one not in self._heights]
                 continue
-            for mode, oid in _insisted(self._read(tree, ObjectType.TREE, LARGEST_LIST)):
-                if mode == FOLDER:
-                    waiting.append(oid)
-                elif not self._is_known(oid):
-                    self._insist_on(oid, ObjectType.BLOB, LARGEST)
+            waiting.pop()
+            if tree not in self._heights:
+                height = 1 + max((self._heights[one] for one in below.pop(tree)), default=0)
+                if height > DEEPEST:
+                    raise BadArchive(f"its history has folders that are nested more than {DEEPEST} deep")
+                self._heights[tree] = height
+
+    def _looked_into(self, tree: pygit2.Oid) -> list[pygit2.Oid]:
+        """The folders in a folder. Of one that this memory has nothing is looked at but these."""
+        if self._is_known(tree):
+            return self._known_folders(tree)
+        found = []
+        for row in _insisted(self._read(tree, ObjectType.TREE, LARGEST_LIST)):
+            if row.mode == FOLDER:
+                found.append(row.oid)
+            elif row.mode != SUBMODULE and not self._is_known(row.oid):
+                self._insist_on(row.oid, ObjectType.BLOB, LARGEST)
+        return found
+
+    def _known_folders(self, tree: pygit2.Oid) -> list[pygit2.Oid]:
+        try:
+            return [row.oid for row in rows(self._own.read(tree)[1]) if row.mode == FOLDER]
+        except (KeyError, pygit2.GitError):
+            return []  # this memory has lost it, which is no fault of the archive
 
     def _is_known(self, oid: pygit2.Oid) -> bool:
         """Whether an object was seen, or is in this memory; else it is noted."""
@@ -165,12 +197,13 @@ class _Search:
 
 def _commit(data: bytes) -> tuple[pygit2.Oid, list[pygit2.Oid]]:
     """A commit's tree and parents. Raises ValueError for what git would complain of."""
-    lines = data.partition(b"\n\n")[0].split(b"\n")
+    head = data.partition(b"\n\n")[0]
+    lines = head.split(b"\n")
     fields = [line.partition(b" ")[::2] for line in lines]
     names = [name for name, _ in fields]
     parents = names[1:].index(b"author") if b"author" in names[1:] else -1
     wanted = [b"tree", *[b"parent"] * max(0, parents), b"author", b"committer"]
-    if parents < 0 or names[: len(wanted)] != wanted or b"\0" in data:
+    if parents < 0 or names[: len(wanted)] != wanted or b"\0" in head:
         raise ValueError("a commit that is none")
     if not all(_PERSON.fullmatch(text) for _, text in fields[1 + parents : 3 + parents]):
         raise ValueError("a commit of nobody")
@@ -178,13 +211,22 @@ def _commit(data: bytes) -> tuple[pygit2.Oid, list[pygit2.Oid]]:
     return ids[0], ids[1:]
 
 
-def _insisted(tree: bytes) -> Iterator[tuple[bytes, pygit2.Oid]]:
-    """Mode and id of what is in a folder. Raises BadArchive and ValueError for what may not be in one."""
-    for mode, name, oid in entries(tree):
-        fault = unfit(mode, name)
+def _tagged(data: bytes) -> pygit2.Oid:
+    """What a tag names. Raises ValueError for what git would complain of."""
+    lines = data.split(b"\n")
+    names = [line.partition(b" ")[0] for line in lines[:3]]
+    if names != [b"object", b"type", b"tag"]:
+        raise ValueError("a tag that is none")
+    return pygit2.Oid(hex=lines[0].partition(b" ")[2].decode("ascii"))
+
+
+def _insisted(tree: bytes) -> Iterator[Row]:
+    """What is in a folder. Raises BadArchive and ValueError for what may not be in one."""
+    for row in entries(tree):
+        fault = unfit(row)
         if fault:
-            raise BadArchive(f"its history holds {_shown(name.decode('utf-8', 'replace'))}, {fault}")
-        yield mode, oid
+            raise BadArchive(f"its history holds {_shown(row.shown)}, {fault}")
+        yield row
 
 
 def _shown(what: object) -> str:

@@ -12,7 +12,7 @@ from trunkline.archives.reading import BadArchive, unpack
 from trunkline.memory.carrying.arrived import Arrived
 from trunkline.memory.carrying.joining import BringFiles, JoinHistory, refuse_unnamed
 from trunkline.memory.carrying.merging import Merged, Merging, Rule, Withheld, withheld_from
-from trunkline.memory.carrying.missing import gaps, idle_policies
+from trunkline.memory.carrying.missing import gaps, policies_told
 from trunkline.memory.carrying.purged import refuse_purged
 from trunkline.memory.packing import Packer
 from trunkline.memory.paths import plain
@@ -162,7 +162,7 @@ class Intake:
         blocks = sorted(file.parent.name for file in root.glob("blocks/*/block.toml"))
         yield from gaps(self.manifest.plugins, blocks, read, here)
         known = {path.removeprefix("identities/").removesuffix(".json") for path in named("identities")}
-        yield from idle_policies(named("policies"), known | {"owner"})
+        yield from policies_told(named("policies"), known | {"owner"})
 
     def _found(self) -> dict[str, Path]:
         root = self._scratch / MEMORY

@@ -14,7 +14,7 @@ from trunkline.archives.manifest import Gap
 from trunkline.memory.carrying.deciding import Choice, choose
 from trunkline.memory.carrying.talks import join
 from trunkline.memory.conversations import conversation_places, names_of
-from trunkline.memory.paths import plain
+from trunkline.memory.paths import parents, plain
 from trunkline.memory.repository import Entry, Repository, differences, entry_at, id_at, walk_back
 from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Content
@@ -96,6 +96,7 @@ class Merging:
                 one.take(path, ours, theirs, self._rule)
             else:
                 one.merge(path, ours, theirs, self._rule)
+        one.leave_clashes()
         return merged
 
 
@@ -153,6 +154,21 @@ class _Merge:
         merged.files[path] = theirs if content == data else content
         merged.added += ours is None
         merged.changed += ours is not None
+
+    def leave_clashes(self) -> None:
+        """What needs a folder where this memory keeps a file, or a file where it keeps a folder, stays out."""
+        files = self.merged.files
+        for path in [path for path, content in files.items() if content is not None]:
+            if any(self._stays(above) for above in parents(path)) or any(
+                below not in files for below in self._view.below(path)
+            ):
+                del files[path]
+                self._conflict(
+                    path, "a file and a folder of one name cannot stand beside each other: ours stays"
+                )
+
+    def _stays(self, path: str) -> bool:
+        return self.merged.files.get(path, self._view.entry(path)) is not None
 
     def _elsewhere(self, path: str, ours: Entry | None, theirs: Entry | None) -> tuple[str, Entry | None]:
         """A conversation may lie at its older place here."""

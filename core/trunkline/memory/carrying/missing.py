@@ -14,9 +14,20 @@ Read = Callable[[str], bytes | None]
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """As much of a policy (PA-F20) as tells whom it is about."""
+    """As much of a policy (PA-F20) as tells whom it is about and what it permits."""
 
     subject: str
+    resource: str = "*"
+    action: str = "*"
+    effect: str = ""
+    conditions: dict[str, Any] = {}
+
+    @property
+    def bounds(self) -> str:
+        """Its conditions, in words that say no more than the file: each with its value, without the shape of a call."""
+        told = {"shape": "calls like the one that was approved"}
+        parts = (told.get(name) or f"{name.replace('_', ' ')} {value}" for name, value in self.conditions.items())
+        return "; ".join(parts)[:200]
 
 
 def gaps(plugins: dict[str, str], blocks: Iterable[str], read: Read, here: Installed) -> Iterator[Gap]:
@@ -35,16 +46,26 @@ def gaps(plugins: dict[str, str], blocks: Iterable[str], read: Read, here: Insta
         yield from _tools(path, settings, here)
 
 
-def idle_policies(policies: dict[str, bytes], identities: set[str]) -> Iterator[Gap]:
-    """Policies about somebody who is not known here: they are kept, and have no effect (PA-F23)."""
+def policies_told(policies: dict[str, bytes], identities: set[str]) -> Iterator[Gap]:
+    """What becomes of the policies that came in: those about somebody who is not known here are kept and have no effect
+    (PA-F23), those that permit something count from now on. A block is known by its name, also one that is made later.
+    """
     for path, data in sorted(policies.items()):
         try:
-            subject = msgspec.json.decode(data, type=Policy).subject
+            policy = msgspec.json.decode(data, type=Policy)
         except msgspec.MsgspecError:
             yield Gap(what=path, why="is no policy that can be read: no tool may be used until it is mended")
             continue
-        if subject != "*" and not subject.startswith("type:") and subject not in identities:
-            yield Gap(what=path, why=f"is about {subject[:80]!r}, who is not known here: it has no effect")
+        subject = policy.subject[:80]
+        if subject != "*" and not subject.startswith(("type:", "block:")) and subject not in identities:
+            yield Gap(what=path, why=f"is about {subject!r}, who is not known here: it has no effect")
+        elif policy.effect == "allow":
+            only = f" (only: {policy.bounds})" if policy.bounds else ""
+            yield Gap(
+                what=path,
+                why=f"is in force from now on: {subject} may {policy.action[:80]} {policy.resource[:80]}{only}",
+                hint="To take it back: trunkline approvals forget, trunkline policies remove, or delete the file.",
+            )
 
 
 def _model(path: str, settings: dict[str, Any], here: Installed) -> Iterator[Gap]:

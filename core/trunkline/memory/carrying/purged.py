@@ -20,6 +20,7 @@ class PurgeNote(msgspec.Struct, frozen=True):
 
     target: str
     paths: tuple[str, ...] = ()
+    versions: tuple[tuple[str, str], ...] = ()
 
 
 def refuse_purged(own: Repository, arrived: Repository, commits: Iterable[pygit2.Oid]) -> None:
@@ -27,11 +28,13 @@ def refuse_purged(own: Repository, arrived: Repository, commits: Iterable[pygit2
     head = own.head()
     entry = None if head is None else entry_at(own.tree(head), NOTES)
     notes = [] if entry is None else list(_notes(own.data(entry.blob)))
-    paths = sorted({path for note in notes for path in note.paths})
-    for commit in commits if paths else ():
+    whole = {(path, "") for note in notes for path in note.paths}
+    wanted = sorted(whole.union(*(note.versions for note in notes)))
+    for commit in commits if wanted else ():
         tree = arrived.commit(commit).tree
-        for path in paths:
-            if id_at(tree, path) is not None:
+        for path, blob in wanted:
+            found = id_at(tree, path)
+            if found is not None and blob in ("", str(found)):
                 raise BadArchive(
                     f"its history holds {path[:120]!r}, which was purged here, and it would come back",
                     hint="Nothing was changed. Purge it in the other memory too, and export again.",

@@ -9,8 +9,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.abc.memory import NOWHERE, Change, MemoryStore, Purged
-from trunkline.memory.carrying.purged import NOTES
+from trunkline.abc.memory import NOWHERE, Change, MemoryStore
 from trunkline.memory.chunks.cutting import Cutter, Piece
 from trunkline.memory.chunks.days import Days
 from trunkline.memory.chunks.finding import Row
@@ -33,9 +32,7 @@ from trunkline.messages.chunks import (
     DeleteChunk,
     ForgetChunk,
     LinkChunks,
-    MemoryPurged,
     PruneChunks,
-    PurgeMemory,
     Remember,
     Remembered,
     RestoreChunk,
@@ -263,58 +260,6 @@ class Keeper:
                 await self.prune(PruneChunks(actor=PLATFORM, block=block), NOWHERE)
             except Refusal as refusal:
                 _log.warning("the chunks of block %s are not pruned: %s", block, refusal.message)
-
-    async def purge(self, wish: PurgeMemory, scope: Scope) -> MemoryPurged:
-        """Take a chunk or a file out of memory and of all its history, and note that in ``audit/purges.jsonl`` (C43).
-
-        Raises:
-            Refusal: ``not_confirmed``, ``not_found`` (history never had it), ``invalid_path``, ``not_supported``.
-        """
-        if wish.confirm != wish.target:
-            raise Refusal(
-                "not_confirmed", f"Repeat {wish.target!r} to confirm: what is purged cannot come back."
-            )
-        if wish.target.strip("/").split("/")[0] == NOTES.split("/")[0]:
-            raise Refusal("invalid_path", f"{NOTES} says what may not come back: it is not purged.")
-        await self._notes()  # one that cannot be read would be lost: better said before anything is gone
-        for path in await self._reader.paths(wish.target):
-            try:
-                await self._store.delete(path, actor=wish.actor, reason=f"Purge {wish.target}", scope=scope)
-            except Refusal as refusal:
-                if refusal.code != "not_found":
-                    raise
-        purged = await self._store.purge(wish.target)
-        if not purged.paths:
-            raise Refusal("not_found", f"History has never had {wish.target!r}.")
-        return MemoryPurged(
-            paths=purged.paths, commits=purged.commits, version=await self._note(wish, purged, scope)
-        )
-
-    async def _note(self, wish: PurgeMemory, purged: Purged, scope: Scope) -> str:
-        """Add a line to the notes of purges."""
-        entry = {
-            "time": self._now(),
-            "actor": wish.actor,
-            "target": wish.target,
-            "paths": purged.paths,
-            "commits": purged.commits,
-            "reason": wish.reason,
-        }
-        text = await self._notes() + msgspec.json.encode(entry).decode() + "\n"
-        reason = f"Note the purge of {wish.target}"
-        return await self._store.change(
-            Change({NOTES: text.encode()}, actor=wish.actor, reason=reason, scope=scope)
-        )
-
-    async def _notes(self) -> str:
-        """The notes so far, in whole lines. Raises Refusal when there are some that cannot be read."""
-        try:
-            held = (await self._store.read(NOTES)).content
-        except Refusal as refusal:
-            if refusal.code != "not_found":
-                raise
-            return ""
-        return held if not held or held.endswith("\n") else held + "\n"
 
     async def _own(self, wish: Owned, chunk: str, *, archived: bool = False) -> Row:
         """The chunk, if the asker may change what lies in its layer. Raises Refusal ``not_found`` or ``forbidden``."""

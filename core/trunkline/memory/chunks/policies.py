@@ -1,12 +1,8 @@
 """The policy of each block, read from its ``block.toml`` whenever it is needed. Fails closed."""
 
-import tomllib
-
-import msgspec
-
 from trunkline.abc.memory import MemoryStore
 from trunkline.messages.blocks import BlockConfig, MemoryPolicy
-from trunkline.toml import read_toml
+from trunkline.toml import BadSettings, read_settings
 from trunkline_bus import Refusal
 
 
@@ -32,8 +28,6 @@ class Policies:
                 return MemoryPolicy()
             raise
         try:
-            return msgspec.convert(read_toml(text), BlockConfig).memory
-        except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-            raise Refusal(
-                "invalid_policy", f"{path} is not valid, so nothing is remembered: {error}"
-            ) from error
+            return read_settings(path, text, BlockConfig).memory
+        except BadSettings as error:
+            raise Refusal("invalid_policy", f"Nothing is remembered or read. {error}") from error

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pygit2
@@ -57,6 +58,10 @@ class Index:
         """Close the database."""
         self.database.close()
         self.repository.close()
+
+    def is_made(self) -> bool:
+        """Whether it holds some state of memory."""
+        return bool(self.database.use(lambda c: c.execute("SELECT 1 FROM meta WHERE key = 'head'").get))
 
     def _catch_up(
         self,
@@ -163,7 +168,7 @@ def _height(text: bytes) -> int:
     return text.count(b"\n") + (not text.endswith(b"\n"))
 
 
-def _listed(file: int, summary: ConversationSummary) -> tuple[int, str, str, str | None, int, int, int]:
+def _listed(file: int, summary: ConversationSummary) -> tuple[Any, ...]:
     return (
         file,
         summary.id,
@@ -172,6 +177,7 @@ def _listed(file: int, summary: ConversationSummary) -> tuple[int, str, str, str
         micros(summary.created_at),
         micros(summary.updated_at),
         summary.message_count,
+        summary.one_shot,
     )
 
 

@@ -1,6 +1,9 @@
 """Which kind of file a path is, and so how it is taken apart."""
 
 import logging
+import re
+
+import msgspec
 
 from trunkline.memory.conversations import names_of
 from trunkline.memory.index.chunk import chunk_passages, is_chunk
@@ -10,7 +13,14 @@ from trunkline.memory.index.passage import Passage
 from trunkline.memory.index.plain import plain_passages
 from trunkline.seed import is_untouched
 
+_EPISODE = re.compile(r"models/[^/]+/episodes/")
+
 _log = logging.getLogger(__name__)
+
+
+def is_episode(path: str) -> bool:
+    """Whether a file retells what a turn was about: the turn itself is evidence."""
+    return _EPISODE.match(path) is not None
 
 
 def passages(path: str, data: bytes) -> list[Passage]:
@@ -32,8 +42,10 @@ def _as_its_kind(path: str, data: bytes) -> list[Passage]:
         return chunk_passages(path, data)
     if names_of(path) is not None:
         return conversation_passages(path, data)
-    if path != "AGENT.md" and is_untouched(path, data.decode(errors="replace")):
-        return []  # the hints that memory begins with are nothing that anybody remembered
+    if is_untouched(path, data.decode(errors="replace")):
+        return []  # what memory begins with is nothing that anybody remembered, and the instructions are told anyway
     if is_document(path):
         return document_passages(path, data)
+    if is_episode(path):
+        return [msgspec.structs.replace(one, aside=True) for one in plain_passages(path, data)]
     return plain_passages(path, data)

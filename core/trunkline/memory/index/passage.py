@@ -39,7 +39,8 @@ class Passage(msgspec.Struct, frozen=True):
     ``line`` counts from 1; ``page`` too, 0 where there are none. ``name`` is the id of the chunk or message. ``at`` is
     when it was said, in microseconds since 1970; 0 where nobody knows. ``confidence`` is between 0 and 1, None where
     nobody said. ``before`` and ``after`` are what was said around it: they help to find a message that is short.
-    ``asks`` is set of a question: who asks seldom answers.
+    ``role`` is that of a message; ``speaker`` is its name where it has one. ``asks`` is set of a question: who asks
+    seldom answers. ``aside``: it tells nothing that is not said elsewhere, and is found only by who names kinds.
     """
 
     line: int
@@ -55,7 +56,9 @@ class Passage(msgspec.Struct, frozen=True):
     links: tuple[Link, ...] = ()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    role: str = ""
     asks: bool = False
+    aside: bool = False
     chunk: ChunkRow | None = None
 
 

@@ -18,8 +18,9 @@ _OF_FILE = "(SELECT id FROM passages WHERE file = ? AND line >= ?)"
 
 _COLUMNS = {
     "files": "id, path, blob, size, height",
-    "conversations": "file, id, block, title, created, updated, count",
-    "passages": "id, file, line, page, kind, name, at, speaker, confidence, conversation, asks",
+    "conversations": "file, id, block, title, created, updated, count, one_shot",
+    "passages": "id, file, line, page, kind, name, at, speaker, role, confidence, conversation, asks",
+    "asides": "passage",
     "words": "rowid, text, before, after, tags",
     "tags": "tag, passage",
     "links": "passage, target, type, strength",
@@ -111,11 +112,14 @@ class Rows:
                 passage.name,
                 passage.at,
                 passage.speaker,
+                passage.role,
                 passage.confidence,
                 passage.conversation,
                 passage.asks,
             )
         )
+        if passage.aside:
+            self._rows["asides"].append((row,))
         self._rows["tags"] += [(tag, row) for tag in passage.tags]
         self._rows["links"] += [(row, link.target, link.type, link.strength) for link in passage.links]
         if passage.chunk is not None:
@@ -179,6 +183,7 @@ def _tags(passage: Passage) -> tuple[str, ...]:
 def forget_lines(connection: apsw.Connection, file: int, line: int) -> None:
     """Take the passages of a file out that begin on a line or behind it."""
     connection.execute(f"DELETE FROM words WHERE rowid IN {_OF_FILE}", (file, line))
+    connection.execute(f"DELETE FROM asides WHERE passage IN {_OF_FILE}", (file, line))
     connection.execute(f"DELETE FROM tags WHERE passage IN {_OF_FILE}", (file, line))
     connection.execute(f"DELETE FROM links WHERE passage IN {_OF_FILE}", (file, line))
     connection.execute(f"DELETE FROM chunks WHERE passage IN {_OF_FILE}", (file, line))

@@ -2,14 +2,15 @@
 
 import re
 
-VERSION = 10
+VERSION = 12
 """Of the tables and of what stands in them: an index of another version is made anew."""
 
 _FILES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE files(id INTEGER PRIMARY KEY, path TEXT UNIQUE, blob TEXT, size INTEGER, height INTEGER);
 CREATE TABLE conversations(
-    file INTEGER PRIMARY KEY, id TEXT, block TEXT, title TEXT, created INTEGER, updated INTEGER, count INTEGER);
+    file INTEGER PRIMARY KEY, id TEXT, block TEXT, title TEXT, created INTEGER, updated INTEGER, count INTEGER,
+    one_shot INTEGER);
 CREATE INDEX conversations_by_id ON conversations(id);
 CREATE INDEX conversations_by_update ON conversations(updated);
 """
@@ -17,16 +18,18 @@ CREATE INDEX conversations_by_update ON conversations(updated);
 _PASSAGES = """
 CREATE TABLE passages(
     id INTEGER PRIMARY KEY, file INTEGER, line INTEGER, page INTEGER, kind TEXT, name TEXT, at INTEGER,
-    speaker TEXT, confidence REAL, conversation TEXT, asks INTEGER,
+    speaker TEXT, role TEXT, confidence REAL, conversation TEXT, asks INTEGER,
     vector INTEGER);
 CREATE INDEX passages_of ON passages(file, line);
 CREATE INDEX passages_named ON passages(name) WHERE name != '';
 CREATE INDEX passages_said_in ON passages(conversation) WHERE conversation != '';
 CREATE INDEX passages_said_by ON passages(speaker) WHERE speaker != '';
+CREATE INDEX passages_said_as ON passages(role) WHERE role != '';
 CREATE INDEX passages_of_kind ON passages(kind);
 CREATE INDEX passages_at ON passages(at) WHERE at != 0;
 CREATE INDEX passages_without_vector ON passages(id) WHERE vector IS NULL;
 CREATE INDEX passages_of_vector ON passages(vector) WHERE vector > 0;
+CREATE TABLE asides(passage INTEGER PRIMARY KEY);
 CREATE TABLE tags(tag TEXT, passage INTEGER, PRIMARY KEY(tag, passage)) WITHOUT ROWID;
 CREATE INDEX tags_of ON tags(passage);
 CREATE TABLE links(passage INTEGER, target TEXT, type TEXT, strength REAL);
@@ -54,7 +57,7 @@ CREATE TABLE uses(chunk TEXT PRIMARY KEY, at INTEGER, count INTEGER) WITHOUT ROW
 
 SCHEMA = f"PRAGMA user_version = {VERSION};{_FILES}{_PASSAGES}{_CHUNKS}"
 
-TABLES = ("meta", "files", "conversations", "passages", "tags", "links", "chunks", "languages")
+TABLES = ("meta", "files", "conversations", "passages", "asides", "tags", "links", "chunks", "languages")
 """What is emptied to begin anew, the words aside."""
 
 INDICES = tuple(re.findall(r"CREATE INDEX (\w+) (ON [^;]+);", SCHEMA))

@@ -62,12 +62,12 @@ class Question(msgspec.Struct, frozen=True):
 def search_content(
     connection: apsw.Connection, index: Index, query: SearchMemory, meaning: Meaning | None = None
 ) -> tuple[MemoryHit, ...]:
-    """The best passages: first one of each file, then further ones. Literal text when no words match."""
+    """The best passages. Literal text when no words match."""
     question = understood(connection, index, query, meaning)
     found = _found(connection, index, question)
     if not found:
         return search_literally(index.repository, query) if not question.wanted.beyond_path else ()
-    ordered = _spread(sorted(found.values(), key=lambda one: one.order), query)
+    ordered = sorted(found.values(), key=lambda one: one.order)
     return tuple(islice(_hits(connection, index, question, ordered), query.limit))
 
 
@@ -161,19 +161,6 @@ def _follow_links(
         found[one.id] = one
     for passage in allowed & found.keys():
         found[passage].add("link", *brought[passage])
-
-
-def _spread(ordered: Sequence[Candidate], query: SearchMemory) -> list[Candidate]:
-    """The best of each file before further ones of it, unless somebody looks into one conversation or kind."""
-    if query.conversation or query.kinds:
-        return list(ordered)
-    seen: set[str] = set()
-    firsts: list[Candidate] = []
-    others: list[Candidate] = []
-    for one in ordered:
-        (others if one.path in seen else firsts).append(one)
-        seen.add(one.path)
-    return firsts + others
 
 
 def _hits(

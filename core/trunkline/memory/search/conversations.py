@@ -19,7 +19,7 @@ def list_conversations(
     where, values = _conditions(connection, stems, query)
     total = connection.execute(f"SELECT count(*) FROM conversations WHERE {where}", values).get
     rows = connection.execute(
-        f"SELECT id, block, title, created, updated, count FROM conversations WHERE {where} "
+        f"SELECT id, block, title, created, updated, count, one_shot FROM conversations WHERE {where} "
         "ORDER BY updated DESC, id DESC LIMIT ? OFFSET ?",
         (*values, query.limit, query.offset),
     )
@@ -30,7 +30,8 @@ def list_conversations(
 def find_conversation(connection: apsw.Connection, conversation: str) -> ConversationSummary | None:
     """The line of one conversation."""
     row = connection.execute(
-        "SELECT id, block, title, created, updated, count FROM conversations WHERE id = ? ORDER BY updated DESC",
+        "SELECT id, block, title, created, updated, count, one_shot FROM conversations WHERE id = ? "
+        "ORDER BY updated DESC",
         (conversation,),
     ).fetchone()
     return None if row is None else _summary(row)
@@ -39,7 +40,7 @@ def find_conversation(connection: apsw.Connection, conversation: str) -> Convers
 def _conditions(
     connection: apsw.Connection, stems: Stems, query: ListConversations
 ) -> tuple[str, tuple[str | int, ...]]:
-    parts: list[str] = ["1"]
+    parts: list[str] = ["1" if query.one_shot else "NOT one_shot"]
     values: list[str | int] = []
     if query.block is not None:
         parts.append("block = ?")
@@ -67,8 +68,8 @@ def _said(connection: apsw.Connection, stems: Stems, search: str, values: list[s
     return f"({title} OR file IN ({said}))"
 
 
-def _summary(row: tuple[str, str, str | None, int, int, int]) -> ConversationSummary:
-    identity, block, title, created, updated, count = row
+def _summary(row: tuple[str, str, str | None, int, int, int, int]) -> ConversationSummary:
+    identity, block, title, created, updated, count, one_shot = row
     return ConversationSummary(
         id=identity,
         block=block,
@@ -76,4 +77,5 @@ def _summary(row: tuple[str, str, str | None, int, int, int]) -> ConversationSum
         created_at=_EPOCH + timedelta(microseconds=created),
         updated_at=_EPOCH + timedelta(microseconds=updated),
         message_count=count,
+        one_shot=bool(one_shot),
     )

@@ -2,7 +2,6 @@
 place, and every hit says which of them it was given."""
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -31,8 +30,6 @@ UNSURE = 0.8
 """A confidence of 0; one of 1 counts in full."""
 
 _DAY = 86_400 * 1_000_000
-_EPISODE = re.compile(r"models/[^/]+/episodes/")
-"""Where the learner keeps what turns were about."""
 
 
 def recency(found: Mapping[int, Candidate], now: datetime) -> None:
@@ -81,9 +78,9 @@ def questions(found: Mapping[int, Candidate]) -> None:
 
 
 def talk(found: Mapping[int, Candidate]) -> None:
-    """Talk about something counts less than what was written about it, and so does what an episode retells of it."""
+    """Talk about something counts less than what was written about it."""
     for one in found.values():
-        if one.kind == "turn" or _EPISODE.match(one.path):
+        if one.kind == "turn":
             one.times("talk", TALK)
 
 

@@ -4,14 +4,20 @@ SQLite uses an index of some rows only where it sees that no others are wanted."
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import get_args
 
 import apsw
 
 from trunkline.memory.index.passage import micros
+from trunkline.messages.conversation import Role
 from trunkline.messages.memory import SearchMemory
 
 NARROW = 20_000
 """Passages that are few enough to be looked at one by one."""
+
+
+NO_ASIDE = "NOT IN asides"
+"""The condition on an id that leaves out what only asks or retells."""
 
 
 class Filter:
@@ -24,10 +30,12 @@ class Filter:
         self._path(query.path)
         self._by_path = len(self._parts)
         self._one_of("passages.kind", query.kinds)
+        self.evidence = not query.kinds
+        """Whether passages that only ask or retell are left out."""
         for tag in query.tags:
             self._and("passages.id IN (SELECT passage FROM tags WHERE tag = ?)", tag.casefold())
         if query.speaker:
-            self._and("passages.speaker = ? AND passages.speaker != ''", query.speaker.casefold())
+            self._speaker(query.speaker.casefold())
         if query.conversation:
             self._and("passages.conversation = ? AND passages.conversation != ''", query.conversation)
         self._times(query.since, query.until)
@@ -47,7 +55,7 @@ class Filter:
     @property
     def condition(self) -> str:
         """The SQL after WHERE."""
-        return " AND ".join(self._parts) or "1"
+        return " AND ".join((*self._parts, *([f"passages.id {NO_ASIDE}"] if self.evidence else []))) or "1"
 
     @property
     def passages(self) -> str:
@@ -75,6 +83,10 @@ class Filter:
         if path:
             below = "(files.path = ? OR (files.path > ? AND files.path < ?))"
             self._and(below, path, path + "/", path + "0")
+
+    def _speaker(self, speaker: str) -> None:
+        column = "role" if speaker in get_args(Role) else "speaker"
+        self._and(f"passages.{column} = ? AND passages.{column} != ''", speaker)
 
     def _one_of(self, column: str, choices: Sequence[str]) -> None:
         if choices:

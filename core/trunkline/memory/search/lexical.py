@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import apsw
 
-from trunkline.memory.search.filters import Filter
+from trunkline.memory.search.filters import NO_ASIDE, Filter
 from trunkline.memory.search.terms import COUNTED, Term, all_of, any_of
 
 SCORED, ALONG = 12_000, 120_000
@@ -86,6 +86,8 @@ def _scored(
         condition += f" AND +words.rowid IN ({wanted.passages})"
     elif wanted.any:
         source, condition = f"words CROSS JOIN {_JOINED}", f"{condition} AND {wanted.condition}"
+    elif wanted.evidence:
+        condition += f" AND words.rowid {NO_ASIDE}"
     rows = connection.execute(
         f"SELECT words.rowid, -bm25(words, {WEIGHTS}) AS score FROM {source} WHERE {condition} "
         "ORDER BY score DESC, words.rowid DESC LIMIT ?",

@@ -3,12 +3,18 @@
 from collections.abc import Iterator
 from itertools import islice
 
+import msgspec
+
 from trunkline.memory.chunks.record import where
+from trunkline.memory.conversations import names_of
+from trunkline.memory.index.conversation import conversation_passages
+from trunkline.memory.index.kinds import is_episode
 from trunkline.memory.index.passage import LARGEST, as_text
 from trunkline.memory.index.readable import readable
 from trunkline.memory.repository import Repository, files_in, folder_at
 from trunkline.memory.search.shown import hit_at
 from trunkline.messages.memory import MemoryHit, SearchMemory
+from trunkline.seed import is_untouched
 
 LOOKED_AT = 20_000
 """Files that are read for one search: about a second."""
@@ -18,22 +24,40 @@ def search_literally(repository: Repository, query: SearchMemory) -> tuple[Memor
     """Files that hold the query as it stands, case aside."""
     wanted = query.query.strip().casefold()
     hits: list[MemoryHit] = []
-    for path, lines in _texts(repository, query.path) if wanted else ():
-        for number, line in enumerate(lines, start=1):
-            if wanted in line.casefold():
-                hits.append(hit_at(path, number, readable(path, lines), number - 1, 0.0))
+    for path, pieces in _texts(repository, query.path, wanted) if wanted else ():
+        for line, lines in pieces:
+            best = next((at for at, text in enumerate(lines) if wanted in text.casefold()), None)
+            if best is not None:
+                hits.append(
+                    hit_at(path, line if names_of(path) else line + best, readable(path, lines), best, 0.0)
+                )
                 break
         if len(hits) >= query.limit:
             break
     return tuple(hits)
 
 
-def _texts(repository: Repository, prefix: str) -> Iterator[tuple[str, list[str]]]:
+Piece = tuple[int, list[str]]
+"""The number of a line, and the lines from there on; of a conversation those of one message."""
+
+
+def _texts(repository: Repository, prefix: str, wanted: str) -> Iterator[tuple[str, list[Piece]]]:
     tree = repository.tree(repository.head())
     for path, entry in islice(files_in(folder_at(tree, prefix), prefix), LOOKED_AT):
         chunk = where(path)
-        if chunk is not None and chunk.archived:
+        if (chunk is not None and chunk.archived) or is_episode(path) or path.startswith("audit/"):
             continue
-        text = as_text(repository.data(entry.blob)[:LARGEST])
-        if text is not None:
-            yield path, text.split("\n")
+        data = repository.data(entry.blob)
+        text = as_text(data[:LARGEST])
+        if text is None or is_untouched(path, text):
+            continue
+        if names_of(path) is None:
+            yield path, [(1, text.split("\n"))]
+        elif _as_json(wanted) in text.casefold():
+            said = conversation_passages(path, data)
+            yield path, [(one.line, one.text.split("\n")) for one in said if not one.aside]
+
+
+def _as_json(text: str) -> str:
+    """A text as it stands in a file of JSON."""
+    return msgspec.json.encode(text).decode()[1:-1]

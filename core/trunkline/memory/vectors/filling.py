@@ -17,6 +17,7 @@ from trunkline.abc.embedders import Embedder, Vector
 from trunkline.memory.index.follower import Index
 from trunkline.memory.search.candidates import load
 from trunkline.memory.search.texts import Texts
+from trunkline.memory.vectors.embedding import embed_each
 from trunkline.memory.vectors.space import Space, digest_of, packed_in_bytes
 from trunkline.messages.indexing import VectorStats
 
@@ -108,7 +109,7 @@ class Filling:
             if unknown is None:
                 return None
             try:
-                vectors = await self.embedder.embed(list(unknown.values())) if unknown else ()
+                vectors = await embed_each(self.embedder, list(unknown.values())) if unknown else ()
                 made = dict(zip(unknown, vectors, strict=True))
             except Exception as error:
                 self._failed(error)
@@ -152,24 +153,28 @@ class Filling:
         return {digest: text for digest, text in by_digest.items() if digest not in known} if rows else None
 
     def _texts(self, connection: apsw.Connection, rows: Sequence[int]) -> dict[int, str]:
-        """What is embedded of passages; nothing of those that cannot be found."""
+        """What is embedded of passages; nothing of those that cannot be found or have no text."""
         texts = Texts(self._index.repository)
         found = load(connection, rows).values()
-        return {
+        said = {
             one.id: "\n".join((*filter(None, (one.named,)), *texts.lines(one)))[:LETTERS] for one in found
         }
+        return {row: text for row, text in said.items() if text.strip()}
 
-    def _keep(self, connection: apsw.Connection, made: Mapping[bytes, Vector]) -> bool:
+    def _keep(self, connection: apsw.Connection, made: Mapping[bytes, Vector | None]) -> bool:
         """Keep what was made; False when it is of no use."""
         try:
-            self.space.insist_on_length(connection, {len(vector) for vector in made.values()})
-        except ValueError as error:
+            fitting = self.space.fitting(connection, made)
+        except (TypeError, ValueError) as error:
             self._failed(error)
             return False
+        lengths = [len(vector) for vector in fitting.values() if vector is not None]
         if made and not self.space.ready(connection):
-            self.space.begin(connection, len(next(iter(made.values()))))
+            if not lengths:
+                return False
+            self.space.begin(connection, lengths[0])
         with connection:
-            for digest, vector in made.items():
+            for digest, vector in fitting.items():
                 self.space.keep(connection, digest, vector)
         return True
 

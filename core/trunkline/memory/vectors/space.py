@@ -6,6 +6,7 @@ import hashlib
 import logging
 import math
 import struct
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -65,6 +66,23 @@ class Space:
                 "trunkline memory reindex --vectors"
             )
 
+    def fitting(
+        self, connection: apsw.Connection, made: Mapping[bytes, Vector | None]
+    ) -> dict[bytes, Vector | None]:
+        """The vectors, without those of another length than the rest: such a text has none.
+
+        Raises ValueError when all are of another length.
+        """
+        lengths = Counter(len(vector) for vector in made.values() if vector is not None)
+        here = self._length(connection) if self.ready(connection) else 0
+        fit = [length for length, _ in lengths.most_common() if not here or _octets(length) * 8 == here]
+        usual = next(filter(None, fit), 0)
+        self.insist_on_length(connection, (usual,) if usual else lengths)
+        return {
+            digest: vector if vector is not None and len(vector) == usual else None
+            for digest, vector in made.items()
+        }
+
     def _length(self, connection: apsw.Connection) -> int:
         said = connection.execute("SELECT value FROM vectors.meta WHERE key = 'dimensions'").get
         return _octets(int(said)) * 8
@@ -91,9 +109,9 @@ class Space:
         found = {digest: connection.execute(find, (digest,)).get for digest in digests}
         return {digest: row for digest, row in found.items() if row is not None}
 
-    def keep(self, connection: apsw.Connection, digest: bytes, vector: Vector) -> None:
+    def keep(self, connection: apsw.Connection, digest: bytes, vector: Vector | None) -> None:
         """Keep a text's vector. One that points nowhere is kept as none, and nothing is found by it."""
-        packed = packed_in_bytes(vector)
+        packed = None if vector is None else packed_in_bytes(vector)
         connection.execute(
             "INSERT OR IGNORE INTO vectors.known(digest, vector) VALUES(?, ?)", (digest, packed)
         )
@@ -163,8 +181,9 @@ def _opened(connection: apsw.Connection, place: str) -> bool:
     return False
 
 
-COSINE = "1.0 - vec_distance_cosine(vec_int8({}), vec_int8(?))"
-"""How alike a vector is to one that is given, as SQL."""
+COSINE = "CASE WHEN {0} IS NOT NULL THEN 1.0 - vec_distance_cosine(vec_int8({0}), vec_int8(?)) END"
+"""How alike a vector is to one that is given, as SQL; NULL where there is none. SQLite may look at this before
+any other condition of a query, so it guards itself."""
 
 
 def digest_of(text: str) -> bytes:
@@ -174,7 +193,10 @@ def digest_of(text: str) -> bytes:
 
 def packed_in_bytes(vector: Vector) -> bytes | None:
     """A vector in eight bits a number, filled up to whole octets of bits; None when it points nowhere."""
-    length = math.sqrt(math.fsum(number * number for number in vector))
+    try:
+        length = math.hypot(*vector)
+    except (TypeError, ValueError, OverflowError):  # no numbers
+        return None
     if not length or not math.isfinite(length):
         return None
     largest = max(abs(number) for number in vector)

@@ -26,6 +26,7 @@ async def ingest_document(context: ToolContext, path: BlockPath, remember: bool 
     name = f"{name}/{document.name}" if name else document.name
     if remember:
         await context.memory.write(f"documents/{name}", document.text)
+        context.derived()
     else:
         await context.documents.collect(name, document.text)
     kept = "in memory" if remember else "with this conversation"

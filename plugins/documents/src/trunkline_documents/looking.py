@@ -33,7 +33,8 @@ async def read_document(
         pages = f" Or read some of its {document.pages} pages." if document.pages else ""
         raise ToolError(
             f"{path!r} has about {tokens(text)} tokens there, more than {TOKENS_AT_ONCE} at once. "
-            f"Use ingest_document, then search_in_documents.{pages}"
+            f"Use ingest_document, then search_in_documents.{pages}",
+            kind="too_large",
         )
     return text
 
@@ -44,7 +45,7 @@ def _pages(text: str, first: int, last: int) -> str:
     starts = [start for page, start in found if page >= first]
     ends = [start for page, start in found if page > last]
     if not starts or last < first:
-        raise ToolError(f"There is no page {first} to {last}.")
+        raise ToolError(f"There is no page {first} to {last}.", kind="not_found")
     return text[starts[0] : ends[0] if ends else len(text)]
 
 
@@ -57,11 +58,13 @@ async def search_in_documents(context: ToolContext, query: str, top_k: Best = 8)
         top_k: How many places at most.
     """
     found = await context.documents.search(query, limit=top_k)
+    if any(one.path for one in found):
+        context.derived()
     places = [f"[{one.citation}]{f' in {one.path}' if one.path else ''}\n{one.text}" for one in found]
     return "\n\n".join(places) or "Nothing was found."
 
 
-@tool(effect="read", data=True)
+@tool(effect="read", data=True, derived=True)
 async def list_documents(context: ToolContext) -> list[dict[str, Any]]:
     """List the documents that search_in_documents searches."""
     own = [

@@ -26,9 +26,11 @@ def trunkline_readers() -> Iterable[trunkline.Reader]:
 
 
 @trunkline.hookimpl
-def trunkline_tools() -> Iterable[trunkline.Tool]:
+def trunkline_tools(settings: trunkline.PluginSettings) -> Iterable[trunkline.Tool]:
     """The document tools (MN-F16, MN-F21)."""
     from trunkline_documents import changing, looking
+    from trunkline_documents.summaries import Summaries
+    from trunkline_documents.summarizing import summary_tool
 
     return [
         looking.read_document,
@@ -36,4 +38,13 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
         looking.list_documents,
         changing.ingest_document,
         changing.clear_documents,
+        summary_tool(Summaries(settings.home)),
     ]
+
+
+@trunkline.hookimpl
+def trunkline_purgers(settings: trunkline.PluginSettings) -> Iterable[trunkline.Purger]:
+    """Summaries go with any purge."""
+    from trunkline_documents.summaries import Forgetting, Summaries
+
+    return [Forgetting(Summaries(settings.home))]

@@ -39,7 +39,8 @@ def fs_read(
     if mode == "Search":
         if not pattern:
             raise ToolError(
-                "fs_read: the mode Search needs a pattern, the text to look for. Nothing was read."
+                "fs_read: the mode Search needs a pattern, the text to look for. Nothing was read.",
+                kind="invalid_arguments",
             )
         around = {"context_lines": context_lines, "case_sensitive": False}
         return Meant("search_files", {"query": pattern, "path": path, **around})
@@ -73,7 +74,10 @@ def fs_write(
     if command == "insert":
         needed["insert_line"] = given["line"] = insert_line
     if missing := [parameter for parameter, value in needed.items() if value is None]:
-        raise ToolError(f"fs_write: {command} needs {' and '.join(missing)}. Nothing was changed.")
+        raise ToolError(
+            f"fs_write: {command} needs {' and '.join(missing)}. Nothing was changed.",
+            kind="invalid_arguments",
+        )
     if not dry_run:
         return Meant(name, {"path": path, **given})
     given["text"] = given.pop(_TEXT[kind])

@@ -18,11 +18,11 @@ _TAIL = 2_000
 
 @tool(effect="write", free=("content",), plan=True, always_send=True)
 def write_file(context: ToolContext, path: BlockPath, content: str) -> str:
-    """Write a whole text file into the workspace, making the folders on the way and replacing what was there.
+    """Write a whole text file in the workspace, with the folders it needs. Replaces what was there.
 
     Args:
         path: The file, relative to the workspace.
-        content: All that the file shall hold.
+        content: The whole text.
     """
     data = encoded(content)
     with opened(context) as folder:
@@ -78,7 +78,7 @@ def _inserted(context: ToolContext, path: str, line: int, text: str) -> Approval
     return diff_preview(path, now, inserted(now, path, line, text))
 
 
-@tool(effect="write", free=("find", "replace"), plan=True, always_send=True)
+@tool(effect="write", free=("find", "replace"), plan=True)
 def replace_in_file(context: ToolContext, path: BlockPath, find: str, replace: str, all: bool = False) -> str:
     """Replace a text in a file of the workspace. It must be there once, or all be given.
 
@@ -150,7 +150,7 @@ def _end(context: ToolContext, path: str) -> str | None:
             return None
         with folder.open_read(path) as file:
             if is_binary(file.read(HEAD)):
-                raise ToolError(f"{path!r} is not a text file.")
+                raise ToolError(f"{path!r} is not a text file.", kind="invalid_arguments")
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL))
             return file.read().decode(errors="replace")

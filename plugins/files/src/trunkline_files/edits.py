@@ -6,13 +6,16 @@ from trunkline import ToolError
 def replaced(text: str, path: str, find: str, replace: str, every: bool) -> str:
     """The text with another one in place of ``find``. Raises ToolError unless it is clear what is to be replaced."""
     if not find:
-        raise ToolError("The text to find is empty. Say what to replace.")
+        raise ToolError("The text to find is empty. Say what to replace.", kind="invalid_arguments")
     count = text.count(find)
     if not count:
-        raise ToolError(f"{path!r} does not hold that text{_hint(text, find)}. It is unchanged.")
+        raise ToolError(
+            f"{path!r} does not hold that text{_hint(text, find)}. It is unchanged.", kind="no_match"
+        )
     if count > 1 and not every:
         raise ToolError(
-            f"{path!r} holds that text {count} times. Give more of what is around it, or all=true. It is unchanged."
+            f"{path!r} holds that text {count} times. Give more of what is around it, or all=true. It is unchanged.",
+            kind="no_match",
         )
     return text.replace(find, replace)
 
@@ -23,7 +26,8 @@ def inserted(text: str, path: str, line: int, new: str) -> str:
     there = len(lines) - (not lines[-1])
     if line > there:
         raise ToolError(
-            f"{path!r} has {there} lines, so nothing can stand behind line {line}. It is unchanged."
+            f"{path!r} has {there} lines, so nothing can stand behind line {line}. It is unchanged.",
+            kind="invalid_arguments",
         )
     end = "\r\n" if "\r\n" in text else "\n"
     before = "\n".join(lines[:line]) + ("\n" if 0 < line < len(lines) else "")

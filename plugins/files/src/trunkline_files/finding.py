@@ -37,7 +37,7 @@ def find_files(
         newest_first: Those that were changed last come first, in place of the order of names.
     """
     if not pattern.strip():
-        raise ToolError("The pattern is empty. Give a name such as *.md.")
+        raise ToolError("The pattern is empty. Give a name such as *.md.", kind="invalid_arguments")
     found: list[tuple[float, str]] = []
     notes: list[str] = []
     with opened(context) as folder:

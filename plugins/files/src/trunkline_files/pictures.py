@@ -36,9 +36,11 @@ async def describe_image(context: ToolContext, image_path: BlockPath, question: 
     try:
         answer = await context.model.complete([asked], purpose="vision", max_tokens=LONGEST_ANSWER)
     except CompletionError as error:
-        raise ToolError(f"{image_path!r} was not looked at. {error}") from error
+        raise ToolError(f"{image_path!r} was not looked at. {error}", kind=error.kind) from error
     if not answer.text.strip():
-        raise ToolError(f"The model {answer.model} said nothing about {image_path!r}. Ask in another way.")
+        raise ToolError(
+            f"The model {answer.model} said nothing about {image_path!r}. Ask in another way.", kind="failed"
+        )
     return answer.text
 
 
@@ -46,13 +48,18 @@ def _picture(context: ToolContext, path: str) -> Image:
     """The picture at the path, by what it holds. Raises ToolError."""
     with opened(context) as folder:
         if folder.stat(path).kind == "folder":
-            raise ToolError(f"{path!r} is a folder. list_directory shows what is in it.")
+            raise ToolError(
+                f"{path!r} is a folder. list_directory shows what is in it.", kind="invalid_arguments"
+            )
         data = folder.read_bytes(path, limit=LARGEST + 1)
     kind = picture_type(data)
     if kind is None:
         raise ToolError(
-            f"{path!r} is no picture in PNG, JPEG, GIF or WebP, whatever it is called. file_info tells what it is."
+            f"{path!r} is no picture in PNG, JPEG, GIF or WebP, whatever it is called. file_info tells what it is.",
+            kind="invalid_arguments",
         )
     if len(data) > LARGEST:
-        raise ToolError(f"{path!r} is larger than {LARGEST // 1024 // 1024} MB. Make it smaller first.")
+        raise ToolError(
+            f"{path!r} is larger than {LARGEST // 1024 // 1024} MB. Make it smaller first.", kind="too_large"
+        )
     return Image(media_type=kind, data=data)

@@ -20,7 +20,7 @@ def create_directory(context: ToolContext, path: BlockPath) -> str:
     """
     with opened(context) as folder:
         if folder.exists(path) and folder.stat(path).kind != "folder":
-            raise ToolError(f"{path!r} is a file already. Choose another name.")
+            raise ToolError(f"{path!r} is a file already. Choose another name.", kind="conflict")
         folder.mkdir(path)
     return f"The folder {path} is there."
 
@@ -36,7 +36,9 @@ def copy_file(context: ToolContext, source: BlockPath, target: BlockPath) -> str
     with opened(context) as folder:
         entry = folder.stat(source)
         if entry.kind != "file":
-            raise ToolError(f"{source!r} is a {entry.kind}. Only files can be copied.")
+            raise ToolError(
+                f"{source!r} is a {entry.kind}. Only files can be copied.", kind="invalid_arguments"
+            )
         with folder.open_read(source) as file:
             _make_room(folder, target)
             folder.write_atomic(target, _pieces(file))
@@ -109,6 +111,8 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 def _make_room(folder: Folder, target: str) -> None:
     """Make the folders on the way. Raises ToolError when something is at the target."""
     if folder.exists(target):
-        raise ToolError(f"{target!r} is there already. Choose another name, or delete it first.")
+        raise ToolError(
+            f"{target!r} is there already. Choose another name, or delete it first.", kind="conflict"
+        )
     if parent := parent_of(target):
         folder.mkdir(parent)

@@ -32,15 +32,14 @@ async def read_file(
     start_line: int | None = None,
     end_line: int | None = None,
 ) -> str:
-    """Read a file of the workspace, at most 100000 characters at a time: text (code, CSV, JSON, …) as it is, documents
-    (PDF, DOCX, XLSX, …) as the text that they hold. Part of it by characters, or by lines.
+    """Read a file of the workspace: text as it is, documents (PDF, DOCX, XLSX, …) as their text.
 
     Args:
         path: The file, relative to the workspace.
-        offset: How many characters to skip; a cut result says where to go on.
-        limit: How many characters to read at most.
-        start_line: The first line to read, counted from 1; -1 is the last one.
-        end_line: The last line to read, counted in the same way.
+        offset: Characters to skip.
+        limit: Characters to read at most.
+        start_line: The first line, from 1; -1 is the last one of the file.
+        end_line: The last line.
     """
     part = _Part(path, offset, limit, start_line, end_line)
     text = await anyio.to_thread.run_sync(partial(_from_file, context, part), abandon_on_cancel=True)
@@ -64,7 +63,7 @@ class _Part:
         """That part, with a note where it is cut. Raises ToolError."""
         by_lines = self.first is not None or self.last is not None
         if by_lines and self.offset:
-            raise ToolError("Give either offset or lines. Nothing was read.")
+            raise ToolError("Give either offset or lines. Nothing was read.", kind="invalid_arguments")
         try:
             return self._lines(file) if by_lines else self._characters(file)
         except UnicodeDecodeError as error:
@@ -102,7 +101,8 @@ class _Part:
             last = all_of_them + 1 + last if last is not None and last < 0 else last
         if first < 1 or (last is not None and last < first):
             raise ToolError(
-                f"Lines {self.first} to {self.last} are none: the first is 1, the last -1. Nothing was read."
+                f"Lines {self.first} to {self.last} are none: the first is 1, the last -1. Nothing was read.",
+                kind="invalid_arguments",
             )
         return first, last
 
@@ -121,7 +121,9 @@ def _from_file(context: ToolContext, part: _Part) -> str | None:
     """The part of a text file; None for a document, which others read."""
     with opened(context) as folder:
         if folder.stat(part.path).kind == "folder":
-            raise ToolError(f"{part.path!r} is a folder. list_directory shows what is in it.")
+            raise ToolError(
+                f"{part.path!r} is a folder. list_directory shows what is in it.", kind="invalid_arguments"
+            )
         with folder.open_read(part.path) as file:
             head = file.read(HEAD)
             if is_document(head):
@@ -163,7 +165,10 @@ def file_info(context: ToolContext, path: BlockPath) -> str:
     with opened(context) as folder:
         entry = folder.stat(path)
         if entry.kind == "link":
-            raise ToolError(f"{path!r} is a symbolic link, which is not followed. Name the file itself.")
+            raise ToolError(
+                f"{path!r} is a symbolic link, which is not followed. Name the file itself.",
+                kind="permission_denied",
+            )
         lines = [f"path: {entry.path or '.'}", f"kind: {entry.kind}"]
         if entry.kind == "folder":
             lines.append(f"holds: {counted(len(folder.listdir(path)), 'entry').replace('entrys', 'entries')}")

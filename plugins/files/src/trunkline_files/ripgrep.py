@@ -50,7 +50,7 @@ async def search(context: ToolContext, wanted: Wanted) -> AsyncIterator[Hit]:
         except anyio.EndOfStream:
             pass
         if await process.wait() not in (0, 1):
-            raise ToolError("ripgrep cannot search here.")
+            raise ToolError("ripgrep cannot search here.", kind="unsupported")
 
 
 async def all_of(context: ToolContext, wanted: Wanted) -> AsyncIterator[Hit]:

@@ -40,22 +40,24 @@ async def search_files(
     context_lines: Around = 0,
     max_results: Most = 1_000,
 ) -> str:
-    """Search the text files of the workspace for lines that contain a text or match a pattern.
+    """Search the text files of the workspace for lines with a text or pattern.
 
     Args:
-        query: The text to look for as it stands, or with regex a pattern such as "def \\w+_test".
-        path: The folder or file to search, relative to the workspace; empty for all.
-        include: Only files whose name or path matches, such as *.md or src/**/*.py; empty for all.
-        regex: Whether the query is a pattern (RE2, like ripgrep's).
-        case_sensitive: Whether capitals count; when left out, they do if the query has any.
-        output: The lines with their places, the files alone, or how many lines of each file.
-        context_lines: How many lines to show before and after each.
-        max_results: How many lines, or files, to tell of at most.
+        query: The text as it stands; with regex a pattern such as "def \\w+_test".
+        path: Only this folder or file.
+        include: Only files such as *.md or src/**/*.py.
+        regex: The query is a pattern (RE2).
+        case_sensitive: Left out: if the query has capitals.
+        output: Lines, files alone, or lines counted by file.
+        context_lines: Lines to show around each.
+        max_results: At most so many.
     """
     if not query.strip():
-        raise ToolError("The query is empty. Say which text to look for.")
+        raise ToolError("The query is empty. Say which text to look for.", kind="invalid_arguments")
     if "\0" in query:
-        raise ToolError("The query holds NUL, which no text file has. Nothing was searched.")
+        raise ToolError(
+            "The query holds NUL, which no text file has. Nothing was searched.", kind="invalid_arguments"
+        )
     ignore_case = query == query.lower() if case_sensitive is None else not case_sensitive
     around = context_lines if output == "content" else 0
     wanted = Wanted(query, regex, ignore_case, path, include, output, around)

@@ -78,11 +78,14 @@ def whole(folder: Folder, path: str) -> str:
         ToolError: it is a folder, binary, or larger than ``LARGEST_EDIT``.
     """
     if folder.stat(path).kind == "folder":
-        raise ToolError(f"{path!r} is a folder. Name a file in it; list_directory shows them.")
+        raise ToolError(
+            f"{path!r} is a folder. Name a file in it; list_directory shows them.", kind="invalid_arguments"
+        )
     content = folder.read_bytes(path, limit=LARGEST_EDIT + 1)
     if len(content) > LARGEST_EDIT:
         raise ToolError(
-            f"{path!r} is larger than {LARGEST_EDIT // 1024 // 1024} MB, too large to be changed in place."
+            f"{path!r} is larger than {LARGEST_EDIT // 1024 // 1024} MB, too large to be changed in place.",
+            kind="too_large",
         )
     refuse_binary(content[:HEAD], path)
     try:
@@ -97,7 +100,8 @@ def encoded(content: str) -> bytes:
         return content.encode()
     except UnicodeEncodeError as error:
         raise ToolError(
-            "The content holds a lone surrogate, which no text file can hold. Nothing was written."
+            "The content holds a lone surrogate, which no text file can hold. Nothing was written.",
+            kind="invalid_arguments",
         ) from error
 
 
@@ -121,10 +125,14 @@ def refuse_binary(head: bytes, path: str) -> None:
 def not_text(path: str, head: bytes = b"") -> ToolError:
     """The error for a file that is not text; ``head`` is how it begins."""
     if kind := picture_type(head):
-        return ToolError(f"{path!r} is no text but a picture ({kind}). describe_image tells what is on it.")
+        return ToolError(
+            f"{path!r} is no text but a picture ({kind}). describe_image tells what is on it.",
+            kind="invalid_arguments",
+        )
     return ToolError(
         f"{path!r} is not a text file in UTF-8 but binary, or text in another encoding. "
-        "file_info tells more; it cannot be read, searched or changed as text."
+        "file_info tells more; it cannot be read, searched or changed as text.",
+        kind="invalid_arguments",
     )
 
 

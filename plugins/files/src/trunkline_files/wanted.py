@@ -69,7 +69,8 @@ class Wanted:
         except (re2.error, UnicodeEncodeError) as error:
             raise ToolError(
                 f"The pattern {self.query!r} cannot be used: {_reason(error)}. Patterns are those of RE2 and ripgrep, "
-                "without look-around and back-references. Leave regex out to look for it as plain text."
+                "without look-around and back-references. Leave regex out to look for it as plain text.",
+                kind="invalid_arguments",
             ) from error
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from trunkline import Folder, ToolContext, ToolError
+from trunkline.errors import kind_of_os
 
 MEMORY_HINT = "What the agent remembers is no file here: memory_read reads it."
 
@@ -31,7 +32,7 @@ def opened(context: ToolContext) -> Iterator[Folder]:
         try:
             yield folder
         except OSError as error:
-            raise ToolError(_told(folder, error)) from error
+            raise ToolError(_told(folder, error), kind=kind_of_os(error)) from error
 
 
 def parent_of(path: str) -> str:

@@ -28,7 +28,7 @@ class Refusing:
         """Proceed, or raise ToolError."""
         verdict = verdict_on(invocation, self._protected)
         if verdict.ruling == "refused":
-            raise ToolError(f"git was not run: {verdict.why}")
+            raise ToolError(f"git was not run: {verdict.why}", kind="permission_denied")
         return await proceed(invocation)
 
 

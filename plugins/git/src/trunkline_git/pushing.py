@@ -45,7 +45,8 @@ async def push(git: Git, words: Sequence[str]) -> SandboxResult:
             what = "delete" if update.sign == "-" else "force"
             raise ToolError(
                 f"This would {what} the protected branch {branch_of(update.target)} of the remote. Nothing was pushed. "
-                f"Push to another branch, and let a person merge it."
+                f"Push to another branch, and let a person merge it.",
+                kind="permission_denied",
             )
     if not changes:
         return would

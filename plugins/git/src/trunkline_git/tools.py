@@ -70,7 +70,10 @@ def _commit(settings: GitSettings) -> Tool:
             folder: The repository, relative to the workspace; empty for the workspace itself.
         """
         if not message.strip():
-            raise ToolError("The message is empty. Say what the commit is good for. Nothing was committed.")
+            raise ToolError(
+                "The message is empty. Say what the commit is good for. Nothing was committed.",
+                kind="invalid_arguments",
+            )
         git = Git(context, settings, folder)
         ran, left = await commit(
             git, message, add_all=add_all, add_files=add_files, amend=amend, allow_empty=allow_empty
@@ -123,7 +126,7 @@ def _git(settings: GitSettings) -> Tool:
         words = git_words(command)
         verdict = judged(words, settings.protected)
         if verdict.ruling == "refused":
-            raise ToolError(f"git was not run: {verdict.why}")
+            raise ToolError(f"git was not run: {verdict.why}", kind="permission_denied")
         runs = Git(context, settings, folder, network)
         ran = await (push(runs, words[1:]) if words[0] == "push" else runs.run(*words))
         return told(ran, runs.limits)
@@ -158,7 +161,8 @@ def git_words(command: list[str] | str) -> list[str]:
     words = words_of(command)
     if words is None:
         raise ToolError(
-            "Give the command as a list of words: no shell reads it, so quotes and $ mean nothing."
+            "Give the command as a list of words: no shell reads it, so quotes and $ mean nothing.",
+            kind="invalid_arguments",
         )
     if words[:1] == ["git"]:
         words = words[1:]

@@ -1,26 +1,34 @@
-"""What a model is told of what was learned: profile, strategies and episodes that fit the task, on every turn (MN-D5).
+"""What a model is told of what was learned, on every turn: profile, facts, strategies, episodes (CC-F20, MN-D5).
 
-The profile stands with what stays the same from turn to turn; strategies and episodes are chosen for the task and stand
-just before the person's message, so a provider need not read the rest again. Nothing is told unless learning is on.
+The profile stands with what stays the same from turn to turn; the rest is chosen for the message and stands just before
+it, so a provider need not read the rest again. All of it together stays within the owner's ``max_tokens``. Nothing is
+told unless learning is on, and nothing of one person or block to another.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 import anyio
 
-from trunkline import ContextPart, TurnInfo
+from trunkline import Chunk, ContextGap, ContextPart, TurnInfo
 from trunkline.errors import ToolError
 from trunkline.messages.conversation import Message, now
 from trunkline.words.likeness import expanded
-from trunkline_learning import choosing, episodes, files, preferences, profile
+from trunkline_learning import choosing, episodes, files, known, preferences, profile
 from trunkline_learning.episodes import Episode
+from trunkline_learning.kept import LEARNED
 from trunkline_learning.models import folder_of
 from trunkline_learning.playbook import Strategy
 from trunkline_learning.preferences import Learning, learning_in
 from trunkline_learning.profile import Profile
+from trunkline_learning.turns import Place, person_of
+from trunkline_learning.words import tokens_of
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 LATELY = 6
 """How many messages back the conversation still has before it what an episode would say."""
@@ -31,6 +39,9 @@ SECONDS = 0.5
 LOOKED_AT = 16
 """How many files are read for a question at most: reading is what a lookup costs."""
 
+FACTS = 16
+"""How many facts are looked at: some may be another person's, or were contradicted later."""
+
 FEW = 6
 """With fewer finds of the model's own, those of other models are looked at too (C25)."""
 
@@ -39,62 +50,163 @@ PREFERENCES, PROFILE = f"/{preferences.FILE}", f"/{files.PROFILE}"
 REST = "The owner reads all of it with `trunkline learning`."
 
 
+@dataclass(slots=True)
+class Found:
+    """What memory gave in time. ``late`` are the parts that are not complete, and why."""
+
+    facts: tuple[Sequence[Chunk], Sequence[Chunk]] = ((), ())
+    files: dict[str, Strategy | Episode] = field(default_factory=dict)
+    late: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Section(Generic[T]):
+    """A part of what is told: its items, what matters most first, and how they read together."""
+
+    name: str
+    items: Sequence[T]
+    rendered: Callable[[Sequence[T]], str]
+    priority: int
+    changing: bool = True
+
+    def within(self, tokens: int) -> str:
+        """As many of the first items as fit."""
+        for count in range(len(self.items), 0, -1):
+            text = self.rendered(self.items[:count])
+            if tokens_of(text) <= tokens:
+                return text
+        return ""
+
+
 class Learned:
     """The context source."""
 
     name = "learning"
     files = (PREFERENCES, PROFILE)
 
-    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart]:
-        """The parts that fit this turn; fewer when memory does not answer in time."""
+    async def __call__(self, turn: TurnInfo) -> Sequence[ContextPart | ContextGap]:
+        """The parts that fit this turn; fewer when memory does not answer in time, and a note of what is missing."""
         given = turn.files.get(PREFERENCES)
         choices = learning_in(given.content if given is not None else None)
-        if not choices.on:
+        if not (choices.on and choices.max_tokens and turn.block.memory.enabled):
             return ()
-        parts = [part for part in (_profile(turn, choices),) if part is not None]
-        with anyio.move_on_after(SECONDS) as deadline:
-            parts += await _for_the_task(turn, choices)
-        if deadline.cancelled_caught:
-            log.info("what was learned for turn %s was not found in time", turn.request.turn)
-        return parts
+        place = turn.request.block, person_of(turn.request.actor)
+        task = episodes.asked_of(turn.request.message.content, _asked_before(turn.history))
+        found = await _looked_up(turn, choices, task)
+        parts = _parts(_sections(turn, choices, place, task, found), choices.max_tokens)
+        return (*parts, *(ContextGap(f"learned {name}", why) for name, why in found.late.items()))
 
 
-def _profile(turn: TurnInfo, choices: Learning) -> ContextPart | None:
-    file = turn.files.get(PROFILE)
-    known = files.read(file.content, Profile) if file is not None and choices.profile else None
-    text = profile.described(known) if known is not None else ""
-    return ContextPart("profile", text, priority=40, share=0.05) if text else None
+async def _looked_up(turn: TurnInfo, choices: Learning, task: str) -> Found:
+    """Facts, strategies and episodes that may fit the task, each as far as it came in time."""
+    found = Found()
+    if not task.strip():
+        return found
+
+    async def facts() -> None:
+        found.facts = await _facts(turn, task)
+
+    async def near() -> None:
+        found.files = await _near(turn, expanded(task))
+
+    with anyio.move_on_after(SECONDS):
+        async with anyio.create_task_group() as tasks:
+            if choices.facts:
+                tasks.start_soon(_tried, "facts", facts, found)
+            if choices.playbook or choices.episodes:
+                tasks.start_soon(_tried, "playbook and earlier tasks", near, found)
+    for name, why in found.late.items():
+        log.info("turn %s begins without learned %s: %s", turn.request.turn, name, why)
+    return found
 
 
-async def _for_the_task(turn: TurnInfo, choices: Learning) -> list[ContextPart]:
-    task = episodes.asked_of(turn.request.message.content, _asked_before(turn.history))
-    if not (choices.playbook or choices.episodes) or not task.strip():
-        return []
-    found = await _near(turn, expanded(task))
-    strategies = [(files.folder_in(path), one) for path, one in found.items() if isinstance(one, Strategy)]
-    past = [
-        one for one in found.values() if isinstance(one, Episode) and one.source.block == turn.request.block
-    ]
-    chosen = choosing.chosen(task, strategies, model=turn.model, now=now()) if choices.playbook else ()
-    picked = (
-        episodes.scored(
-            task,
-            past,
-            model=turn.model,
-            conversation=turn.request.conversation,
-            lately=[message.content for message in turn.history[-LATELY:] if message.role == "assistant"],
-        )
-        if choices.episodes
-        else ()
-    )
+async def _tried(name: str, lookup: Callable[[], Awaitable[None]], found: Found) -> None:
+    """Look something up; that it is late holds until it is there."""
+    found.late[name] = f"memory took more than {SECONDS:g} s"
+    try:
+        await lookup()
+    except* ToolError as errors:
+        log.info("learned %s could not be looked up: %s", name, errors.exceptions[0])
+        found.late[name] = "memory could not look them up"
+    else:
+        del found.late[name]
+
+
+def _sections(turn: TurnInfo, choices: Learning, place: Place, task: str, found: Found) -> list[Section[Any]]:
+    """What there is to tell, what matters most first."""
+    person = _profile(turn, choices, place)
+    told = known.chosen(*found.facts, place)
+    strategies = _strategies(turn, place, task, found) if choices.playbook else ()
+    past = _episodes(turn, place, task, found) if choices.episodes else ()
     return [
-        ContextPart(name, text, priority=priority, share=0.1, rest=REST, changing=True)
-        for name, text, priority in (
-            ("playbook", choosing.rendered(chosen), 30),
-            ("earlier tasks", episodes.rendered(picked), 25),
-        )
-        if text
+        Section("facts", told, known.rendered, priority=35),
+        Section("profile", person, "".join, priority=40, changing=False),
+        Section("playbook", strategies, choosing.rendered, priority=30),
+        Section("earlier tasks", past, episodes.rendered, priority=25),
     ]
+
+
+def _parts(sections: Iterable[Section[Any]], tokens: int) -> Iterator[ContextPart]:
+    """The sections within so many tokens: the first ones whole, of the others as many items as there is room for."""
+    for section in sections:
+        text = section.within(tokens)
+        if text:
+            tokens -= tokens_of(text)
+            share = 0.1 if section.changing else 0.05
+            yield ContextPart(
+                section.name,
+                text,
+                priority=section.priority,
+                share=share,
+                rest=REST,
+                changing=section.changing,
+            )
+
+
+def _profile(turn: TurnInfo, choices: Learning, place: Place) -> tuple[str, ...]:
+    """The owner's profile, for the owner alone; empty when there is nothing to say yet."""
+    file = turn.files.get(PROFILE)
+    if file is None or place[1] or not choices.profile:
+        return ()
+    owner = files.read(file.content, Profile)
+    text = profile.described(owner) if owner is not None else ""
+    return (text,) if text else ()
+
+
+def _strategies(turn: TurnInfo, place: Place, task: str, found: Found) -> Sequence[Strategy]:
+    learned = [
+        (files.folder_in(path), one)
+        for path, one in found.files.items()
+        if isinstance(one, Strategy) and one.reaches(place)
+    ]
+    return choosing.chosen(task, learned, model=turn.model, now=now())
+
+
+def _episodes(turn: TurnInfo, place: Place, task: str, found: Found) -> Sequence[tuple[float, Episode]]:
+    return episodes.scored(
+        task,
+        [one for one in found.files.values() if isinstance(one, Episode) and one.source.place == place],
+        model=turn.model,
+        conversation=turn.request.conversation,
+        lately=[message.content for message in turn.history[-LATELY:] if message.role == "assistant"],
+    )
+
+
+async def _facts(turn: TurnInfo, query: str) -> tuple[Sequence[Chunk], Sequence[Chunk]]:
+    """The facts of the block that were found for a query, and the newest ones."""
+    found: list[Sequence[Chunk]] = [(), ()]
+
+    async def recall() -> None:
+        answer = await turn.memory.recall(query, limit=FACTS, min_confidence=0.0, tags=(LEARNED,))
+        found[0] = [one.chunk for one in answer.chunks]
+
+    async def latest() -> None:
+        found[1] = await turn.memory.chunks(tags=(LEARNED,), limit=FACTS)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(recall)
+        tasks.start_soon(latest)
+    return found[0], found[1]
 
 
 async def _near(turn: TurnInfo, query: str) -> dict[str, Strategy | Episode]:
@@ -111,7 +223,8 @@ async def _found(turn: TurnInfo, query: str, places: Sequence[str]) -> list[str]
     found: list[Sequence[str]] = [()] * len(places)
 
     async def look(number: int) -> None:
-        answer = await turn.memory.search(query, path=f"/{places[number]}", limit=LOOKED_AT // len(places))
+        path, limit = f"/{places[number]}", LOOKED_AT // len(places)
+        answer = await turn.memory.search(query, path=path, limit=limit, kinds=("file",))  # episodes too
         found[number] = [hit.path for hit in answer.hits]
 
     async with anyio.create_task_group() as tasks:

@@ -133,6 +133,7 @@ def outdated(paths: Sequence[tuple[str, datetime]], now: datetime) -> tuple[str,
 
 def _same(new: Episode, other: Episode) -> bool:
     alike = other.id != new.id and other.tools == new.tools and other.verdict == new.verdict
+    alike = alike and other.source.place == new.source.place
     return alike and similarity(new.task, other.task) >= DUPLICATE
 
 

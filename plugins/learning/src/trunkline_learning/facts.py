@@ -18,6 +18,9 @@ FACT_TYPES: tuple[FactType, ...] = ("fact", "preference", "decision", "pattern")
 CERTAIN, HEURISTIC = 0.8, 0.6
 """How sure is what a model found, and what words alone found."""
 
+DECISION, PREFERENCE, FILE_PATTERN = 0.9, 0.85, 0.9
+"""How sure are statements of these kinds (RLM-F22): people say them of themselves and of their files."""
+
 LONGEST = 300
 """Letters; what is longer is no statement of one fact."""
 
@@ -90,11 +93,12 @@ _FAMILIES: tuple[tuple[FactType, re.Pattern[str]], ...] = (
         ),
     ),
 )
+_PATH = re.compile(r"(?:^|\s)[\w.*-]*/[\w./*-]*|\*\.\w+|\b[\w-]+\.[a-z]{1,5}\b")
 _NOT_A_SUBJECT = re.compile(r"^(this|that|it|there|what|which|who|here)\b")
 
 
 def found_by_words(turn: FinishedTurn) -> tuple[Fact, ...]:
-    """The facts in a person's messages; nothing of what a schedule, a webhook, a tool or a model says."""
+    """The facts in a person's messages; nothing of what a tool or a model says."""
     if not turn.by_person:
         return ()
     found: dict[str, Fact] = {}
@@ -103,9 +107,21 @@ def found_by_words(turn: FinishedTurn) -> tuple[Fact, ...]:
         for sentence in statements(message.content):
             type = type_of(sentence)
             if type is not None:
-                fact = Fact(text=sentence, type=type, source=source, said_at=message.created_at)
+                fact = Fact(
+                    text=sentence,
+                    type=type,
+                    source=source,
+                    said_at=message.created_at,
+                    confidence=_sureness(sentence, type),
+                )
                 found.setdefault(" ".join(sentence.casefold().split()), fact)
     return tuple(found.values())[:MOST]
+
+
+def _sureness(sentence: str, type: FactType) -> float:
+    if type == "pattern" and _PATH.search(sentence):
+        return FILE_PATTERN
+    return {"decision": DECISION, "preference": PREFERENCE}.get(type, HEURISTIC)
 
 
 def statements(text: str) -> list[str]:

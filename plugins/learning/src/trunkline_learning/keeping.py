@@ -21,7 +21,8 @@ from trunkline.subjects import (
 from trunkline.words.likeness import similarity
 from trunkline_learning.contradictions import conflict, contradicted, same
 from trunkline_learning.facts import Fact, Finding
-from trunkline_learning.kept import CONTRADICTS, LEARNED, fact_of, forget_fact
+from trunkline_learning.kept import CONTRADICTS, LEARNED, MILESTONE, fact_of, forget_fact
+from trunkline_learning.milestones import Milestone
 from trunkline_learning.shelf import ACTOR, SECONDS, scope_of
 from trunkline_learning.turns import Source
 
@@ -41,12 +42,12 @@ class Keeper:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
-    async def known(self, block: str, text: str) -> tuple[Fact, ...]:
-        """Kept facts that are near to a text, nearest first."""
-        wish = Recall(query=text, actor=ACTOR, block=block, max_results=NEAR, min_confidence=0.0)
+    async def known(self, source: Source, text: str) -> tuple[Fact, ...]:
+        """Kept facts of the person of ``source`` in that block that are near to a text, nearest first."""
+        wish = Recall(query=text, actor=ACTOR, block=source.block, max_results=NEAR, min_confidence=0.0)
         answer = await self._bus.call(MEMORY_RECALL, wish, timeout=SECONDS, repeatable=True)
-        facts = (fact_of(one.chunk, block) for one in answer.chunks)
-        return tuple(fact for fact in facts if fact is not None)
+        facts = (fact_of(one.chunk, source.block) for one in answer.chunks)
+        return tuple(fact for fact in facts if fact is not None and fact.source.person == source.person)
 
     async def keep(self, findings: Sequence[Finding]) -> None:
         """Keep what is not known yet, and link what contradicts.
@@ -61,7 +62,7 @@ class Keeper:
         earlier = await self._of_turn(source)
         mine = list(earlier)
         for one in fresh:
-            known = await self.known(source.block, one.fact.text)
+            known = await self.known(source, one.fact.text)
             again = next((fact for fact in (*mine, *known) if same(one.fact.text, fact.text)), None)
             again = again or next((fact for fact in earlier if _reworded(one.fact, fact)), None)
             if again is not None and again not in mine:
@@ -76,6 +77,17 @@ class Keeper:
             others = (*one.against, *(other for other, _ in contradicted(fact, (*known, *mine))))
             await self._contradict(fact, others)
         await self._settle(source)
+
+    async def note(self, milestone: Milestone) -> None:
+        """Keep a note of a turn; one that is there already is not kept again."""
+        source, tags = milestone.source, (MILESTONE, milestone.tag)
+        wish = ListChunks(actor=ACTOR, block=source.block, conversation_id=source.conversation, tags=tags)
+        page = await self._bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS, repeatable=True)
+        if any(chunk.metadata.turn_id == source.turn for chunk in page.chunks):
+            return
+        person = {"person": source.person} if source.person else {}
+        kept = _wish(milestone.text, source, tags, milestone.confidence, "note", person)
+        await self._made(kept, source)
 
     async def _settle(self, source: Source) -> None:
         """Of what two learners kept of one turn at the same moment, leave one: both choose the same, the first id."""
@@ -96,28 +108,21 @@ class Keeper:
         return tuple(fact for fact in facts if fact is not None and fact.source.turn == source.turn)
 
     async def _remember(self, fact: Fact) -> Fact | None:
-        source = fact.source
-        wish = Remember(
-            content=fact.text,
-            actor=ACTOR,
-            conversation_id=source.conversation,
-            block=source.block,
-            tags=(LEARNED, f"said-by-{fact.role}"),
-            confidence=fact.confidence,
-            chunk_type=fact.type,
-            layer="project_global",
-            source=LEARNED,
-            message_id=source.message,
-            fields={"role": fact.role, "said_at": fact.said_at.isoformat(), "found_by": fact.by},
-        )
+        tags = (LEARNED, f"said-by-{fact.role}")
+        wish = _wish(fact.text, fact.source, tags, fact.confidence, fact.type, _fields(fact))
+        made = await self._made(wish, fact.source)
+        return msgspec.structs.replace(fact, id=made) if made else None
+
+    async def _made(self, wish: Remember, source: Source) -> str:
+        """The id of the chunk that is made; "" when the block's policy lets nothing be kept."""
         try:
             done = await self._bus.call(MEMORY_REMEMBER, wish, scope=scope_of(source), timeout=SECONDS)
         except RemoteFault as fault:
             if fault.code != "forbidden":
                 raise
             log.info("facts of block %s are not kept: %s", source.block, fault.message)
-            return None
-        return msgspec.structs.replace(fact, id=done.chunk_ids[0]) if done.chunk_ids else None
+            return ""
+        return done.chunk_ids[0] if done.chunk_ids else ""
 
     async def _contradict(self, fact: Fact, others: Iterable[Fact]) -> None:
         async with anyio.create_task_group() as tasks:
@@ -133,6 +138,36 @@ class Keeper:
             await self._bus.call(MEMORY_LINK, wish, scope=scope_of(fact.source), timeout=SECONDS)
         except RemoteFault as fault:  # it was forgotten in between, or lies where the learner may not write
             log.info("%s contradicts %s and is not linked: %s", fact.id, other, fault.message)
+
+
+def _wish(
+    text: str, source: Source, tags: tuple[str, ...], confidence: float, type: str, fields: dict[str, str]
+) -> Remember:
+    """A chunk in the block that all its agents may read."""
+    return Remember(
+        content=text,
+        actor=ACTOR,
+        conversation_id=source.conversation,
+        block=source.block,
+        tags=tags,
+        confidence=confidence,
+        chunk_type=type,
+        layer="project_global",
+        source=LEARNED,
+        message_id=source.message,
+        fields=dict(fields),
+    )
+
+
+def _fields(fact: Fact) -> dict[str, str]:
+    """What a chunk says of a fact besides its text; the owner is named by nothing."""
+    fields = {"role": fact.role, "said_at": fact.said_at.isoformat(), "found_by": fact.by}
+    return {**fields, "person": fact.source.person} if fact.source.person else fields
+
+
+def echoes(fact: Fact, known: Iterable[str]) -> bool:
+    """Whether the agent only says again what it was told as known: that is no new evidence for it."""
+    return fact.role == "assistant" and any(similarity(fact.text, one) >= REWORDED for one in known)
 
 
 def _turned(fact: Fact, known: Iterable[Fact]) -> bool:

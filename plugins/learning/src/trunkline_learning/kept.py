@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from itertools import product
 
 import msgspec
 
@@ -15,6 +16,9 @@ from trunkline_learning.turns import Source
 
 LEARNED = "learned"
 """The source and the tag of a chunk that the learner made."""
+
+MILESTONE = "milestone"
+"""The tag of a note that the learner made of a turn that went well."""
 
 CONTRADICTS = "contradicts"
 PAGE = 500
@@ -34,10 +38,10 @@ async def blocks_of(bus: Bus) -> list[str]:
 
 
 async def forget_facts(bus: Bus, ids: Sequence[str] | None, *, actor: str) -> list[str]:
-    """Take out learned facts, those with these ids or all; returns the ids of those that are gone."""
+    """Take out learned facts and notes, those with these ids or all; returns the ids of those that are gone."""
     gone: list[str] = []
-    for block in await blocks_of(bus):
-        wish = ListChunks(actor=actor, block=block, tags=(LEARNED,), limit=PAGE)
+    for block, tag in product(await blocks_of(bus), (LEARNED, MILESTONE)):
+        wish = ListChunks(actor=actor, block=block, tags=(tag,), limit=PAGE)
         while chunks := (await bus.call(MEMORY_CHUNKS, wish, timeout=SECONDS)).chunks:
             for chunk in chunks:
                 if ids is None or chunk.id in ids:
@@ -76,6 +80,7 @@ def fact_of(chunk: Chunk, block: str | None) -> Fact | None:
             conversation=about.conversation_id or "",
             turn=about.turn_id or "",
             message=about.message_id or "",
+            person=str(about.fields.get("person") or ""),
         ),
         said_at=datetime.fromisoformat(said_at) if isinstance(said_at, str) else about.created_at,
         confidence=about.confidence,

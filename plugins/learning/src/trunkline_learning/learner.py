@@ -7,10 +7,11 @@ from trunkline.messages.turn import TurnFact
 from trunkline_learning import files
 from trunkline_learning.asking import Teacher
 from trunkline_learning.facts import Finding, found_by_words
-from trunkline_learning.keeping import SHOWN, Keeper
+from trunkline_learning.keeping import SHOWN, Keeper, echoes
 from trunkline_learning.lessons import Lessons
 from trunkline_learning.library import Library
 from trunkline_learning.merging import Merger, Position
+from trunkline_learning.milestones import milestone_of
 from trunkline_learning.preferences import Learning
 from trunkline_learning.reading import Reader
 from trunkline_learning.shelf import Overtaken, Shelf
@@ -49,6 +50,8 @@ class Learner:
         if choices.facts:
             await self._facts(turns.turn, teacher)
         taught = await Lessons(library, teacher, choices).of(turns)
+        if choices.milestones and taught.change is not None and taught.change.now == "success":
+            await self._milestone(turns.before)
         merger = Merger(self._shelf, library, choices)
         for _ in range(TRIES):
             try:
@@ -61,11 +64,18 @@ class Learner:
         """Keep the facts of what a person said: found by a model, else by words."""
         if not turn.by_person or not turn.task.strip():
             return
-        known = (await self._keeper.known(turn.source.block, turn.task[:LOOKED_FOR]))[:SHOWN]
+        known = (await self._keeper.known(turn.source, turn.task[:LOOKED_FOR]))[:SHOWN]
         found = await teacher.facts(known)
         if found is None:
             found = [Finding(fact) for fact in found_by_words(turn)]
-        await self._keeper.keep(found)
+        told = (*turn.facts, *(one.text for one in known))
+        await self._keeper.keep([one for one in found if not echoes(one.fact, told)])
+
+    async def _milestone(self, turn: FinishedTurn | None) -> None:
+        """Keep a note of a task that the person says is done."""
+        note = milestone_of(turn) if turn is not None else None
+        if note is not None:
+            await self._keeper.note(note)
 
     async def _position(self) -> Position:
         text = await self._shelf.text(files.POSITION)

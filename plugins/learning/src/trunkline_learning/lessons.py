@@ -13,7 +13,7 @@ from trunkline_learning.playbook import Add, Mark, Operation
 from trunkline_learning.preferences import Learning
 from trunkline_learning.reading import Turns
 from trunkline_learning.turns import FinishedTurn
-from trunkline_learning.verdicts import Verdict, judged, judged_by
+from trunkline_learning.verdicts import Change, Verdict, changed, judged
 
 ALIKE = 0.3
 """From here on a strategy looks enough like an insight to be shown to the Curator."""
@@ -24,13 +24,14 @@ SHOWN = 10
 class Taught(msgspec.Struct, frozen=True, kw_only=True):
     """What a turn teaches, before it is merged.
 
-    ``verdict`` is the turn's own; ``verdict_before`` what it shows of the turn before it. ``delta`` is for the playbook
-    of the model that answered the turn, ``delta_before`` for that of the one before.
+    ``verdict`` is what the turn shows by itself, ``change`` what it makes of the verdict on the turn before it; None
+    when that stays. ``delta`` is for the playbook of the model that answered the turn, ``delta_before`` for that of the
+    one before.
     """
 
     verdict: Verdict
     delta: tuple[Operation, ...] = ()
-    verdict_before: Verdict = "unknown"
+    change: Change | None = None
     delta_before: tuple[Operation, ...] = ()
 
 
@@ -43,16 +44,18 @@ class Lessons:
         self._choices = choices
 
     async def of(self, turns: Turns) -> Taught:
-        """A turn is judged once: when it ends if its tools or answer failed, else by what the person says next."""
+        """A turn is judged when it ends, if its tools or answer failed, and by what the person says next. Their word
+        counts more: where it says otherwise, the first verdict and its marks are taken back."""
         turn, before, markers = turns.turn, turns.before, self._choices.markers
         verdict = judged(turn, markers)
         delta = (*self._errors(turn), *await self._outcome(turn, verdict, ""))
-        if before is None or not turn.by_person:
+        change = None if before is None or not turn.by_person else changed(before, turn.task, markers)
+        if before is None or change is None:
             return Taught(verdict=verdict, delta=delta)
-        said = judged_by(turn.task, markers)
-        known = judged(before, markers) != "unknown"  # then its lessons were drawn when it ended
-        later = () if known else await self._outcome(before, said, turn.task)
-        return Taught(verdict=verdict, delta=delta, verdict_before=said, delta_before=later)
+        later = await self._outcome(before, change.now, turn.task)
+        if change.was != "unknown" and not self._choices.asks:  # a model tags by causes, not by the outcome
+            later = (*reflecting.taken_back(before, change.was), *later)
+        return Taught(verdict=verdict, delta=delta, change=change, delta_before=later)
 
     def _errors(self, turn: FinishedTurn) -> tuple[Operation, ...]:
         return reflecting.lessons(turn) if self._choices.playbook else ()
@@ -74,7 +77,10 @@ class Lessons:
             return ()
         book = (await self._library.book(folder_of(turn.model))).strategies.values()
         near = [
-            one for one in book if any(similarity(one.strategy, add.strategy) >= ALIKE for add in insights)
+            one
+            for one in book
+            if one.reaches(turn.source.place)
+            and any(similarity(one.strategy, add.strategy) >= ALIKE for add in insights)
         ]
         operations = await self._teacher.curation(insights, near[:SHOWN]) if near else None
         return tuple(insights if operations is None else operations)

@@ -25,7 +25,6 @@ from trunkline_learning.profile import Profile
 from trunkline_learning.reading import Turns
 from trunkline_learning.shelf import Draft, Shelf
 from trunkline_learning.turns import FinishedTurn
-from trunkline_learning.verdicts import judged
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,7 +62,7 @@ class Merger:
         if self._choices.episodes:
             self._judge(draft, turns, taught)
             await self._episode(draft, turn, taught)
-        if self._choices.profile:
+        if self._choices.profile and not turn.source.person:
             _learn_person(draft, turn)
         done = (*position.turns, turn.source.turn)[-REMEMBERED:]
         draft.put(files.POSITION, Position(turns=done, count=position.count + 1))
@@ -94,20 +93,22 @@ class Merger:
         numbers = {folder_of(one.model): _metrics(draft, one) for one in (before or turn, turn)}
         mine = metrics.counted(numbers[folder_of(turn.model)], _day(turn), strategies=new, failures=kinds)
         numbers[folder_of(turn.model)] = metrics.judged(mine, _day(turn), taught.verdict)
-        if before is not None and judged(before, self._choices.markers) == "unknown":
+        if before is not None and (change := taught.change):
             theirs = numbers[folder_of(before.model)]
-            numbers[folder_of(before.model)] = metrics.judged(theirs, _day(before), taught.verdict_before)
+            numbers[folder_of(before.model)] = metrics.judged(
+                theirs, _day(before), change.now, instead_of=change.was
+            )
         for folder, one in numbers.items():
             draft.put(files.metrics_path(folder), one)
 
     def _judge(self, draft: Draft, turns: Turns, taught: Taught) -> None:
         """The person's message decides about the episode before it."""
-        if turns.before is None or taught.verdict_before == "unknown":
+        if turns.before is None or taught.change is None:
             return
         path = _episode_path(turns.before)
         known = draft.read(path, Episode)
         if known is not None:
-            said = msgspec.structs.replace(known, verdict=taught.verdict_before, judged_by="next message")
+            said = msgspec.structs.replace(known, verdict=taught.change.now, judged_by="next message")
             draft.put(path, said)
 
     async def _episode(self, draft: Draft, turn: FinishedTurn, taught: Taught) -> None:

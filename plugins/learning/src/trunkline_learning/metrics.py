@@ -45,10 +45,11 @@ def counted(metrics: Metrics, day: date, *, strategies: int, failures: Sequence[
     )
 
 
-def judged(metrics: Metrics, day: date, verdict: Verdict) -> Metrics:
-    """A turn of that day was decided about; call it once for each turn."""
-    good, bad = int(verdict == "success"), int(verdict == "failure")
-    successful, failed = metrics.successful + good, metrics.failed + bad
+def judged(metrics: Metrics, day: date, verdict: Verdict, *, instead_of: Verdict = "unknown") -> Metrics:
+    """A turn of that day was decided about. ``instead_of`` is what was counted of it before."""
+    good = int(verdict == "success") - int(instead_of == "success")
+    bad = int(verdict == "failure") - int(instead_of == "failure")
+    successful, failed = max(0, metrics.successful + good), max(0, metrics.failed + bad)
     return msgspec.structs.replace(
         metrics,
         successful=successful,
@@ -62,5 +63,6 @@ def _day(
     days: dict[str, Day], day: date, *, total: int = 0, successful: int = 0, failed: int = 0
 ) -> dict[str, Day]:
     old = days.get(day.isoformat(), Day())
-    new = Day(total=old.total + total, successful=old.successful + successful, failed=old.failed + failed)
+    good, bad = max(0, old.successful + successful), max(0, old.failed + failed)
+    new = Day(total=old.total + total, successful=good, failed=bad)
     return dict(sorted({**days, day.isoformat(): new}.items())[-DAYS:])

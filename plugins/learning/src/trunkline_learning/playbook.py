@@ -14,7 +14,7 @@ import msgspec
 
 from trunkline.words.likeness import similarity
 from trunkline_bus import key_of
-from trunkline_learning.turns import Source
+from trunkline_learning.turns import Place, Source
 
 Section = Literal["strategies", "tools", "snippets", "pitfalls", "checks", "terms"]
 SECTIONS: dict[Section, str] = {
@@ -64,6 +64,17 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     timestamp: datetime
     last_seen: datetime | None = None
 
+    @property
+    def places(self) -> frozenset[Place]:
+        """Where it may be told: none named means everywhere. Advice of the program's own and a person's own words may;
+        what was made of a conversation may quote it, and stays where it was learned."""
+        own = self.source == "person" or (self.source == "heuristic" and self.outcome == "failure")
+        return frozenset() if own else frozenset(source.place for source in self.sources)
+
+    def reaches(self, place: Place) -> bool:
+        """Whether it may be told there."""
+        return not self.places or place in self.places
+
 
 class Add(msgspec.Struct, frozen=True, kw_only=True):
     """A new strategy; one that is there already is confirmed instead."""
@@ -78,10 +89,12 @@ class Add(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """The turn had the strategy before it, and it was helpful, harmful or neither."""
+    """The turn had the strategy before it, and it was helpful, harmful or neither. ``undone``: it was marked so, and
+    that was wrong."""
 
     id: str
     tag: Tag
+    undone: bool = False
 
 
 class Update(msgspec.Struct, frozen=True, kw_only=True):
@@ -140,7 +153,11 @@ def alike(strategies: Sequence[Strategy]) -> tuple[tuple[str, ...], ...]:
     groups: list[tuple[str, ...]] = []
     while left:
         first, *left = left
-        same = [one for one in left if one.section == first.section and _alike(one, first)]
+        same = [
+            one
+            for one in left
+            if one.section == first.section and one.places == first.places and _alike(one, first)
+        ]
         if same:
             groups.append((first.id, *(one.id for one in same)))
             left = [one for one in left if one not in same]
@@ -165,8 +182,8 @@ class _Book:
         match operation:
             case Add():
                 self._add(operation)
-            case Mark(id=id, tag=tag):
-                self._mark(id, tag)
+            case Mark():
+                self._mark(operation)
             case Update(id=id, strategy=text):
                 self._change(id, strategy=text[:LONGEST])
             case Merge(ids=ids, strategy=text):
@@ -211,16 +228,18 @@ class _Book:
         )
 
     def _says(self, one: Strategy, wish: Add, text: str) -> bool:
-        return one.section == wish.section and similarity(one.strategy, text) >= ALIKE
+        here = one.reaches(self._source.place)
+        return here and one.section == wish.section and similarity(one.strategy, text) >= ALIKE
 
-    def _mark(self, id: str, tag: Tag) -> None:
-        one = self._strategies.get(id)
+    def _mark(self, mark: Mark) -> None:
+        one = self._strategies.get(mark.id)
         if one is None:
             return
-        self._change(id, last_seen=self._at, **{tag: getattr(one, tag) + 1})
-        now = self._strategies[id]
+        count = max(0, getattr(one, mark.tag) + (-1 if mark.undone else 1))
+        self._change(mark.id, last_seen=self._at, **{mark.tag: count})
+        now = self._strategies[mark.id]
         if now.harmful - now.helpful >= HARMFUL:
-            self.drop(id)
+            self.drop(mark.id)
 
     def _merge(self, ids: tuple[str, ...], text: str) -> None:
         found = [self._strategies[id] for id in ids if id in self._strategies]

@@ -41,3 +41,11 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
     from trunkline_learning import tools
 
     return [tools.known_facts, tools.playbook_strategies]
+
+
+@trunkline.hookimpl
+def trunkline_purgers() -> Iterable[trunkline.Purger]:
+    """Episodes and strategies lose the conversations that are purged."""
+    from trunkline_learning.purging import Learnt
+
+    return [Learnt()]

@@ -1,13 +1,12 @@
 """The owner's choices about learning: the table ``[learning]`` of ``preferences.toml``. Off unless it says ``on``."""
 
 import logging
-import tomllib
 from typing import Annotated
 
 import msgspec
 
 from trunkline.messages.blocks import BlockConfig
-from trunkline.toml import read_toml
+from trunkline.toml import BadSettings, read_settings
 from trunkline_learning.verdicts import Markers
 
 log = logging.getLogger(__name__)
@@ -20,16 +19,19 @@ class Learning(msgspec.Struct, frozen=True, kw_only=True):
     """What is learned, and what it may cost.
 
     ``model`` is ``adapter/model``; None the one that answers in the block; ``none`` asks no model at all, and words
-    alone decide. ``max_cost_usd`` is for all questions about one turn. Each of the four parts can be switched off.
+    alone decide. ``max_cost_usd`` is for all questions about one turn. Each of the five parts can be switched off.
+    ``max_tokens`` is how much of all that was learned a turn is given at most; 0 gives none of it.
     """
 
     on: bool = False
     model: str | None = None
     max_cost_usd: Annotated[float, msgspec.Meta(ge=0.0)] = 0.02
+    max_tokens: Annotated[int, msgspec.Meta(ge=0)] = 800
     facts: bool = True
     episodes: bool = True
     playbook: bool = True
     profile: bool = True
+    milestones: bool = True
     markers: Markers = Markers()
 
     @property
@@ -43,9 +45,9 @@ def is_remembered(block_file: str | None) -> bool:
     if block_file is None:
         return True
     try:
-        return msgspec.convert(read_toml(block_file), BlockConfig).memory.enabled
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        log.warning("a block.toml is not usable, so nothing is learned there: %s", error)
+        return read_settings("block.toml", block_file, BlockConfig).memory.enabled
+    except BadSettings as error:
+        log.warning("nothing is learned there: %s", error)
         return False
 
 
@@ -59,7 +61,7 @@ def learning_in(text: str | None) -> Learning:
     if text is None:
         return Learning()
     try:
-        return msgspec.convert(read_toml(text), _Preferences).learning
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        log.warning("%s is not usable, so nothing is learned: %s", FILE, error)
+        return read_settings(FILE, text, _Preferences).learning
+    except BadSettings as error:
+        log.warning("nothing is learned: %s", error)
         return Learning()

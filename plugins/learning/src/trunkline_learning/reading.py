@@ -11,7 +11,8 @@ from trunkline.messages.turn import Finished, JournalEntry, Started, TurnFact
 from trunkline.subjects import JOURNAL, LOAD_MESSAGES
 from trunkline_bus import DecodeError
 from trunkline_learning.choosing import ids_in
-from trunkline_learning.turns import FinishedTurn, Source, ToolUse
+from trunkline_learning.known import texts_in
+from trunkline_learning.turns import FinishedTurn, Source, ToolUse, person_of
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +37,8 @@ class Reader:
         self._bus = bus
 
     async def read(self, fact: TurnFact) -> Turns | None:
-        """The turn that a fact tells of; None when its conversation is gone. Raises BusError when nobody answers."""
+        """The turn that a fact tells of; None when its conversation is gone, or is a client's single request. Raises
+        BusError when nobody answers."""
         messages = await self._messages(fact.block, fact.conversation)
         mine = [message for message in messages if message.turn == fact.turn]
         if not mine:
@@ -51,6 +53,8 @@ class Reader:
     async def _messages(self, block: str, conversation: str) -> Sequence[Message]:
         """The last messages; of a long conversation not the whole."""
         end = await self._load(block, conversation, BEYOND)
+        if end.summary is not None and end.summary.one_shot:
+            return ()
         return (await self._load(block, conversation, max(0, end.count - BACK))).messages
 
     async def _load(self, block: str, conversation: str, after: int) -> ConversationSlice:
@@ -70,18 +74,28 @@ class Reader:
         last = answers[-1] if answers else None
         return FinishedTurn(
             source=Source(
-                block=block, conversation=conversation, turn=turn, message=last.id if last is not None else ""
+                block=block,
+                conversation=conversation,
+                turn=turn,
+                message=last.id if last is not None else "",
+                person=person_of(started.request.actor) if started is not None else "",
             ),
             model=started.model if started is not None else "",
             said=said,
             answer=last.content if last is not None else "",
             tools=tuple(
-                ToolUse(name=message.name or "", failed=message.error, output=message.content[:1_000])
+                ToolUse(
+                    name=message.name or "",
+                    failed=message.error,
+                    kind=message.error_kind,
+                    output=message.content[:1_000],
+                )
                 for message in messages
                 if message.role == "tool"
             ),
             strategies=ids_in(context),
-            by_person=started is None or started.request.trigger == "message",
+            facts=texts_in(context),
+            by_person=started is not None and started.request.trigger == "message",
             reason=finished.reason if finished is not None else "stop",
             at=messages[-1].created_at,
         )

@@ -11,11 +11,12 @@ from trunkline.messages.conversation import now
 from trunkline_learning import choosing, files
 from trunkline_learning.kept import CONTRADICTS, LEARNED, fact_of
 from trunkline_learning.playbook import Strategy
+from trunkline_learning.turns import person_of
 
 Limit = Annotated[int, Meta(ge=1, le=100)]
 
 
-@tool(effect="read", data=True)
+@tool(effect="read", data=True, derived=True)
 async def known_facts(
     context: ToolContext,
     query: str = "",
@@ -55,10 +56,11 @@ async def known_facts(
                 limit=limit,
             )
         )
-    return [await _told(context, chunk) for chunk in chunks]
+    mine = [chunk for chunk in chunks if _is_of(chunk, person_of(context.actor))]
+    return [await _told(context, chunk) for chunk in mine[:limit]]
 
 
-@tool(effect="read", data=True)
+@tool(effect="read", data=True, derived=True)
 async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10) -> str:
     """Look up strategies that earlier tasks have taught, for a task. Each has an id and how often it helped or harmed.
 
@@ -71,7 +73,8 @@ async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10
     read = [
         (path, files.read((await context.memory.read(path)).content, Strategy)) for path in paths[: 3 * limit]
     ]
-    known = [(files.folder_in(path), one) for path, one in read if one is not None]
+    place = context.block, person_of(context.actor)
+    known = [(files.folder_in(path), one) for path, one in read if one is not None and one.reaches(place)]
     chosen = choosing.chosen(task, known, model="", now=now())[:limit]
     return choosing.rendered(chosen) or "Nothing was learned about such tasks yet."
 
@@ -79,7 +82,8 @@ async def playbook_strategies(context: ToolContext, task: str, limit: Limit = 10
 async def _told(context: ToolContext, chunk: Chunk) -> dict[str, Any]:
     fact = fact_of(chunk, None)
     links = await context.memory.linked(chunk.id, link_type=CONTRADICTS)
-    against = {link.chunk.id: link.chunk.content for link in links}
+    person = person_of(context.actor)
+    against = {link.chunk.id: link.chunk.content for link in links if _is_of(link.chunk, person)}
     return {
         "id": chunk.id,
         "text": chunk.content,
@@ -92,13 +96,21 @@ async def _told(context: ToolContext, chunk: Chunk) -> dict[str, Any]:
     }
 
 
+def _is_of(chunk: Chunk, person: str) -> bool:
+    """Whether it is a fact of this person; facts of others who speak in the block stay with them."""
+    fact = fact_of(chunk, None)
+    return fact is None or fact.source.person == person
+
+
 def _time(text: str, name: str) -> datetime | None:
     if not text.strip():
         return None
     try:
         return datetime.fromisoformat(text.strip()).astimezone()
     except ValueError as error:
-        raise ToolError(f"{name} must be a date or time such as 2026-05-01, not {text!r}.") from error
+        raise ToolError(
+            f"{name} must be a date or time such as 2026-05-01, not {text!r}.", kind="invalid_arguments"
+        ) from error
 
 
 def _within(chunk: Chunk, after: datetime | None, before: datetime | None) -> bool:

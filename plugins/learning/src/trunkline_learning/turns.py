@@ -7,29 +7,47 @@ import msgspec
 from trunkline.messages.conversation import Message
 from trunkline.messages.turn import FinishReason
 
+OWNER = "owner"
+
 
 class Source(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where something was learned: every derived line carries one."""
+    """Where something was learned: every derived line carries one. ``person`` is who spoke, "" for the owner."""
 
     block: str
     conversation: str
     turn: str
     message: str = ""
+    person: str = ""
+
+    @property
+    def place(self) -> "Place":
+        """Where it may be told again."""
+        return self.block, self.person
+
+
+Place = tuple[str, str]
+"""A block, and the person who speaks there. What is learned of one person in a block is told to nobody else."""
+
+
+def person_of(actor: str) -> str:
+    """The person behind an actor: "" for the owner, who also speaks through every channel; else the actor's id."""
+    return "" if actor == OWNER or actor.startswith("channel:") else actor
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
-    """One tool call of a turn. ``output`` is what the model was given."""
+    """One tool call of a turn. ``output`` is what the model was given, ``kind`` what kind of error it was."""
 
     name: str
     failed: bool
+    kind: str = ""
     output: str = ""
 
 
 class FinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     """A turn with all that may be learned from. ``model`` is ``adapter/model``, "" when it is not known any more.
 
-    ``said`` are the person's messages, ``by_person`` whether a person sent them (no schedule, no webhook).
-    ``strategies`` are the ids that stood in its context.
+    ``said`` are the person's messages, ``by_person`` whether a person sent them.
+    ``strategies`` are the ids that stood in its context, ``facts`` what was told there as known.
     """
 
     source: Source
@@ -38,6 +56,7 @@ class FinishedTurn(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     tools: tuple[ToolUse, ...] = ()
     strategies: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
     by_person: bool = True
     reason: FinishReason = "stop"
     at: datetime

@@ -1,7 +1,8 @@
 """Whether a turn went well: by what the person says next, else by what its tools and its answer show. Pure.
 
 The words are the spec's (MN-F22 and its word lists). The person's next message decides before everything else, and a
-correction before thanks: "thanks, but that is wrong" is no success.
+correction before thanks: "thanks, but that is wrong" is no success. Episode, playbook and numbers all go by the verdict
+that is made here.
 """
 
 import re
@@ -66,6 +67,19 @@ def judged_by(next_message: str, markers: Markers = USUAL) -> Verdict:
     if _has(said, _words(markers.correction)):
         return "failure"
     return "success" if _has(said, _words(markers.success)) else "unknown"
+
+
+class Change(msgspec.Struct, frozen=True):
+    """What the person's next message makes of a verdict."""
+
+    was: Verdict
+    now: Verdict
+
+
+def changed(turn: FinishedTurn, next_message: str, markers: Markers = USUAL) -> Change | None:
+    """What the next message changes of what the turn shows by itself; None when it says nothing else."""
+    was, said = judged(turn, markers), judged_by(next_message, markers)
+    return None if said in ("unknown", was) else Change(was, said)
 
 
 def _unmended(turn: FinishedTurn) -> bool:

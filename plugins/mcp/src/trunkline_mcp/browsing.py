@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
+from trunkline.runtime.listeners import Listener, listed
 from trunkline_mcp.signing_in import CALLBACK
 
 if TYPE_CHECKING:
@@ -59,11 +61,13 @@ class Here:
 
 
 @asynccontextmanager
-async def visit_here(tell: Callable[[str], None]) -> AsyncIterator[Here]:
-    """A visit, for as long as the context lasts."""
+async def visit_here(home: Path, tell: Callable[[str], None]) -> AsyncIterator[Here]:
+    """A visit, for as long as the context lasts; doctor tells of its port."""
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0) as listener:
         here = Here(int(listener.extra(SocketAttribute.local_port)), tell)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(listener.serve, here.heard)
-            yield here
-            tasks.cancel_scope.cancel()
+        purpose, credential = "the way back from a sign-in page (mcp login)", "the state that the page was given"
+        with listed(home / "run", Listener(address=here.callback, purpose=purpose, credential=credential)):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(listener.serve, here.heard)
+                yield here
+                tasks.cancel_scope.cancel()

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-import msgspec
-
+from trunkline.json_file import read_json
+from trunkline.toml import BadSettings
 from trunkline_mcp.references import Reference, literal_secrets, reference
 
 FILE = "mcp.json"
@@ -146,13 +146,13 @@ def read_entries(path: Path) -> dict[str, Any]:
         BadEntry: the file cannot be read or is not of the format.
     """
     try:
-        data = msgspec.json.decode(path.read_bytes())
+        data = read_json("it", path.read_bytes(), dict)
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise BadEntry(f"it cannot be read: {error.strerror}") from error
-    except msgspec.DecodeError as error:
-        raise BadEntry(f"it is not JSON: {error}") from error
+    except BadSettings as error:
+        raise BadEntry(f"not readable: {error}") from error
     entries = data.get("mcpServers", {}) if isinstance(data, dict) else None
     if not isinstance(entries, dict):
         raise BadEntry('it has to look like {"mcpServers": {"name": {"command": "...", "args": []}}}')
@@ -192,6 +192,9 @@ def server_of(name: str, entry: Any, block: str = "") -> Server:
         raise BadEntry("a server's name has 1 to 32 letters, digits, _ and -")
     if not isinstance(entry, dict):
         raise BadEntry("it has to be an object with a command or a url")
+    for key in entry.keys() - set(KEYS):
+        if near := get_close_matches(key, KEYS, 1, cutoff=0.75):  # a slip in "disabled" must not begin the server
+            raise BadEntry(f"there is no {key!r}; did you mean {near[0]!r}?")
     command, url = _command(entry), _url(entry)
     if bool(command) == bool(url):
         raise BadEntry("it needs a command or a url" if not url else "it has a command and a url; keep one")

@@ -65,16 +65,21 @@ class McpTool(trunkline.Tool):
         try:
             result = await self._line.call(self._name, arguments, context)
         except NotSent as error:
-            raise ToolError(f"{self.spec.name} was not run: {error}") from error
+            raise ToolError(f"{self.spec.name} was not run: {error}", kind="unavailable") from error
         except Broken as error:
             raise self._lost(str(error)) from error
         if result.is_error:
-            raise ToolError(f"{self._line.server.source} says of {self._name}: {disarmed(plain(result))}")
+            raise ToolError(
+                f"{self._line.server.source} says of {self._name}: {disarmed(plain(result))}",
+                kind="upstream_error",
+            )
         return text_of(result, self._line.server.source)
 
     def _lost(self, why: str) -> ToolError:
         if self.spec.repeatable:
-            return ToolError(f"{self.spec.name} gave no result: {why}. It may be called again.")
+            return ToolError(
+                f"{self.spec.name} gave no result: {why}. It may be called again.", kind="unavailable"
+            )
         return OutcomeUnknown(f"The outcome of {self.spec.name} is unknown: {why}. {VERIFY}")
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import anyio
 
 import trunkline
-from trunkline_mcp.forms import filled_in
+from trunkline_mcp.forms import TooLong, filled_in
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,9 @@ class Waiting:
     async def ask(self, server: str, question: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
         """What a person fills in; None when nobody does, or it cannot be told which call asks."""
         if len(self._calls) != 1:
-            log.info("the MCP server %s asks, and %d calls are under way: declined", server, len(self._calls))
+            self._decline(
+                server, f"{len(self._calls)} calls are under way, and it does not say which one asks"
+            )
             return None
         (call,) = self._calls
         with anyio.CancelScope() as scope:
@@ -56,6 +58,16 @@ class Waiting:
             try:
                 async with call.turn:
                     return await filled_in(call.context.person, server, question, schema)
+            except TooLong as error:
+                self._decline(server, str(error))
             finally:
                 call.scopes.discard(scope)
         return None
+
+    def _decline(self, server: str, why: str) -> None:
+        """Say in the log, and to whoever follows the calls, that the platform has declined and not a person."""
+        log.warning("the MCP server %s wanted to ask a person, and was declined: %s", server, why)
+        for call in self._calls:
+            call.context.report(
+                f"The MCP server {server} wanted to ask you something. It was declined: {why}."
+            )

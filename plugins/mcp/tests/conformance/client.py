@@ -24,7 +24,7 @@ from trunkline import Person, ToolError
 from trunkline.abc.sandbox import NoSandbox
 from trunkline.testing.contexts import tool_context
 from trunkline_mcp.dialling import Dialler
-from trunkline_mcp.forms import LEAVE_OUT
+from trunkline_mcp.fields import LEAVE_OUT
 from trunkline_mcp.line import Line
 from trunkline_mcp.servers import Server, server_of
 from trunkline_mcp.tools import McpTool

@@ -9,6 +9,7 @@ from typing import Any
 import anyio.to_thread
 
 from trunkline import BlockPath, ToolContext, ToolError, tool
+from trunkline.errors import kind_of_os
 
 TIMEOUT = 900.0
 MOST = 50
@@ -60,4 +61,6 @@ def _copy(context: ToolContext, path: str, copy: Path) -> None:
             shutil.copyfileobj(source, target)
     except OSError as error:
         why = (error.strerror or "it failed").lower()
-        raise ToolError(f"{path!r} cannot be read: {why}. Nothing was changed.") from error
+        raise ToolError(
+            f"{path!r} cannot be read: {why}. Nothing was changed.", kind=kind_of_os(error)
+        ) from error

@@ -15,7 +15,7 @@ from trunkline import (
 )
 
 
-@tool(effect="write", free=("content", "expected"), always_send=True)
+@tool(effect="write", free=("content", "expected"))
 async def memory_write(
     context: ToolContext, path: MemoryPath, content: str, expected: str | None = None
 ) -> dict[str, Any]:

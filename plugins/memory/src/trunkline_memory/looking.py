@@ -19,19 +19,19 @@ Share = Annotated[float, Meta(ge=0, le=1)]
 Kind = Literal["file", "document", "turn", "chunk", "fact"]
 
 
-@tool(effect="read", data=True, always_send=True)
+@tool(effect="read", data=True, derived=True, always_send=True)
 async def memory_read(context: ToolContext, path: MemoryPath, commit: str | None = None) -> dict[str, Any]:
     """Read a file of memory.
 
     Args:
-        path: The file, relative to this block's memory; from / on relative to the whole memory, such as /AGENT.md.
+        path: The file in this block's memory; with a leading / in the whole memory, such as /AGENT.md.
         commit: A hash from memory_history: the file as it was then.
     """
     file = await context.memory.read(path, commit)
     return {"path": file.path, "content": file.content, "modified_at": file.modified_at}
 
 
-@tool(effect="read", data=True, always_send=True)
+@tool(effect="read", data=True, derived=True, always_send=True)
 async def memory_search(
     context: ToolContext,
     query: str,
@@ -46,21 +46,20 @@ async def memory_search(
     conversation_id: str = "",
     min_confidence: Share = 0.0,
 ) -> dict[str, Any]:
-    """Search memory, best first: files, documents, chunks and earlier conversations, or names of files. Each hit says
-    why it was found.
+    """Search memory, best first: notes, documents, what was remembered, and earlier conversations.
 
     Args:
-        query: What to look for, as a question or as words. Times such as "last Tuesday" or "in May" count.
-        path: Only under this folder; / is the whole memory, empty is this block's.
-        type: content searches texts, filename searches names.
-        limit: How many places at most.
-        kinds: Only these: file, document, turn (of a conversation), chunk, fact.
+        query: A question or words; "last Tuesday" or "in May" count.
+        path: Only under this folder; / is the whole memory, empty this block's.
+        type: Search texts, or names of files.
+        limit: At most so many hits.
+        kinds: Only these; turn is of a conversation.
         tags: Only what has all of these tags.
         speaker: Only what this one said: a name, or user, assistant, tool.
-        since: Only what was said from then on, such as 2026-05-01 or 2026-05-01T14:30.
-        until: Only what was said before then.
+        since: Only from then on, such as 2026-05-01 or 2026-05-01T14:30.
+        until: Only before then.
         conversation_id: Only in this conversation.
-        min_confidence: Only what is as sure as this, from 0 to 1; what has no confidence passes.
+        min_confidence: Only what is as sure as this.
     """
     found = await context.memory.search(
         query,
@@ -107,10 +106,13 @@ def _moment(name: str, text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text) if text else None
     except ValueError:
-        raise ToolError(f"{name} must be a day or a time such as 2026-05-01T14:30, not {text!r}.") from None
+        raise ToolError(
+            f"{name} must be a day or a time such as 2026-05-01T14:30, not {text!r}.",
+            kind="invalid_arguments",
+        ) from None
 
 
-@tool(effect="read", data=True)
+@tool(effect="read", data=True, derived=True)
 async def memory_list(context: ToolContext, path: str = "", recursive: bool = False) -> list[dict[str, Any]]:
     """List the names under a folder of memory.
 
@@ -125,7 +127,7 @@ async def memory_list(context: ToolContext, path: str = "", recursive: bool = Fa
     ]
 
 
-@tool(effect="read", data=True)
+@tool(effect="read", data=True, derived=True)
 async def memory_history(
     context: ToolContext, path: MemoryTree, limit: Limit = 10, commit: str | None = None
 ) -> list[dict[str, Any]] | dict[str, Any]:
@@ -152,7 +154,7 @@ async def memory_history(
     ]
 
 
-@tool(effect="read", data=True)
+@tool(effect="read", data=True, derived=True)
 async def memory_blame(
     context: ToolContext,
     path: MemoryPath,

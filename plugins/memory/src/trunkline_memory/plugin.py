@@ -7,8 +7,8 @@ import trunkline
 
 @trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
-    """The memory tools (PA-F8, PA-F9) and those of chunks (RLM-F9 to F12)."""
-    from trunkline_memory import carrying, changing, looking, remembering
+    """The memory tools (PA-F8, PA-F9) and those of chunks (RLM-F9 to F12, F27)."""
+    from trunkline_memory import carrying, changing, gardening, looking, remembering
 
     return [
         looking.memory_read,
@@ -27,4 +27,6 @@ def trunkline_tools() -> Iterable[trunkline.Tool]:
         remembering.reason,
         remembering.forget,
         remembering.link,
+        gardening.crowded_topics,
+        gardening.consolidate,
     ]

@@ -24,21 +24,20 @@ async def remember(
     chunk_type: str | None = None,
     fields: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Keep something that will matter later: a fact, preference, decision, pattern or note. It can be recalled from any
-    conversation of this block.
+    """Keep something that will matter later, for every conversation of this block: a fact, preference or decision.
 
     Args:
         content: What to keep, in words that make sense on their own.
-        tags: A few words under which it will be looked for.
-        confidence: How sure it is, from 0 to 1.
-        chunk_type: fact, preference, pattern, note or decision; left out, it is read off the words.
+        tags: A few words to find it by.
+        confidence: How sure it is, 0 to 1.
+        chunk_type: fact, preference, pattern, note or decision; left out, the words tell.
         fields: The fields of a custom type.
     """
     kept = await context.memory.remember(
         content, tags=tags or (), confidence=confidence, chunk_type=chunk_type, fields=fields
     )
     if not kept.success:
-        raise ToolError(kept.error or "Nothing was kept.")
+        raise ToolError(kept.error or "Nothing was kept.", kind="invalid_arguments")
     return {
         "chunk_ids": kept.chunk_ids,
         "chunks_created": kept.chunks_created,
@@ -46,7 +45,7 @@ async def remember(
     }
 
 
-@tool(effect="read", data=True, always_send=True)
+@tool(effect="read", data=True, derived=True)
 async def recall(
     context: ToolContext,
     query: str,
@@ -84,7 +83,7 @@ async def recall(
     }
 
 
-@tool(effect="read", data=True)
+@tool(effect="read", data=True, derived=True)
 async def reason(
     context: ToolContext,
     query: str,
@@ -111,7 +110,7 @@ async def reason(
     try:
         return reasoned(query, chunks, against, analysis_type).told()
     except ValueError as error:
-        raise ToolError(str(error)) from error
+        raise ToolError(str(error), kind="invalid_arguments") from error
 
 
 @tool(effect="write")
@@ -150,7 +149,7 @@ async def link(
 async def _chunk(context: ToolContext, chunk: str) -> Chunk:
     found = await context.memory.chunk(chunk)
     if found is None:
-        raise ToolError(f"There is no chunk {chunk!r} here.")
+        raise ToolError(f"There is no chunk {chunk!r} here.", kind="not_found")
     return found
 
 

@@ -3,7 +3,8 @@
 Only such a file is told to the model as the owner's words. A line that was written in a turn is an agent's, whoever
 had asked for it: what a page or a message talked an agent into writing must not come back as an instruction. The same
 holds for what an agent brought in with an archive or moved there, whatever that archive's history says of its authors.
-What cannot be told for sure is not the owner's.
+What cannot be told for sure is not the owner's. History need not be asked of a text that memory began with: whoever put
+it back, it is the program's own.
 """
 
 import logging
@@ -11,6 +12,7 @@ import logging
 import anyio
 
 from trunkline import Memory, MemoryFile, ToolError
+from trunkline.seed import is_untouched
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +40,8 @@ class Authors:
 
     async def are_owner(self, memory: Memory, path: str, file: MemoryFile) -> bool:
         """Whether every line of the file as it is given here is the owner's."""
+        if is_untouched(file.path.lstrip("/"), file.content):
+            return True
         key = (file.path, file.hash)
         if key not in self._known:
             answer = await self._asked(memory, path, file)

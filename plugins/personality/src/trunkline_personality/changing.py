@@ -31,7 +31,7 @@ async def change(memory: Memory, path: str, edit: Callable[[str], str]) -> str:
         except ToolError:
             if (await _now(memory, path))[1] == version:  # nobody was in the way: it is refused for good
                 raise
-    raise ToolError(f"{path} is being changed by others all the time. Try again.")
+    raise ToolError(f"{path} is being changed by others all the time. Try again.", kind="conflict")
 
 
 async def _now(memory: Memory, path: str) -> tuple[str, str]:

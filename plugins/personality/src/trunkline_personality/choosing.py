@@ -51,7 +51,9 @@ async def personality_set(
         *_other(mode, personality, hud, auto_calibrate),
     ]
     if not steps:
-        raise ToolError(f"Say what to change, for example {EXAMPLES}. Nothing was changed.")
+        raise ToolError(
+            f"Say what to change, for example {EXAMPLES}. Nothing was changed.", kind="invalid_arguments"
+        )
     general = await _general(context)
 
     def edit(text: str) -> str:
@@ -84,7 +86,8 @@ def _read(text: str) -> State:
         return state.read(text)
     except ValueError as error:
         raise ToolError(
-            f"{CHOICE} in memory cannot be understood ({error}). It is for the owner to mend or delete."
+            f"{CHOICE} in memory cannot be understood ({error}). It is for the owner to mend or delete.",
+            kind="unsupported",
         ) from error
 
 
@@ -93,7 +96,9 @@ async def _check(context: ToolContext, personality: str) -> None:
     if personality in ("", state.BASE):
         return
     if not PERSONALITY.fullmatch(personality):
-        raise ToolError(f"{personality!r} is no name of a personality. Nothing was changed.")
+        raise ToolError(
+            f"{personality!r} is no name of a personality. Nothing was changed.", kind="invalid_arguments"
+        )
     try:
         found = [entry.path.rpartition("/")[2] for entry in await context.memory.list("/personalities")]
     except ToolError:
@@ -102,7 +107,8 @@ async def _check(context: ToolContext, personality: str) -> None:
         names = ", ".join(sorted(name.removesuffix(".md") for name in found if name.endswith(".md")))
         raise ToolError(
             f"There is no personality {personality}. There are: {names or 'none'}. A file "
-            f"/personalities/{personality}.md makes one. Nothing was changed."
+            f"/personalities/{personality}.md makes one. Nothing was changed.",
+            kind="not_found",
         )
 
 
@@ -112,9 +118,12 @@ def _said(command: str) -> tuple[Step, ...]:
     try:
         steps = parsed(command)
     except BadPhrase as bad:
-        raise ToolError(bad.sentence) from bad
+        raise ToolError(bad.sentence, kind="invalid_arguments") from bad
     if not steps:
-        raise ToolError(f"{command!r} is not understood. Say it like {EXAMPLES}. Nothing was changed.")
+        raise ToolError(
+            f"{command!r} is not understood. Say it like {EXAMPLES}. Nothing was changed.",
+            kind="invalid_arguments",
+        )
     return steps
 
 
@@ -128,9 +137,13 @@ def _set(name: str, value: int | None) -> list[Step]:
     slider = named(name)
     if slider is None:
         known = ", ".join(one.name for one in SLIDERS)
-        raise ToolError(f"There is no slider {name!r}. There are: {known}. Nothing was changed.")
+        raise ToolError(
+            f"There is no slider {name!r}. There are: {known}. Nothing was changed.", kind="not_found"
+        )
     if value is None or not 0 <= value <= 100:
-        raise ToolError(f"Say where {slider.name} is to stand, 0 to 100. Nothing was changed.")
+        raise ToolError(
+            f"Say where {slider.name} is to stand, 0 to 100. Nothing was changed.", kind="invalid_arguments"
+        )
     return [lambda state: state.with_slider(slider.name, value)]
 
 

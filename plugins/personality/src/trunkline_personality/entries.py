@@ -47,7 +47,10 @@ class Entries:
         at, entry = self._at(old), _entry(text)
         others = (*self.texts[:at], *self.texts[at + 1 :])
         if any(_alike(entry) == _alike(other) for other in others):
-            raise ToolError("Another entry says that already. Remove this one instead. Nothing was changed.")
+            raise ToolError(
+                "Another entry says that already. Remove this one instead. Nothing was changed.",
+                kind="conflict",
+            )
         return self._fitting((*self.texts[:at], entry, *self.texts[at + 1 :]), "this replacement")
 
     def removed(self, old: str) -> "Entries":
@@ -57,13 +60,16 @@ class Entries:
 
     def _at(self, old: str) -> int:
         if not old.strip():
-            raise ToolError("Say in old_text a piece of the entry that is meant.")
+            raise ToolError("Say in old_text a piece of the entry that is meant.", kind="invalid_arguments")
         found = [number for number, entry in enumerate(self.texts) if old.strip() in entry]
         if not found:
-            raise ToolError(f"No entry holds {old.strip()!r}. The entries are:\n{self.listing}")
+            raise ToolError(
+                f"No entry holds {old.strip()!r}. The entries are:\n{self.listing}", kind="no_match"
+            )
         if len(found) > 1:
             raise ToolError(
-                f"{len(found)} entries hold {old.strip()!r}: say more of the one that is meant.\n{self.listing}"
+                f"{len(found)} entries hold {old.strip()!r}: say more of the one that is meant.\n{self.listing}",
+                kind="no_match",
             )
         return found[0]
 
@@ -73,7 +79,8 @@ class Entries:
             raise ToolError(
                 f"MEMORY.md holds at most {BUDGET} characters; with {what} it would have {size}. Nothing was changed. "
                 f"Consolidate first: join entries that belong together, shorten them, remove what is out of date "
-                f"(replace and remove), then try again. The entries are:\n{self.listing}"
+                f"(replace and remove), then try again. The entries are:\n{self.listing}",
+                kind="too_large",
             )
         return new
 
@@ -87,11 +94,16 @@ class Entries:
 def _entry(text: str) -> str:
     entry = text.replace("\r\n", "\n").strip()
     if not entry:
-        raise ToolError("An entry must say something. Nothing was changed.")
+        raise ToolError("An entry must say something. Nothing was changed.", kind="invalid_arguments")
     if entry.startswith(HINT):
-        raise ToolError("That is the hint of an empty file, and no entry. Nothing was changed.")
+        raise ToolError(
+            "That is the hint of an empty file, and no entry. Nothing was changed.", kind="invalid_arguments"
+        )
     if _BETWEEN.search(entry):
-        raise ToolError("A line of --- separates entries, so none can hold one. Nothing was changed.")
+        raise ToolError(
+            "A line of --- separates entries, so none can hold one. Nothing was changed.",
+            kind="invalid_arguments",
+        )
     return entry
 
 

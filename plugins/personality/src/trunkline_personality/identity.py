@@ -52,7 +52,7 @@ async def _info_shown(context: ToolContext, info: str, mode: Literal["append", "
 def _called(now: str, block: str, name: str, emoji: str) -> str:
     wanted = {"Name": _line(name, LONGEST_NAME), "Emoji": _line(emoji, LONGEST_EMOJI)}
     if not any(wanted.values()):
-        raise ToolError("Give a name, an emoji, or both. Nothing was changed.")
+        raise ToolError("Give a name, an emoji, or both. Nothing was changed.", kind="invalid_arguments")
     text = now or f"# {block}\n\n## Identity\n\n"
     for label, value in wanted.items():
         text = _labelled(text, label, value) if value else text
@@ -74,18 +74,21 @@ def _labelled(text: str, label: str, value: str) -> str:
 def _line(text: str, most: int) -> str:
     joined = " ".join(text.split())
     if len(joined) > most:
-        raise ToolError(f"{joined[:20]}… has more than {most} characters. Nothing was changed.")
+        raise ToolError(
+            f"{joined[:20]}… has more than {most} characters. Nothing was changed.", kind="too_large"
+        )
     return joined
 
 
 def _known(now: str, info: str, mode: str) -> str:
     said = info.strip()
     if not said:
-        raise ToolError("Say what is to be kept of the owner. Nothing was changed.")
+        raise ToolError("Say what is to be kept of the owner. Nothing was changed.", kind="invalid_arguments")
     new = f"{said}\n" if mode == "rewrite" or not now.strip() else f"{now.rstrip()}\n\n{said}\n"
     if len(new) > LONGEST_INFO:
         raise ToolError(
             f"The file would have {len(new)} characters; {LONGEST_INFO} is the most, since every agent is told it. "
-            "Write less, or rewrite the whole with what still matters. Nothing was changed."
+            "Write less, or rewrite the whole with what still matters. Nothing was changed.",
+            kind="too_large",
         )
     return new

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 MEMORY, NOTEBOOK, CHOICE = "/MEMORY.md", "memory.md", "sliders.json"
 AGENT, OWNER = "monitor.md", "/identity/USER.md"
+BLOCK = "block.toml"
 
 GENERAL = f"/{CHOICE}"
 """What counts for the blocks that have no choice of their own."""

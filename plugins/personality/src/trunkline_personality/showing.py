@@ -3,6 +3,7 @@
 import msgspec
 
 from trunkline import ContextPart, StatusShown, TurnInfo
+from trunkline_personality.conversation_state import future_of, pending_of, tools_of
 from trunkline_personality.hud import Hud, box, context_of, gauges, vibe_of, words
 from trunkline_personality.state import State
 
@@ -14,7 +15,7 @@ Then answer."""
 
 def hud_of(state: State, turn: TurnInfo, loaded: int) -> Hud:
     """How the agent stands at the beginning of a turn. Every write of memory is committed when it is acknowledged, so
-    none is ever pending."""
+    what is pending are memories that the agent proposed and nobody has written."""
     said = [message.content for message in turn.history if message.role == "user"]
     used = sum(len(message.content.encode(errors="replace")) for message in turn.history) // BYTES_A_TOKEN
     return Hud(
@@ -23,11 +24,11 @@ def hud_of(state: State, turn: TurnInfo, loaded: int) -> Hud:
         sliders=gauges(state),
         past=words(said[-1] if said else "", "Nothing was said before"),
         present=words(turn.request.message.content, "The message says"),
-        future="Answer, then wait for the next message",
+        future=words(future_of(turn.history, turn.request.message.content), "Answer, then wait for you"),
         context=context_of(used, turn.window),
-        tools="Standby",
+        tools=tools_of(turn.history),
         loaded=loaded,
-        pending=0,
+        pending=pending_of(turn.history),
         vibe=vibe_of(state),
     )
 

@@ -59,10 +59,11 @@ class PlanAsItStands:
 async def _same(context: trunkline.ToolContext, version: str) -> Plan:
     plan = await open_plan(context)
     if not plan.entries("Steps"):
-        raise ToolError("The plan has no steps yet. Add them with add_plan_step.")
+        raise ToolError("The plan has no steps yet. Add them with add_plan_step.", kind="not_found")
     if version_of(plan.text) != version:
         raise ToolError(
-            "The plan is another one by now. Call present_plan, and use the version that it tells."
+            "The plan is another one by now. Call present_plan, and use the version that it tells.",
+            kind="conflict",
         )
     return plan
 
@@ -74,6 +75,7 @@ def _shown_whole(plan: Plan) -> trunkline.ApprovalDetail:
     if shown.left_out:
         raise ToolError(
             f"The plan is {shown.left_out} characters longer than a person is shown at once, so it cannot be approved. "
-            "Say its steps in fewer words, or leave later ones to a plan of their own; then call present_plan again."
+            "Say its steps in fewer words, or leave later ones to a plan of their own; then call present_plan again.",
+            kind="too_large",
         )
     return shown

@@ -80,7 +80,9 @@ def line(text: str) -> str:
     """Text as one line. Raises ToolError for none, or too much."""
     joined = " ".join(text.split())
     if not joined or len(joined) > LONGEST:
-        raise ToolError(f"Give 1 to {LONGEST} characters of text. Nothing was written.")
+        raise ToolError(
+            f"Give 1 to {LONGEST} characters of text. Nothing was written.", kind="invalid_arguments"
+        )
     return joined
 
 

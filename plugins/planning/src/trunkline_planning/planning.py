@@ -83,16 +83,16 @@ async def add_plan_risk(context: trunkline.ToolContext, risk: str, mitigation: s
     return await _edit(context, lambda plan: plan.with_entry("Risks", entry))
 
 
-@trunkline.tool(effect="read", plan=True, data=True)
+@trunkline.tool(effect="read", plan=True, data=True, derived=True)
 async def present_plan(context: trunkline.ToolContext) -> str:
     """The whole plan, to be shown to the owner, and the version by which approve_plan names it."""
     plan = await open_plan(context)
     if not plan.entries("Steps"):
-        raise ToolError("The plan has no steps yet. Add them with add_plan_step.")
+        raise ToolError("The plan has no steps yet. Add them with add_plan_step.", kind="not_found")
     return f"{plan.text}\nversion: {version_of(plan.text)}"
 
 
-@trunkline.tool(effect="read", plan=True, data=True)
+@trunkline.tool(effect="read", plan=True, data=True, derived=True)
 async def get_plan_status(context: trunkline.ToolContext) -> dict[str, Any]:
     """Whether you are planning in this conversation, and how far the plan is."""
     text = await text_of(context.memory, path_of(context))
@@ -117,7 +117,7 @@ async def open_plan(context: trunkline.ToolContext) -> Plan:
     """The plan that is being made. Raises ToolError when there is none."""
     text = await text_of(context.memory, path_of(context))
     if not _is_open(text):
-        raise ToolError("There is no open plan. Begin one with enter_plan_mode.")
+        raise ToolError("There is no open plan. Begin one with enter_plan_mode.", kind="not_found")
     return Plan(text)
 
 

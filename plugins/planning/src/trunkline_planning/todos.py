@@ -29,7 +29,7 @@ class Todo(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     status: Status = "pending"
 
 
-@trunkline.tool(effect="write", idempotent=True, plan=True, free=("todos",))
+@trunkline.tool(effect="write", idempotent=True, plan=True, free=("todos",), derived=True)
 async def todo_write(context: trunkline.ToolContext, todos: tuple[Todo, ...]) -> str:
     """Write the list of what is to do in this conversation, in place of the one before. For work of several steps: keep
     one task in_progress, and mark it completed as soon as it is.
@@ -38,17 +38,20 @@ async def todo_write(context: trunkline.ToolContext, todos: tuple[Todo, ...]) ->
         todos: All tasks in order, each with content and status (pending, in_progress, completed).
     """
     if len(todos) > MOST:
-        raise ToolError(f"A list has {MOST} tasks at most; these are {len(todos)}. Nothing was written.")
+        raise ToolError(
+            f"A list has {MOST} tasks at most; these are {len(todos)}. Nothing was written.",
+            kind="invalid_arguments",
+        )
     tasks = [Todo(content=" ".join(todo.content.split()), status=todo.status) for todo in todos]
     if any(not task.content for task in tasks):
-        raise ToolError("A task without words cannot be done. Nothing was written.")
+        raise ToolError("A task without words cannot be done. Nothing was written.", kind="invalid_arguments")
     await change(context.memory, _path(context), lambda before: written(tasks))
     running = sum(task.status == "in_progress" for task in tasks)
     warning = f"\n{running} tasks are in_progress; work on one at a time." if running > 1 else ""
     return _told(tasks) + warning
 
 
-@trunkline.tool(effect="read", plan=True, data=True)
+@trunkline.tool(effect="read", plan=True, data=True, derived=True)
 async def todo_read(context: trunkline.ToolContext) -> str:
     """Read the list of what is to do in this conversation."""
     return _told(tasks_in(await text_of(context.memory, _path(context))))

@@ -36,7 +36,9 @@ def _zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:  # unknown, no name, or a folder of the database
-        raise ToolError(f"There is no time zone {name!r}. Use a name such as Europe/Berlin or UTC.") from error
+        raise ToolError(
+            f"There is no time zone {name!r}. Use a name such as Europe/Berlin or UTC.", kind="not_found"
+        ) from error
 
 
 @trunkline.tool(effect="read", plan=True)
@@ -62,7 +64,7 @@ def _memory() -> int | None:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-@trunkline.tool(effect="read", plan=True)
+@trunkline.tool(effect="read", plan=True, derived=True)
 async def list_blocks(context: trunkline.ToolContext) -> str:
     """The blocks of this installation, each with its description. You are the agent of the one that is marked."""
     entries = await context.memory.list("/blocks")

@@ -9,15 +9,17 @@ LONGEST = 16_000
 
 @trunkline.tool(effect="send", free=("content",))
 async def send_channel_message(context: trunkline.ToolContext, channel: str, content: str) -> str:
-    """Send the owner a message through one of their channels, such as telegram. Not for answers: what you say in your
-    turn reaches them where they are.
+    """Send the owner a message through one of their channels. Not for answers: what you say in your turn reaches
+    them where they are.
 
     Args:
         channel: The channel's name.
         content: The message.
     """
     if not content.strip() or len(content) > LONGEST:
-        raise ToolError(f"A message has 1 to {LONGEST} characters. Nothing was sent.")
+        raise ToolError(
+            f"A message has 1 to {LONGEST} characters. Nothing was sent.", kind="invalid_arguments"
+        )
     await context.person.tell(channel, content)
     return f"Sent to the owner through {channel}."
 

@@ -87,8 +87,13 @@ X32 = 0x40000000
 """From here up are the same calls again, for programs with short pointers."""
 
 
-def program(machine: str) -> list[Instruction]:
-    """The filter for ``x86_64`` or ``aarch64``. Raises KeyError for another machine."""
+UNCOUNTED = {"memfd_create": (319, 279), "shmget": (29, 194)}
+"""What makes memory that no process need have mapped, so that only a control group counts it."""
+
+
+def program(machine: str, *, grouped: bool = True) -> list[Instruction]:
+    """The filter for ``x86_64`` or ``aarch64``; not ``grouped`` is for a program without a control group. Raises
+    KeyError for another machine."""
     code = seccomp.beginning(machine)
     column = list(seccomp.ARCHITECTURES).index(machine)
     if machine == "x86_64":
@@ -104,6 +109,8 @@ def program(machine: str) -> list[Instruction]:
     for numbers in DENIED.values():
         if (number := numbers[column]) is not None:
             code += when(number, [denied])
+    for numbers in () if grouped else UNCOUNTED.values():
+        code += when(numbers[column], [returning(seccomp.error(errno.ENOSYS))])
     return [*code, _ALLOWED]
 
 

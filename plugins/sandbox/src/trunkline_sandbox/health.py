@@ -13,17 +13,23 @@ TUN = Path("/dev/net/tun")
 """What slirp4netns makes a device of."""
 
 
-async def limits(backend: str) -> HealthResult:
-    """Whether the limits of a program hold for all of its processes together."""
+async def limits(backend: str, workspace: int) -> HealthResult:
+    """Whether the limits of a program hold for all of its processes together, and what bounds its workspace."""
+    bound = f"a workspace may hold {workspace} MiB"
     if sys.platform != "linux" or backend == "docker":
-        return HealthResult("ok", "Bubblewrap is not used here: Docker bounds what a program takes")
+        held = f"Docker bounds the programs, and {bound}"
+        return HealthResult("ok", f"Bubblewrap is not used here: {held}")
     place = await anyio.to_thread.run_sync(groups.find)
     if place is not None:
-        return HealthResult("ok", f"Control groups (version {place.version}) hold the programs of bubblewrap")
+        held = f"Control groups (version {place.version}) hold the programs of bubblewrap"
+        return HealthResult("ok", f"{held}; {bound}")
     return HealthResult(
         "warning",
-        "No control group can be made, so bubblewrap bounds the memory of each process, not of all of a program.",
-        "Run Trunkline in a login session of its user, or as a unit of that user's systemd; root needs groups.",
+        "No control group can be made, so programs of bubblewrap are looked at ten times a second, and ended when they "
+        f"take more memory than they may; between two looks they may take more. Also, {bound}.",
+        "Start it below the systemd of its user: systemd-run --user --scope trunkline up. In a unit of the system set "
+        "Delegate=memory pids cpu and DelegateSubgroup=worker (systemd 254). A login session alone has no groups. "
+        "Without groups, programs of root are refused.",
     )
 
 

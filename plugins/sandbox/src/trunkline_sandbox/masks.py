@@ -28,7 +28,8 @@ def masked(workspace: Path | None) -> tuple[str, ...]:
         _look(str(workspace), (), found)
     except OSError as error:
         raise ToolError(
-            f"The workspace cannot be looked through for protected files: {error.strerror}."
+            f"The workspace cannot be looked through for protected files: {error.strerror}.",
+            kind="unavailable",
         ) from error
     return tuple(found)
 
@@ -43,10 +44,13 @@ def _look(folder: str, parts: tuple[str, ...], found: list[str]) -> None:
                 found.append("/".join((*parts, entry.name)))
     if len(found) > MOST_MASKED:
         raise ToolError(
-            f"The workspace holds more than {MOST_MASKED} files with protected names. Nothing was run."
+            f"The workspace holds more than {MOST_MASKED} files with protected names. Nothing was run.",
+            kind="too_large",
         )
     if inner and len(parts) >= 4 * DEEPEST:
-        raise ToolError("The workspace is nested too deeply to be looked through. Nothing was run.")
+        raise ToolError(
+            "The workspace is nested too deeply to be looked through. Nothing was run.", kind="too_large"
+        )
     for name in inner:
         _look_if_there(f"{folder}/{name}", (*parts, name), found)
 

@@ -28,8 +28,9 @@ def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trun
     """How well the limits of programs hold on this machine, and whether they can have a network."""
     from trunkline_sandbox.health import limits, network
 
-    backend = settings.section(SandboxSettings).backend
+    section = settings.section(SandboxSettings)
+    backend = section.backend
     return [
-        trunkline.HealthCheck("sandbox.limits", partial(limits, backend)),
+        trunkline.HealthCheck("sandbox.limits", partial(limits, backend, section.workspace)),
         trunkline.HealthCheck("sandbox.network", partial(network, backend)),
     ]

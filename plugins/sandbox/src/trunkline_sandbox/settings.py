@@ -10,12 +10,16 @@ class SandboxSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """``[plugins.sandbox]``. ``backend`` is what programs run in; ``auto`` takes bubblewrap where it works, else
     Docker. One that is named and does not work is not replaced by the other: programs are refused.
 
+    ``workspace`` is how many MiB a workspace may hold on the disk: a program that fills it beyond that is ended. Where
+    a workspace holds more already, a program may add 64 MiB.
+
     Of bubblewrap: ``system`` names further files and folders of this machine that every program may read, such as
     ``/nix`` or ``/opt/tools``. Of Docker: ``image`` is what containers are made of; it needs ``/bin/sh``, ``env`` and
     ``dd``. Only with ``pull`` is it brought from a registry when it is missing. ``warm`` is how many containers are
     kept ready for the programs that ran lately."""
 
     backend: Literal["auto", "bubblewrap", "docker"] = "auto"
+    workspace: Annotated[int, msgspec.Meta(ge=64)] = 4096
     system: tuple[Path, ...] = ()
     image: Annotated[str, msgspec.Meta(min_length=1)] = "debian:stable-slim"
     pull: bool = False

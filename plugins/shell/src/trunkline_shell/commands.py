@@ -73,9 +73,9 @@ def command_tool(settings: ShellSettings) -> Tool:
 
         Args:
             command: The program and its arguments as a list, which no shell reads; or the text of a script for sh.
-            timeout: After how many seconds it is ended, with all that it began.
-            folder: The folder of the workspace that it begins in; empty for the workspace itself.
-            network: Whether it needs the network, which a person must have permitted.
+            timeout: Seconds after which it is ended, with all that it began.
+            folder: The folder of the workspace to begin in.
+            network: It needs the network, which a person must have permitted.
         """
         ran = await commands.run(context, argv_of(command), folder=folder, seconds=timeout, network=network)
         return told(ran, settings.limits(timeout))
@@ -104,10 +104,12 @@ def argv_of(command: list[str] | str) -> list[str]:
     words = listed(command) if isinstance(command, str) else command
     if words is not None:
         if not words or not words[0].strip():
-            raise ToolError("There is no program to run: name it, then its arguments.")
+            raise ToolError(
+                "There is no program to run: name it, then its arguments.", kind="invalid_arguments"
+            )
         return words
     if not str(command).strip():
-        raise ToolError("The script is empty. Say what to run.")
+        raise ToolError("The script is empty. Say what to run.", kind="invalid_arguments")
     return ["sh", "-c", str(command)]
 
 

@@ -72,7 +72,10 @@ def _shown(context: ToolContext, verb: Verb, folder: str, what: str) -> Approval
 def _program(context: ToolContext, verb: Verb, folder: str, what: str) -> tuple[Sequence[str], str]:
     """The program, and the folder it runs in. Raises ToolError that says what was looked for."""
     if what.startswith("-"):
-        raise ToolError(f"{what!r} begins with a dash, so a program would take it for an option.")
+        raise ToolError(
+            f"{what!r} begins with a dash, so a program would take it for an option.",
+            kind="invalid_arguments",
+        )
     with context.files() as files:
         argv = found(Project.at(files, context.folder(folder)), verb, what)
     if argv is None:
@@ -80,7 +83,8 @@ def _program(context: ToolContext, verb: Verb, folder: str, what: str) -> tuple[
         looked = "; ".join(kind.name for kind in KINDS)
         raise ToolError(
             f"There is nothing to {verb} {folder or 'the workspace'} with{only}. Looked for: {looked}. "
-            f"Name the folder of the project, or run its program with execute_command."
+            f"Name the folder of the project, or run its program with execute_command.",
+            kind="not_found",
         )
     return argv, folder
 
@@ -91,7 +95,7 @@ def _split(context: ToolContext, path: str) -> tuple[str, str]:
     known = frozenset(name for kind in KINDS for name in kind.known_by)
     with context.files() as files:
         if names and not files.exists(path):
-            raise ToolError(f"There is no {path!r} in the workspace.")
+            raise ToolError(f"There is no {path!r} in the workspace.", kind="not_found")
         for depth in range(len(names), -1, -1):
             folder = "/".join(names[:depth])
             if files.stat(folder).kind == "folder" and not known.isdisjoint(Project.at(files, folder).names):

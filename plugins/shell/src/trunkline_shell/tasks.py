@@ -48,7 +48,10 @@ class Tasks:
         found = {record.name: record for record in self.of(block)}
         if task not in found:
             known = ", ".join(found) or "none"
-            raise ToolError(f"This block has no background task {task} on this machine. There are: {known}.")
+            raise ToolError(
+                f"This block has no background task {task} on this machine. There are: {known}.",
+                kind="not_found",
+            )
         return found[task]
 
     @asynccontextmanager
@@ -62,7 +65,8 @@ class Tasks:
             if len(running) >= self.settings.tasks:
                 raise ToolError(
                     f"{len(running)} background tasks run already, and no more may. Wait for one, or cancel it. "
-                    f"Those of this block: {', '.join(one.name for one in self.of(block)) or 'none'}."
+                    f"Those of this block: {', '.join(one.name for one in self.of(block)) or 'none'}.",
+                    kind="rate_limited",
                 )
             self._forget(block)
             yield self._folder / block / token_hex(4)
@@ -96,6 +100,8 @@ async def until_ended(record: Record, seconds: float) -> None:
 _KILLED = {
     "timeout": "ended, because its time was over",
     "memory": "ended, because it needed more memory than it may have",
+    "disk": "ended, because it filled the workspace, or its disk, beyond what it may hold",
+    "unmeasured": "ended, because what it took could not be measured",
     "panic": "ended by panic",
     "cancelled": "cancelled",
     "stopped": "ended, because its keeper was stopped, as by a shutdown of the machine",

@@ -14,6 +14,14 @@ def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
 
 
 @trunkline.hookimpl
+def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
+    """``skills.files``: which skills cannot be used, and why."""
+    from trunkline_skills.checking import check_of
+
+    return [trunkline.HealthCheck("skills.files", check_of(settings.section(trunkline.RuntimeSettings).memory_root))]
+
+
+@trunkline.hookimpl
 def trunkline_tools() -> Iterable[trunkline.Tool]:
     """``list_skills`` and ``use_skill``."""
     from trunkline_skills import using

@@ -14,7 +14,7 @@ LARGEST = 64 * 1024
 """Characters of a file beside SKILL.md that are read."""
 
 
-@trunkline.tool(effect="read", plan=True)
+@trunkline.tool(effect="read", plan=True, derived=True)
 async def list_skills(context: trunkline.ToolContext) -> str:
     """All skills with what each is for, and those that cannot be used with the reason."""
     found = await _found(context)
@@ -25,7 +25,7 @@ async def list_skills(context: trunkline.ToolContext) -> str:
     return fenced("skills", "\n".join([*good, *(["These cannot be used:", *broken] if broken else [])]))
 
 
-@trunkline.tool(effect="read", plan=True)
+@trunkline.tool(effect="read", plan=True, derived=True)
 async def use_skill(context: trunkline.ToolContext, name: str, file: str = "") -> str:
     """Read a skill: how something is done here. With file, one of the files that lie beside it.
 
@@ -38,7 +38,8 @@ async def use_skill(context: trunkline.ToolContext, name: str, file: str = "") -
         text = (await context.memory.read(_beside(skill, file))).content
         if len(text) > LARGEST:
             raise ToolError(
-                f"{file} has {len(text)} characters; {LARGEST} is the most. Read it with memory_read."
+                f"{file} has {len(text)} characters; {LARGEST} is the most. Read it with memory_read.",
+                kind="too_large",
             )
         return fenced(f"{skill.name}/{file}", text, note=NOTE)
     files = await _files(context, skill)
@@ -57,9 +58,11 @@ async def _skill(context: trunkline.ToolContext, name: str) -> Skill:
     )
     if one is None:
         known = ", ".join(one.name for one in found.values() if isinstance(one, Skill)) or "none"
-        raise ToolError(f"There is no skill {name!r}. There are: {known}.")
+        raise ToolError(f"There is no skill {name!r}. There are: {known}.", kind="not_found")
     if isinstance(one, Issue):
-        raise ToolError(f"The skill {name} cannot be used: {one.why} A person can mend it.")
+        raise ToolError(
+            f"The skill {name} cannot be used: {one.why} A person can mend it.", kind="unsupported"
+        )
     return one
 
 
@@ -67,7 +70,9 @@ def _beside(skill: Skill, file: str) -> str:
     """The path of a file in the skill's folder. Raises ToolError for one that leads out of it."""
     parts = PurePosixPath(file.replace("\\", "/")).parts
     if not parts or ".." in parts or parts[0] == "/" or "\0" in file:
-        raise ToolError(f"{file!r} is no file of the skill {skill.name}. Name one that lies beside it.")
+        raise ToolError(
+            f"{file!r} is no file of the skill {skill.name}. Name one that lies beside it.", kind="not_found"
+        )
     return "/".join([skill.folder, *parts])
 
 

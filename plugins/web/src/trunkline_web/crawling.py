@@ -114,7 +114,7 @@ class Crawl:
             for address, answer in answers:
                 tasks.start_soon(self._taken_in, address, answer)
         if not self._read and self._left_out:
-            raise ToolError(self._left_out[0])
+            raise ToolError(self._left_out[0], kind="upstream_error")
         pages = [self._read[address.url] for address, _ in answers if address.url in self._read]
         return [link for page in pages for link in self._links(page)]
 
@@ -145,7 +145,9 @@ class Crawl:
         """What was read: whole when it is little, else what is where, with all of it kept to be searched."""
         pages = self.pages
         if not pages:
-            raise ToolError("No page was read within the time there is. fetch_webpage reads a single one.")
+            raise ToolError(
+                "No page was read within the time there is. fetch_webpage reads a single one.", kind="timeout"
+            )
         host = pages[0].address.host
         whole = sum(len(page.text) for page in pages) <= AT_ONCE
         kept = not whole and await self._keep()
@@ -184,7 +186,8 @@ class Crawl:
         if answer.status >= 500:
             raise ToolError(
                 f"{first.host} cannot say now what it lets programs read (robots.txt: {answer.status}), so it is not "
-                f"crawled. Try again later, or read single pages with fetch_webpage."
+                f"crawled. Try again later, or read single pages with fetch_webpage.",
+                kind="unavailable",
             )
         if answer.status != 200:
             return Robots()
@@ -194,7 +197,8 @@ class Crawl:
         if not self._read:
             raise ToolError(
                 f"The site's robots.txt asks programs not to crawl {address.url[:500]}, so it was not. "
-                f"If a person wants just this page, fetch_webpage reads it."
+                f"If a person wants just this page, fetch_webpage reads it.",
+                kind="permission_denied",
             )
         self._left_out.append(f"{address.url[:200]}, by the wish of robots.txt.")
 

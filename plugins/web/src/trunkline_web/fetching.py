@@ -10,6 +10,7 @@ import anyio.to_thread
 import msgspec
 
 from trunkline import ToolError
+from trunkline.errors import ToolErrorKind
 from trunkline.fence import disarmed
 from trunkline.outbound import Guard, UrlRefused, WebAddress
 
@@ -28,6 +29,8 @@ _TYPE = re.compile(r"[a-z0-9.+-]{1,40}/[a-z0-9.+-]{1,80}")
 
 class Elsewhere(ToolError):
     """A redirect to another host. It is not followed: who allowed this host has not allowed that one."""
+
+    kind: ToolErrorKind = "upstream_error"
 
     def __init__(self, came: WebAddress, leads: WebAddress) -> None:
         super().__init__(
@@ -94,7 +97,8 @@ class Fetcher:
                 return await _followed(wire, address, headers or {}, most, redirects)
         except TimeoutError:
             raise ToolError(
-                f"{address.host} did not give the page within {self._seconds:g} seconds."
+                f"{address.host} did not give the page within {self._seconds:g} seconds.",
+                kind="timeout",
             ) from None
 
     async def _wired(self) -> "Wire":
@@ -118,7 +122,9 @@ async def _followed(
         if answer.status not in REDIRECTS or leads is None or not redirects:
             return answer
         address = _next(address, leads)
-    raise ToolError(f"{address.host} redirects more than {redirects} times, which is not followed.")
+    raise ToolError(
+        f"{address.host} redirects more than {redirects} times, which is not followed.", kind="upstream_error"
+    )
 
 
 def _next(address: WebAddress, location: str) -> WebAddress:
@@ -126,10 +132,13 @@ def _next(address: WebAddress, location: str) -> WebAddress:
         leads = address.leads_to(location)
     except UrlRefused as error:
         raise ToolError(
-            f"{address.host} redirects to what cannot be followed: {disarmed(str(error))}"
+            f"{address.host} redirects to what cannot be followed: {disarmed(str(error))}",
+            kind="upstream_error",
         ) from error
     if leads.site != address.site:
         raise Elsewhere(address, leads)
     if (address.scheme, leads.scheme) == ("https", "http"):
-        raise ToolError(f"{address.host} redirects from https to http, which is not followed.")
+        raise ToolError(
+            f"{address.host} redirects from https to http, which is not followed.", kind="upstream_error"
+        )
     return leads

@@ -75,11 +75,13 @@ class Brave:
                 f"The web cannot be searched yet: no search engine is configured. A person can set "
                 f"{self._settings.key.env} to a key of Brave's search API, or searxng_url in [plugins.web] of "
                 f"trunkline.toml to the address of a SearXNG instance. Pages whose address is known can be read with "
-                f"fetch_webpage."
+                f"fetch_webpage.",
+                kind="unsupported",
             ) from None
         if not key.isascii() or not key.isprintable() or key != key.strip():
             raise ToolError(
-                f"{self._settings.key.env} holds no key that can be sent. A person has to correct it."
+                f"{self._settings.key.env} holds no key that can be sent. A person has to correct it.",
+                kind="unsupported",
             )
         return key
 
@@ -87,7 +89,8 @@ class Brave:
         if answer.status in (401, 403) or (answer.status == 422 and b"TOKEN" in answer.body[:2000]):
             raise ToolError(
                 f"Brave refuses the key that {self._settings.key.env} holds ({answer.status}). A person has to look at "
-                f"it; asking again does not help."
+                f"it; asking again does not help.",
+                kind="unsupported",
             )
         _refuse_faults(answer, self.name)
 
@@ -106,7 +109,8 @@ class SearXNG:
         if self._at is None or self._line is None:
             raise ToolError(
                 "The web cannot be searched yet: SearXNG is chosen, and searxng_url in [plugins.web] of trunkline.toml "
-                "does not say where it is. A person has to write it there."
+                "does not say where it is. A person has to write it there.",
+                kind="unsupported",
             )
         wish = {"q": query, "format": "json"} | ({"language": language} if language else {})
         answer = await self._line.get(
@@ -115,7 +119,8 @@ class SearXNG:
         if answer.status == 403:
             raise ToolError(
                 "SearXNG does not answer programs (403). A person has to add json to search.formats in its "
-                "settings.yml."
+                "settings.yml.",
+                kind="unsupported",
             )
         _refuse_faults(answer, self.name)
         found = _read(answer, _SearXNGAnswer, self.name).results
@@ -144,10 +149,11 @@ def _refuse_faults(answer: Answer, name: str) -> None:
         return
     if answer.status == 429:
         raise ToolError(
-            f"{name} was asked too often. {_when(answer)} Searches one after the other need less."
+            f"{name} was asked too often. {_when(answer)} Searches one after the other need less.",
+            kind="rate_limited",
         )
     later = " It may do better later." if answer.status >= 500 else ""
-    raise ToolError(f"{name} answers {answer.status} and no results.{later}")
+    raise ToolError(f"{name} answers {answer.status} and no results.{later}", kind="upstream_error")
 
 
 def _when(answer: Answer) -> str:
@@ -163,7 +169,9 @@ def _read(answer: Answer, kind: type[T], name: str) -> T:
     try:
         found: T = msgspec.json.decode(answer.body, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ToolError(f"{name} answered with what are no results. It may do better later.") from error
+        raise ToolError(
+            f"{name} answered with what are no results. It may do better later.", kind="upstream_error"
+        ) from error
     return found
 
 

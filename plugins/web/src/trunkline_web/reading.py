@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from trunkline import Tool, ToolContext, ToolError, tool
+from trunkline.errors import ToolErrorKind
 from trunkline.fence import fenced
 from trunkline.outbound import read_url
 from trunkline_web.fetching import Answer, Fetcher
@@ -30,13 +31,13 @@ def made(settings: WebSettings) -> Tool:
     """The tool with these settings."""
     fetcher = fetcher_of(settings)
 
-    @tool(effect="read", urls=("url",), free=("offset", "links"), timeout=TIMEOUT)
+    @tool(effect="read", urls=("url",), free=("offset", "links"), timeout=TIMEOUT, always_send=True)
     async def fetch_webpage(context: ToolContext, url: Url, offset: Offset = 0, links: bool = False) -> str:
-        """Get a web page, or a PDF or text file of the web, as text: 8000 characters at a time. Scripts are not run.
+        """Get a web page, or a PDF or text file of the web, as text, 8000 characters at a time.
 
         Args:
             url: The whole address, such as https://example.com/page.
-            offset: How many characters of the text to skip; a cut result says where to go on.
+            offset: Characters to skip.
             links: List the page's links too.
         """
         answer = await fetcher.get(read_url(url))
@@ -44,6 +45,11 @@ def made(settings: WebSettings) -> Tool:
         return shown(await page_of(answer, context), offset, links)
 
     return fetch_webpage
+
+
+_KINDS: dict[int, ToolErrorKind] = {
+    404: "not_found", 408: "timeout", 410: "not_found", 429: "rate_limited", 503: "unavailable", 504: "timeout",
+}  # fmt: skip
 
 
 def refuse_faults(answer: Answer) -> None:
@@ -55,7 +61,8 @@ def refuse_faults(answer: Answer) -> None:
         f" It asks to be left alone for {int(again)} seconds." if again.isdecimal() and len(again) < 7 else ""
     )
     why = _WHY.get(answer.status, "")
-    raise ToolError(f"{answer.address.url[:500]} answers {answer.status}{why}.{when}")
+    kind = _KINDS.get(answer.status, "upstream_error")
+    raise ToolError(f"{answer.address.url[:500]} answers {answer.status}{why}.{when}", kind=kind)
 
 
 _WHY = {

@@ -50,9 +50,11 @@ def provider_of(settings: WebSettings) -> Provider:
 
 def made(settings: WebSettings) -> Tool:
     """The tool with these settings."""
+    from trunkline_web.providers import configured_wrong
+
     provider = provider_of(settings)
 
-    @tool(effect="read", network=True, timeout=TIMEOUT)
+    @tool(effect="read", network=True, timeout=TIMEOUT, always_send=not configured_wrong(settings))
     async def web_search(
         context: ToolContext,
         query: Query,

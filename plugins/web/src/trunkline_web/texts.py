@@ -65,7 +65,8 @@ async def page_of(answer: Answer, context: ToolContext) -> Page:
         return Page(address=answer.address, text=text or "(nothing)", cut=answer.cut)
     raise ToolError(
         f"{answer.address.url[:500]} is {kind or 'of an unknown kind'} ({len(answer.body)} bytes) and no text. Nothing "
-        f"was kept of it."
+        f"was kept of it.",
+        kind="unsupported",
     )
 
 
@@ -88,7 +89,8 @@ async def _web_page(answer: Answer, context: ToolContext) -> Page:
 async def _document(answer: Answer, suffix: str, context: ToolContext) -> Page:
     if answer.cut:
         raise ToolError(
-            f"{answer.address.url[:500]} is larger than {len(answer.body)} bytes and cannot be read in part."
+            f"{answer.address.url[:500]} is larger than {len(answer.body)} bytes and cannot be read in part.",
+            kind="too_large",
         )
     found = await context.documents.convert(_name(answer.address, suffix), answer.body)
     parts = []

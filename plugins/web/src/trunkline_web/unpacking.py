@@ -21,7 +21,9 @@ class Unpacking:
             if name.strip().lower() not in ("", "identity")
         ]
         if names not in ([], ["gzip"], ["x-gzip"], ["deflate"]):
-            raise ToolError(f"The page came packed as {packing[:80]!r}, which was not asked for.")
+            raise ToolError(
+                f"The page came packed as {packing[:80]!r}, which was not asked for.", kind="upstream_error"
+            )
         self._plain = not names
         self._may_be_bare = names == ["deflate"]
         self._inner = zlib.decompressobj(_EITHER)
@@ -34,7 +36,9 @@ class Unpacking:
         try:
             out = self._unpacked(data, room)
         except zlib.error as error:
-            raise ToolError("The page came packed, and the packing is broken.") from error
+            raise ToolError(
+                "The page came packed, and the packing is broken.", kind="upstream_error"
+            ) from error
         self._begun = self._begun or bool(data)
         return out
 

@@ -82,7 +82,7 @@ class _Pinned(httpcore2.AsyncNetworkBackend):
                 return await self._plain.connect_tcp(str(address), port, timeout=CONNECT_SECONDS)
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 fault = error
-        raise ToolError(f"{host} does not answer on port {port}.") from fault
+        raise ToolError(f"{host} does not answer on port {port}.", kind="unavailable") from fault
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
@@ -115,7 +115,8 @@ async def _body(chunks: AsyncIterator[bytes], packing: str, most: int) -> tuple[
 def _untrusted(address: WebAddress, error: BaseException) -> ToolError:
     why = getattr(error, "verify_message", "") or "it was refused"
     return ToolError(
-        f"The certificate of {address.host} cannot be trusted ({why}), so nothing was asked of it."
+        f"The certificate of {address.host} cannot be trusted ({why}), so nothing was asked of it.",
+        kind="upstream_error",
     )
 
 
@@ -130,4 +131,4 @@ def _broken(address: WebAddress, error: Exception) -> ToolError:
         if isinstance(error, httpcore2.ProtocolError)
         else "hung up"
     )
-    return ToolError(f"{address.host} {kind}.")
+    return ToolError(f"{address.host} {kind}.", kind="upstream_error")

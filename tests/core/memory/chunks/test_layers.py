@@ -157,7 +157,7 @@ async def test_a_policy_counts_from_the_next_wish_on(running: Platform) -> None:
         await ada.remember("more")
     for broken in ('[memory]\nread_layers = ["everything"]\n', "[memory]\nretention_days = 0\n", "[memory"):
         await put(running, {block: broken})
-        with pytest.raises(ToolError, match="not valid"):
+        with pytest.raises(ToolError, match="Nothing is remembered or read"):
             await ada.chunks()
 
 

@@ -12,9 +12,12 @@ from trunkline.memory.chunks.reader import Reader
 from trunkline.memory.chunks.scanned import Scanned, source_of
 from trunkline.memory.chunks.source import Source
 from trunkline.memory.log_store import LogStore
+from trunkline.memory.purging.late import Late
+from trunkline.memory.purging.purges import Purges
 from trunkline.memory.record import MemoryRecord
 from trunkline.memory.store import GitMemoryStore
-from trunkline.messages.chunks import DeleteChunk, ForgetChunk, ListChunks, PurgeMemory, Recall, Remember
+from trunkline.messages.chunks import DeleteChunk, ForgetChunk, ListChunks, Recall, Remember
+from trunkline.messages.purging import PurgeMemory
 from trunkline_bus import Refusal, Scope
 
 pytestmark = pytest.mark.anyio
@@ -57,8 +60,9 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     assert [chunk.id for chunk in page.chunks] == [red]
     await keeper.forget(ForgetChunk(id=green, actor="ada", block="main"), Scope())
     assert await recalled("apples") == ()
+    wish = PurgeMemory(target=red, confirm=red, actor="owner")
     with pytest.raises(Refusal, match="written anew"):
-        await keeper.purge(PurgeMemory(target=red, confirm=red, actor="owner"), Scope())
+        await Purges(store, (), None, Late()).purge(wish, Scope())
     await store.aclose()
 
 

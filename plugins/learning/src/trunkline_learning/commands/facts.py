@@ -106,6 +106,7 @@ def _told(fact: "Fact", contradicts: list[dict[str, str]]) -> dict[str, Any]:
         "text": fact.text,
         "type": fact.type,
         "role": fact.role,
+        "person": fact.source.person or "owner",
         "said_at": fact.said_at,
         "block": fact.source.block,
         "conversation": fact.source.conversation,

@@ -39,7 +39,7 @@ async def _signed_in(home: Path, server: "Server", again: bool) -> None:
     from trunkline_mcp.dialling import Dialler
     from trunkline_mcp.line import cause, worded
 
-    async with visit_here(lambda url: say(f"Open this page, and agree there:\n  {url}")) as visit:
+    async with visit_here(home, lambda url: say(f"Open this page, and agree there:\n  {url}")) as visit:
         dialler = Dialler(home, home, NoSandbox(), visit=lambda _: visit)
         if again:
             dialler.tokens(server).forget()

@@ -1,6 +1,8 @@
 """``trunkline mcp serve``: a block as an MCP server, for whoever began the command or over HTTP on this machine."""
 
 import re
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,7 +49,7 @@ def command(home: Path, block: str, name: str, http: bool, port: int) -> None:
     if NAME.fullmatch(block) is None:
         raise trunkline.TrunklineError(f"{block!r} is no name of a block: a-z, 0-9 and -, at most 32.")
     token = _token(home) if http else ""
-    with_workers(lambda bus: _served(bus, block, name, port, token), "memory", "tools")
+    with_workers(lambda bus: _served(bus, home, block, name, port, token), "memory", "tools")
 
 
 def _token(home: Path) -> str:
@@ -64,7 +66,7 @@ def _token(home: Path) -> str:
     return token
 
 
-async def _served(bus: "Bus", block: str, agent: str, port: int, token: str) -> None:
+async def _served(bus: "Bus", home: Path, block: str, agent: str, port: int, token: str) -> None:
     import anyio
 
     from trunkline_mcp.serving.block import ServedBlock
@@ -77,7 +79,8 @@ async def _served(bus: "Bus", block: str, agent: str, port: int, token: str) -> 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(served.watch, LOOK)
         if token:
-            await serve_http(served.server(), port, token, _tell)
+            with ExitStack() as listening:
+                await serve_http(served.server(), port, token, partial(_tell, listening, home, block))
         else:
             await serve_pipes(served.server())
         tasks.cancel_scope.cancel()
@@ -99,5 +102,10 @@ async def _insist_on_block(lent: "ServedBlock") -> None:
         )
 
 
-def _tell(address: str) -> None:
+def _tell(listening: ExitStack, home: Path, block: str, address: str) -> None:
+    from trunkline.runtime.listeners import Listener, listed
+
+    credential = f"the token in {home / 'token'}"
+    purpose = f"the block {block}, for other agents (mcp serve)"
+    listening.enter_context(listed(home / "run", Listener(address=address, purpose=purpose, credential=credential)))
     click.echo(f"Serving at {address}. The token is in the home's file token. Stop with Ctrl-C.", err=True)

@@ -79,7 +79,7 @@ class ServedBlock:
             case "approval" if outcome.waits:
                 await self._stop(call, "nobody can be asked here")
                 raise Refused(
-                    f"{name} asks a person something, whom nobody can ask from here, so it was stopped in its middle. "
+                    f"{name} asks a person a question. Over MCP no one can be asked, so it was stopped in its middle. "
                     "It may have had an effect; find out before you call it again."
                 )
             case "approval":
@@ -139,7 +139,7 @@ class ServedBlock:
 
     def _pending(self, name: str) -> str:
         return (
-            f"{name} needs a person's approval, which nobody can give from here. Nothing was run. "
+            f"{name} needs a person's approval, which cannot be given over MCP. Nothing was run. "
             f"The owner can permit it for agents like this one: trunkline permissions {self.block}"
         )
 

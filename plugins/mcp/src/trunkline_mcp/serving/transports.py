@@ -19,6 +19,9 @@ log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 PATH = "/mcp"
+CREDENTIALS = (b"authorization", b"x-api-key")
+"""A request carries one of them at most: which counts would be a guess. Only the first one can hold the token here."""
+
 CHANGES = NotificationOptions(tools_changed=True)
 
 
@@ -69,5 +72,5 @@ class OnlyWith:
         await send({"type": "http.response.body", "body": b"The token is missing or wrong.\n"})
 
     def _may(self, scope: "Scope") -> bool:
-        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        given = [value for name, value in scope["headers"] if name in CREDENTIALS]
         return len(given) == 1 and hmac.compare_digest(given[0], self._wanted)

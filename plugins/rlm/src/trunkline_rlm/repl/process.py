@@ -114,7 +114,7 @@ async def begun(sandbox: Sandbox, functions: Sequence[str], limits: Limits) -> C
         await process.end()
         raise
     await process.end()
-    raise ToolError(f"No code is run, because its process cannot be shut in: {reason}.")
+    raise ToolError(f"No code is run, because its process cannot be shut in: {reason}.", kind="unsupported")
 
 
 async def _reason(process: Confined, functions: Sequence[str], limits: Limits) -> str | None:

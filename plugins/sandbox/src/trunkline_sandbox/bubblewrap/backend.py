@@ -30,6 +30,8 @@ from trunkline_sandbox.bubblewrap.uplink import lead_out
 from trunkline_sandbox.marks import mark
 from trunkline_sandbox.masks import masked
 from trunkline_sandbox.settings import SandboxSettings
+from trunkline_sandbox.usage import MIB
+from trunkline_sandbox.watch import Bounds
 
 HIDE = Path(__file__).with_name("hide.py")
 CORE = Path(trunkline.__file__).parents[1]
@@ -72,7 +74,9 @@ class Bubblewrap(Sandbox):
         self._latch.refuse()
         executable = shutil.which("bwrap")
         if executable is None or platform.machine() not in ARCHITECTURES:
-            raise ToolError(probing.MISSING if executable is None else probing.UNKNOWN_MACHINE)
+            raise ToolError(
+                probing.MISSING if executable is None else probing.UNKNOWN_MACHINE, kind="unsupported"
+            )
         if not self._looked:
             self._place = await anyio.to_thread.run_sync(groups.find)
             self._looked = True
@@ -80,7 +84,9 @@ class Bubblewrap(Sandbox):
         try:
             return await self._begun(executable, program, masks)
         except OSError as error:
-            raise ToolError(f"The sandbox could not be made for this program: {error}.") from error
+            raise ToolError(
+                f"The sandbox could not be made for this program: {error}.", kind="unavailable"
+            ) from error
 
     async def serve(self) -> None:
         """See ``Sandbox``: clears up once."""
@@ -98,7 +104,7 @@ class Bubblewrap(Sandbox):
                 place: _text(theirs, text.encode()) for place, text in system.made(program.limits).items()
             }
             words = options(program, made, self._settings.system)
-            filtered = _text(theirs, encoded(calls.program(platform.machine())))
+            filtered = _text(theirs, encoded(calls.program(platform.machine(), grouped=self._place is not None)))
             handles = ("--seccomp", filtered, "--json-status-fd", tells, "--block-fd", waits)
             given = _text(theirs, "\0".join((*map(str, handles), *words)).encode())
             with anyio.CancelScope(shield=True):  # else only the outer one of two processes would be ended
@@ -128,6 +134,7 @@ class Bubblewrap(Sandbox):
                     await _hidden(process.first)
                 if program.limits.network and not program.limits.host_network:
                     process.uplink = await lead_out(process.first)
+                process.watch(self._bounds(program, process.first))
                 self._latch.refuse()  # panic may have looked for programs while this one was being made
                 os.write(go, b"1")
             except BaseException:
@@ -139,13 +146,24 @@ class Bubblewrap(Sandbox):
             ours.pop_all()
             return process
 
+    def _bounds(self, program: Program, first: int) -> Bounds:
+        """What of the program the kernel does not bound here."""
+        limits = program.limits
+        writes = program.workspace is not None and limits.writable
+        return Bounds(
+            memory=None if self._place is not None else limits.memory * MIB,
+            disk=self._settings.workspace * MIB if writes else None,
+            workspace=program.workspace,
+            first=first,
+        )
+
     async def _held(self, raw: Process, status: Status, limits: SandboxLimits) -> Wrapped:
         """The program, not begun yet, once its limits are on it."""
         with anyio.move_on_after(BEGIN_SECONDS):
             child = await status.child()
             if child is not None:
                 return Wrapped(raw, child, status, hold(child, limits, self._place))
-        raise ToolError(f"The sandbox could not be made: {await _said(raw)}")
+        raise ToolError(f"The sandbox could not be made: {await _said(raw)}", kind="unavailable")
 
 
 async def _hidden(process: int) -> None:
@@ -154,7 +172,9 @@ async def _hidden(process: int) -> None:
     done = await anyio.run_process(command, check=False, env={}, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise ToolError(f"The protected files cannot be hidden, so nothing was run: {' '.join(said)}")
+        raise ToolError(
+            f"The protected files cannot be hidden, so nothing was run: {' '.join(said)}", kind="unavailable"
+        )
 
 
 def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[int, int]:

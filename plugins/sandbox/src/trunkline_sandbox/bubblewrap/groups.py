@@ -3,6 +3,7 @@
 Where this machine lets us make none, a program is held by limits of each process alone; see ``limits.py``.
 """
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -14,6 +15,11 @@ from trunkline.abc.sandbox import SandboxLimits
 
 MIB = 1024 * 1024
 NAME = "trunkline-"
+NEEDED = frozenset({"memory", "pids"})
+"""The controllers without which a group bounds too little."""
+
+DELEGATED = ("user.delegate", "trusted.delegate")
+"""What systemd writes at a group that it leaves to the unit's own processes (``Delegate=``)."""
 PERIOD = 100_000
 """Microseconds over which a share of the processors counts; the kernel's own."""
 
@@ -108,13 +114,38 @@ def _possible() -> Iterator[Place]:
     own = _own()
     if "" in own and "" in mounts:
         for folder in _upwards(mounts[""], own[""]):
-            offered = _words(folder / "cgroup.subtree_control")
-            if {"memory", "pids"} <= offered:
-                names = ("memory", "pids", *(("cpu",) if "cpu" in offered else ()))
+            offered = _offered(folder)
+            if offered >= NEEDED:
+                names = (*sorted(NEEDED), *(("cpu",) if "cpu" in offered else ()))
                 yield Place(2, tuple((name, folder) for name in names))
-    if {"memory", "pids"} <= own.keys() & mounts.keys():
-        names = ("memory", "pids", *(("cpu",) if "cpu" in own.keys() & mounts.keys() else ()))
+    if own.keys() & mounts.keys() >= NEEDED:
+        names = (*sorted(NEEDED), *(("cpu",) if "cpu" in own.keys() & mounts.keys() else ()))
         yield Place(1, tuple((name, next(_upwards(mounts[name], own[name]))) for name in names))
+
+
+def _offered(folder: Path) -> set[str]:
+    """The controllers that groups below a folder of version 2 have. In a group that was left to us they are switched
+    on: systemd leaves that to whoever it delegates to. A group with processes of its own has none (cgroups(7)), so a
+    unit needs ``DelegateSubgroup=`` for its own ones."""
+    offered, held = _words(folder / "cgroup.subtree_control"), _words(folder / "cgroup.controllers")
+    if offered >= NEEDED or not held >= NEEDED or _words(folder / "cgroup.procs") or not _is_ours(folder):
+        return offered
+    for name in sorted(held & (NEEDED | {"cpu"})):
+        with suppress(OSError):
+            (folder / "cgroup.subtree_control").write_text(f"+{name}")
+    return _words(folder / "cgroup.subtree_control")
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether somebody left the group to this process. That it may write there is no proof for root, who may
+    everywhere."""
+    if os.geteuid() != 0:
+        return os.access(folder / "cgroup.subtree_control", os.W_OK)
+    for name in DELEGATED:
+        with suppress(OSError):
+            if os.getxattr(folder, name) == b"1":
+                return True
+    return False
 
 
 def _own() -> dict[str, str]:

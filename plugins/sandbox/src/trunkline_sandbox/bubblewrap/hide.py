@@ -44,8 +44,11 @@ def main() -> None:
 def wait_until_made(process: str) -> None:
     """bubblewrap does not say when everything is made. It is when its scaffolding is no longer mounted."""
     for _ in range(TRIES):
-        with open(f"/proc/{process}/mountinfo") as file:  # noqa: PTH123
-            places = {line.split()[4] for line in file}
+        try:
+            with open(f"/proc/{process}/mountinfo") as file:  # noqa: PTH123
+                places = {line.split()[4] for line in file}
+        except (FileNotFoundError, ProcessLookupError):
+            sys.exit("the sandbox ended before it was made")
         if EMPTY_PLACE in places and not any(place.startswith(("/newroot", "/oldroot")) for place in places):
             return
         time.sleep(PAUSE)
@@ -61,32 +64,48 @@ def enter(process: str) -> None:
 
 
 def hide(folder: int, name: str, empty: int, is_protected) -> bool:  # type: ignore[no-untyped-def]
-    """Hide what is protected below a folder; whether anything is."""
+    """Hide what is protected below a folder; whether anything is. What another program removes meanwhile, at whatever
+    moment, needs no hiding: a file that is moved keeps its handle, and only one that is gone cannot be found."""
     found = False
-    for entry in os.listdir(folder):
+    try:
+        entries = os.listdir(folder)
+    except FileNotFoundError:
+        return False
+    for entry in entries:
+        handles: list[int] = []
         try:
-            handle = os.open(entry, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder)
+            found |= hide_one(folder, name, entry, empty, is_protected, handles)
         except FileNotFoundError:
             continue
-        mode = os.fstat(handle).st_mode
-        if stat.S_ISDIR(mode):
-            inner = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=handle)
-            if hide(inner, entry, empty, is_protected):
-                lay(inner, inner, RECURSIVE)
-                found = True
-            os.close(inner)
-        elif not stat.S_ISLNK(mode) and is_protected((name, entry)):
-            lay(empty, handle)
-            found = True
-        os.close(handle)
+        finally:
+            for handle in handles:
+                os.close(handle)
     return found
+
+
+def hide_one(folder: int, name: str, entry: str, empty: int, is_protected, handles: list[int]) -> bool:  # type: ignore[no-untyped-def]
+    """The same for one entry of a folder. Raises FileNotFoundError when it is gone."""
+    handles.append(os.open(entry, os.O_PATH | os.O_NOFOLLOW, dir_fd=folder))
+    mode = os.fstat(handles[0]).st_mode
+    if stat.S_ISDIR(mode):
+        handles.append(os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=handles[0]))
+        if not hide(handles[1], entry, empty, is_protected):
+            return False
+        lay(handles[1], handles[1], RECURSIVE)
+        return True
+    if stat.S_ISLNK(mode) or not is_protected((name, entry)):
+        return False
+    lay(empty, handles[0])
+    return True
 
 
 def lay(source: int, target: int, how: int = 0) -> None:
     """Bind one place over another, both by their handles."""
     tree = call(OPEN_TREE, source, b"", OPEN_TREE_CLONE | CLOSE_ON_EXEC | EMPTY_PATH | how)
-    call(MOVE_MOUNT, tree, b"", target, b"", FROM_EMPTY_PATH | TO_EMPTY_PATH)
-    os.close(tree)
+    try:
+        call(MOVE_MOUNT, tree, b"", target, b"", FROM_EMPTY_PATH | TO_EMPTY_PATH)
+    finally:
+        os.close(tree)
 
 
 def call(number: int, *words: object) -> int:

@@ -28,7 +28,7 @@ def hold(process: int, limits: SandboxLimits, place: Place | None) -> Group | No
         ToolError: root's processes could not be bounded in number.
     """
     if place is None and os.geteuid() == 0:
-        raise ToolError(ROOT_ALONE)
+        raise ToolError(ROOT_ALONE, kind="unsupported")
     group = Group(place, limits) if place is not None else None
     try:
         if group is not None:

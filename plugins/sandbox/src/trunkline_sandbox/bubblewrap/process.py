@@ -16,6 +16,7 @@ from trunkline.errors import ToolError
 from trunkline_sandbox.bubblewrap.groups import Group
 from trunkline_sandbox.bubblewrap.status import Status
 from trunkline_sandbox.bubblewrap.uplink import Uplink
+from trunkline_sandbox.watch import Bounds, Watch
 
 GONE_SECONDS = 5.0
 
@@ -36,6 +37,17 @@ class Wrapped(SandboxProcess):
         self.uplink: Uplink | None = None
         """What answers for its network, where it has one of its own."""
         self._ending = anyio.Lock()
+        self._watch: Watch | None = None
+
+    def watch(self, bounds: Bounds) -> None:
+        """Have it ended when it takes more than that."""
+        self._watch = Watch(bounds, self._exceeded)
+
+    def _exceeded(self, _: Watch, limit: str) -> None:
+        """Called from another thread. The handle is closed only after that has ended."""
+        self.killed = self.killed or limit
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._first, signal.SIGKILL)
 
     async def wait(self) -> int | None:
         """See ``SandboxProcess``."""
@@ -43,7 +55,7 @@ class Wrapped(SandboxProcess):
         with anyio.CancelScope(shield=True):
             await self._finish()
         if self._code is None and not self.killed:
-            raise ToolError("The sandbox could not be made for this program.")
+            raise ToolError("The sandbox could not be made for this program.", kind="unavailable")
         return None if self.killed else self._code
 
     async def kill(self, why: str = "killed") -> None:
@@ -63,6 +75,7 @@ class Wrapped(SandboxProcess):
     async def let_go(self) -> None:
         """Keep nothing of a program that was ended before it began: no handle, no network and no group."""
         with anyio.CancelScope(shield=True):
+            await self._stop_watch()
             os.close(self._first)
             if self.uplink is not None:
                 await self.uplink.aclose()
@@ -74,6 +87,7 @@ class Wrapped(SandboxProcess):
         async with self._ending:
             if self._over:
                 return
+            await self._stop_watch()
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._first, signal.SIGKILL)
             with anyio.move_on_after(GONE_SECONDS):
@@ -87,6 +101,10 @@ class Wrapped(SandboxProcess):
             if self._group is not None:
                 await anyio.to_thread.run_sync(self._group.remove)
             self._over = True
+
+    async def _stop_watch(self) -> None:
+        if self._watch is not None:
+            await anyio.to_thread.run_sync(self._watch.stop)
 
     def _explain(self) -> None:
         """Who ended it, when it did not end by itself."""

@@ -63,7 +63,7 @@ async def lead_out(first: int) -> Uplink:
     """
     executable = shutil.which("slirp4netns")
     if executable is None:
-        raise ToolError(MISSING)
+        raise ToolError(MISSING, kind="unsupported")
     with ExitStack() as theirs, ExitStack() as ours:
         network = _kept(theirs, os.open(f"/proc/{first}/ns/net", os.O_RDONLY))
         users = _kept(theirs, fcntl.ioctl(network, NS_GET_USERNS))
@@ -106,7 +106,9 @@ async def _wait_until_ready(handle: int) -> None:
         await anyio.wait_readable(handle)
         if os.read(handle, 1):
             return
-    raise ToolError("The program's network could not be made: slirp4netns failed. Nothing was run.")
+    raise ToolError(
+        "The program's network could not be made: slirp4netns failed. Nothing was run.", kind="unavailable"
+    )
 
 
 async def _close(first: int) -> None:
@@ -115,7 +117,10 @@ async def _close(first: int) -> None:
     done = await anyio.run_process(command, check=False, env={}, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise ToolError(f"The program's network could not be closed, so nothing was run: {' '.join(said)}")
+        raise ToolError(
+            f"The program's network could not be closed, so nothing was run: {' '.join(said)}",
+            kind="unavailable",
+        )
 
 
 def _bound(process: int) -> None:

@@ -9,7 +9,7 @@ import anyio
 import anyio.to_thread
 import msgspec
 
-from trunkline.abc.programs import asked
+from trunkline.abc.programs import Program, asked
 from trunkline.abc.sandbox import USUAL, Sandbox, SandboxLimits, SandboxProcess
 from trunkline.errors import ToolError
 from trunkline.latch import Latch
@@ -21,6 +21,8 @@ from trunkline_sandbox.docker.process import KILL_SECONDS, Contained
 from trunkline_sandbox.marks import HOME_LABEL, OWNER_LABEL, home_mark, is_gone
 from trunkline_sandbox.masks import masked
 from trunkline_sandbox.settings import SandboxSettings
+from trunkline_sandbox.usage import MIB
+from trunkline_sandbox.watch import Bounds
 
 PULL_SECONDS = 600.0
 
@@ -98,15 +100,24 @@ class Docker(Sandbox):
         try:
             ready = await self._pool.take(Place.of(program, self._settings.image, masks), label)
         except EngineError as error:
-            raise ToolError(f"The container could not be made for this program: {error}") from error
+            raise ToolError(
+                f"The container could not be made for this program: {error}", kind="unavailable"
+            ) from error
         process = Contained(self._engine, ready.container, ready.wire, self._pool.away)
         try:
             self._latch.refuse()  # panic may have looked for programs while this one's container was being made
+            process.watch(self._bounds(program))
             await ready.wire.stdin.send(orders(program))
         except BaseException:
             await process.__aexit__()
             raise
         return process
+
+    def _bounds(self, program: Program) -> Bounds:
+        """What of the program the engine does not bound."""
+        writes = program.workspace is not None and program.limits.writable
+        disk = self._settings.workspace * MIB if writes else None
+        return Bounds(memory=None, disk=disk, workspace=program.workspace, first=None)
 
     async def end_all(self) -> int:
         """See ``Sandbox``. Also removes what was made ready."""

@@ -34,7 +34,8 @@ class Guardian:
                 await anyio.to_thread.run_sync(self._begin)
             except (OSError, subprocess.SubprocessError) as error:
                 raise ToolError(
-                    f"No container is made: nothing could be begun that ends it ({error})."
+                    f"No container is made: nothing could be begun that ends it ({error}).",
+                    kind="unavailable",
                 ) from error
             self._begun = True
 

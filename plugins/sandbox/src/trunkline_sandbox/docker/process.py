@@ -1,8 +1,12 @@
-"""A program in a container. When the container's first process ends, the kernel ends all others in it."""
+"""A program in a container, and the watch on the disk below its workspace, which no engine bounds.
+
+When the container's first process ends, the kernel ends all others in it.
+"""
 
 from collections.abc import Awaitable, Callable
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from trunkline.abc.sandbox import SandboxProcess
@@ -10,6 +14,7 @@ from trunkline.errors import ToolError
 from trunkline_sandbox.docker.body import Inspected
 from trunkline_sandbox.docker.engine import Engine, EngineError
 from trunkline_sandbox.docker.streams import Wire
+from trunkline_sandbox.watch import Bounds, Watch
 
 KILL_SECONDS = 5.0
 """What the engine is given to end a program and to tell how it ended; then it is taken to hang."""
@@ -34,6 +39,27 @@ class Contained(SandboxProcess):
         self._over = False
         self._ending = anyio.Lock()
         self._waiting: set[anyio.CancelScope] = set()
+        self._watch: Watch | None = None
+
+    def watch(self, bounds: Bounds) -> None:
+        """Have it ended when it takes more than that."""
+        self._watch = Watch(bounds, self._exceeded)
+
+    def _exceeded(self, watch: Watch, limit: str) -> None:
+        """Called from the watch's thread, so that a busy worker holds nothing up."""
+        self.killed = self.killed or limit
+        anyio.run(self._ended, watch)
+
+    async def _ended(self, watch: Watch) -> None:
+        """Have the engine end it, for as long as it may still run."""
+        engine = Engine(self._engine.host)
+        while watch.is_on:
+            try:
+                return await engine.call("POST", f"/containers/{self._container}/kill", seconds=KILL_SECONDS)
+            except EngineError as error:
+                if not error.is_silent:  # it has ended
+                    return
+            await anyio.sleep(1.0)
 
     async def wait(self) -> int | None:
         """See ``SandboxProcess``."""
@@ -44,7 +70,7 @@ class Contained(SandboxProcess):
                     await self._engine.call("POST", f"/containers/{self._container}/wait", seconds=None)
                 except EngineError as error:
                     if error.status != 404:  # somebody has removed it: panic
-                        raise ToolError(f"The Docker engine fails: {error}") from error
+                        raise ToolError(f"The Docker engine fails: {error}", kind="unavailable") from error
                 finally:
                     self._waiting.discard(waiting)
             with anyio.CancelScope(shield=True):
@@ -83,6 +109,8 @@ class Contained(SandboxProcess):
         async with self._ending:
             if self._over:
                 return
+            if self._watch is not None:
+                await anyio.to_thread.run_sync(self._watch.stop)
             if not silent:
                 await self._learn()
             await self._wire.finish()

@@ -14,6 +14,7 @@ class SampleChannel(trunkline.LetterChannel):
     """Takes NAME.in and writes NAME.out."""
 
     name = "sample"
+    shows = "Plain text: Markdown is not drawn."
 
     def __init__(self, folder: Path) -> None:
         super().__init__(notes=folder / "conversations.json")

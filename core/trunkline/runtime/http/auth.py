@@ -10,9 +10,8 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from trunkline.abc.gateway import Authenticator, Identity
+from trunkline.abc.gateway import OWNER, Authenticator, Identity
 from trunkline.errors import StorageError
-from trunkline.gateway.sender import OWNER
 from trunkline.plugins.owned import Owned
 from trunkline.runtime.home import make_folder, storage_errors
 
@@ -64,8 +63,8 @@ class Door:
 
     async def identify(self, headers: Sequence[tuple[str, str]]) -> Identity | None:
         """The identity behind lower-case headers; None when there is none, or when anything is doubtful."""
-        if any(sum(name == one for name, _ in headers) > 1 for one in CREDENTIALS):
-            return None
+        if sum(name in CREDENTIALS for name, _ in headers) > 1:
+            return None  # which one counts would be a guess
         given = dict(headers)
         if self._is_token(given):
             return OWNER
@@ -90,7 +89,7 @@ class Door:
 
 
 def _presented(headers: Mapping[str, str]) -> str:
-    """The token in a request, "" when there is none. ``Authorization`` goes before ``X-API-Key``."""
+    """The token in a request, which carries one credential at most; "" when there is none."""
     authorization = headers.get("authorization")
     if authorization is None:
         return headers.get("x-api-key", "")

@@ -7,43 +7,55 @@ from sending under ours (design section 7.10).
 
 import ipaddress
 import logging
-import re
 import socket
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
-from opentelemetry.trace import Span, SpanKind
+from opentelemetry.trace import Span, SpanKind, Tracer
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trunkline.errors import ErrorCode
-from trunkline.gateway.auth import Door
-from trunkline.gateway.http.replies import CORRELATION, error_reply
+from trunkline.runtime.http.auth import Door
 from trunkline_bus import new_id, remote_parent, span_of
 
 log = logging.getLogger(__name__)
-tracer = trace.get_tracer("trunkline.gateway")
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 TELLING = ("host", "origin", "sec-fetch-site")
 """The headers that say where a request comes from and whom it means."""
 
-HIDDEN = "/engine"
-"""The agent loop's own address is not here; clients that ask for it get 404 (conflict C4)."""
+CORRELATION = "trunkline.correlation"
+"""Where a request's scope keeps its correlation id."""
 
-_ID = re.compile(r"(?<=/)(conv|turn|msg)_[A-Za-z0-9]+|(?<=/conversations/)(?!messages)[^/]+")
+IDENTITY = "trunkline.identity"
+"""Where a request's scope keeps who asks."""
+
+Refuse = Callable[[ErrorCode, str], ASGIApp]
+"""Makes the response to a failure at a path, in the shape that its clients expect."""
 
 
 class Gate:
     """ASGI middleware. ``open_paths`` need no credential; ``host`` is what the server listens on, and
-    ``hosts`` are further names that people reach it by."""
+    ``hosts`` are further names that people reach it by. What is below ``hidden`` is not there for anybody."""
 
     def __init__(
-        self, app: ASGIApp, door: Door, host: str, hosts: Collection[str], open_paths: Collection[str]
+        self,
+        app: ASGIApp,
+        door: Door,
+        refuse: Refuse,
+        tracer: Tracer,
+        host: str,
+        hosts: Collection[str] = (),
+        open_paths: Collection[str] = (),
+        hidden: str = "",
     ) -> None:
         self._app = app
         self._door = door
+        self._refuse = refuse
+        self._tracer = tracer
+        self._hidden = hidden
         self._hosts = _own_names(host) | {name.lower() for name in hosts}
         self._open = frozenset(open_paths)
 
@@ -54,7 +66,7 @@ class Gate:
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
         refused = await self._refused(scope, headers)
         if refused is not None:
-            await error_reply(refused, scope["path"])(scope, receive, _Exit(scope, send).send)
+            await self._refuse(refused, scope["path"])(scope, receive, _Exit(scope, send).send)
         elif scope["method"] in SAFE:
             await self._guarded(scope, receive, _Exit(scope, send))
         else:
@@ -69,22 +81,20 @@ class Gate:
             return ErrorCode.FORBIDDEN
         if scope["method"] not in SAFE and not _is_own_origin(given):
             return ErrorCode.FORBIDDEN
-        if path == HIDDEN or path.startswith(HIDDEN + "/"):
+        if self._hidden and (path == self._hidden or path.startswith(self._hidden + "/")):
             return ErrorCode.NOT_FOUND
         if path in self._open:
             return None
         identity = await self._door.identify(headers)
-        scope["trunkline.identity"] = identity
+        scope[IDENTITY] = identity
         return None if identity is not None else ErrorCode.UNAUTHORIZED
 
     async def _traced(self, scope: Scope, receive: Receive, send: Send) -> None:
-        route = _ID.sub("{id}", scope["path"])
-        attributes = {"http.request.method": scope["method"], "http.route": route}
-        with span_of(
-            tracer, f"{scope['method']} {route}", kind=SpanKind.SERVER, attributes=attributes
-        ) as span:
+        attributes = {"http.request.method": scope["method"]}
+        with span_of(self._tracer, scope["method"], kind=SpanKind.SERVER, attributes=attributes) as span:
             exit_ = _Exit(scope, send)
             await self._guarded(scope, receive, exit_)
+            _note_route(span, scope)
             _note_outcome(span, exit_)
 
     async def _guarded(self, scope: Scope, receive: Receive, exit_: "_Exit") -> None:
@@ -95,7 +105,7 @@ class Gate:
         except Exception:
             log.exception("a request to %s failed (%s)", scope["path"], scope[CORRELATION])
             if not exit_.status:
-                await error_reply(ErrorCode.INTERNAL, scope["path"])(scope, receive, exit_.send)
+                await self._refuse(ErrorCode.INTERNAL, scope["path"])(scope, receive, exit_.send)
 
     def _is_own_host(self, host: str) -> bool:
         try:
@@ -155,6 +165,20 @@ def _is_own_origin(headers: dict[str, str]) -> bool:
         return origin is None or urlsplit(origin).netloc == headers.get("host", "")
     except ValueError:
         return False
+
+
+def _note_route(span: Span, scope: Scope) -> None:
+    """Name the span by the route and never by an id. What no route serves is named by its method alone."""
+    if "endpoint" not in scope:
+        return
+    parts = scope["path"].split("/")
+    for name, value in reversed((scope.get("path_params") or {}).items()):
+        if value in parts:
+            at = len(parts) - 1 - parts[::-1].index(value)
+            parts[at] = f"{{{name}}}"
+    route = "/".join(parts)
+    span.update_name(f"{scope['method']} {route}")
+    span.set_attribute("http.route", route)
 
 
 def _note_outcome(span: Span, exit_: _Exit) -> None:

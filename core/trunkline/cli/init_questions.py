@@ -1,0 +1,191 @@
+"""The questions of ``trunkline init``. Each answer is saved before the next question."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from trunkline.cli.init_settings import InitSettings, secret_in
+from trunkline.cli.model_servers import Server, look, models, usual
+from trunkline.errors import ConfigError
+
+if TYPE_CHECKING:
+    from trunkline.cli.init import Given
+
+COMPATIBLE, OFFLINE = "openai", "offline"
+"""The adapter for every server that speaks OpenAI's protocol, and the one that needs no model."""
+
+OWN_KEY = "OPENAI_API_KEY"
+LISTED = 20
+"""How many models are listed at the most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Who may answer. ``url`` None asks for an address, "" is the adapter's own."""
+
+    label: str
+    adapter: str
+    url: str | None = ""
+    models: tuple[str, ...] = ()
+    keyless: bool = False
+
+
+def ask(settings: InitSettings, given: "Given") -> None:
+    """Ask, and save. Raises click.Abort for Ctrl-C or the end of the input."""
+    choice = _chosen(settings, given)
+    url = _url(settings, given, choice)
+    address = settings.address_key(choice.adapter)
+    settings.save({"runtime.provider_adapter": choice.adapter, **({address: url or None} if address else {})})
+    if choice.adapter not in ("auto", OFFLINE):
+        _ask_adapter(settings, given, choice, url)
+    block = given.block or click.prompt(
+        "Name of the first block", default=settings.now("gateway.default_block"), err=True
+    )
+    settings.save({"gateway.default_block": block})
+
+
+def _ask_adapter(settings: InitSettings, given: "Given", choice: Choice, url: str) -> None:
+    section, fields = f"adapters.{choice.adapter}", settings.sections[choice.adapter]
+    key = ""
+    if "api_key" in fields:
+        key = _key_name(settings, given, choice, url)
+        settings.save({f"{section}.api_key": secret_in(key) if key else None})
+    if "model" in fields:
+        offered = choice.models or _offered(url, os.environ.get(key, ""))
+        settings.save({f"{section}.model": _model(settings.now(f"{section}.model"), given, offered) or None})
+
+
+# Who answers -------------------------------------------------------------------------------------------------
+
+
+def _chosen(settings: InitSettings, given: "Given") -> Choice:
+    if given.adapter or given.base_url:
+        return Choice("", given.adapter or COMPATIBLE, url=None if given.adapter else given.base_url)
+    found = _found(settings)
+    choices = [*_as_it_is(settings), *found, *_choices(settings)]
+    click.echo("Who should answer?", err=True)
+    for number, choice in enumerate(choices, 1):
+        click.echo(f"  {number}  {choice.label}", err=True)
+    number = click.prompt("Number", type=click.IntRange(1, len(choices)), default=1, err=True)
+    return choices[number - 1]
+
+
+def _found(settings: InitSettings) -> list[Choice]:
+    """The servers that answer on this machine; it is said first that they are looked for."""
+    if COMPATIBLE not in settings.sections:
+        return []
+    servers = usual()
+    places = ", ".join(f"{one.name} ({one.url})" for one in servers)
+    click.echo(f"Looking for model servers on this machine: {places}.", err=True)
+    found = look(servers)
+    if not found:
+        click.echo("None of them answers.", err=True)
+    return [_local(one) for one in found]
+
+
+def _local(server: Server) -> Choice:
+    many = f"{len(server.models)} model{'s' if len(server.models) != 1 else ''}"
+    return Choice(
+        f"{server.name} at {server.url} ({many})", COMPATIBLE, server.url, server.models, keyless=True
+    )
+
+
+def _as_it_is(settings: InitSettings) -> list[Choice]:
+    """What is chosen already, when something is."""
+    adapter = settings.now("runtime.provider_adapter")
+    if adapter not in settings.sections or adapter == OFFLINE:
+        return []
+    address = settings.address_key(adapter)
+    url = settings.now(address) if address else ""
+    return [Choice(f"as it is: {adapter}{f' at {url}' if url else ''}", adapter, url)]
+
+
+def _choices(settings: InitSettings) -> list[Choice]:
+    others = [
+        Choice(f"the adapter {name}", name, None)
+        for name in sorted(settings.sections)
+        if name not in (COMPATIBLE, OFFLINE)
+    ]
+    offline = Choice("nobody yet: Trunkline searches memory and quotes it, without a model", OFFLINE)
+    if COMPATIBLE not in settings.sections:
+        return [*others, offline]
+    state = "is set" if os.environ.get(OWN_KEY) else "is not set here"
+    return [
+        Choice(f"OpenAI (its key is read from a variable; {OWN_KEY} {state})", COMPATIBLE),
+        Choice("another server that speaks OpenAI's protocol, on any machine", COMPATIBLE, None),
+        *others,
+        offline,
+    ]  # fmt: skip
+
+
+# Its settings ------------------------------------------------------------------------------------------------
+
+
+def _url(settings: InitSettings, given: "Given", choice: Choice) -> str:
+    address = settings.address_key(choice.adapter)
+    if address is None or given.base_url is not None or choice.url is not None:
+        return given.base_url or choice.url or ""
+    now = settings.now(address)
+    optional = choice.label == ""  # the adapter came as a flag: it may have an address of its own
+    hint = " (Enter: the vendor's own)" if optional else ', such as "http://127.0.0.1:11434/v1"'
+    return _prompt(f"Its address{hint}", now, lambda text: _address(text, empty=optional))
+
+
+def _address(text: str, *, empty: bool) -> str:
+    if text.startswith(("http://", "https://")) or (empty and not text):
+        return text
+    raise click.UsageError("That is no web address: it begins with http:// or https://.")
+
+
+def _key_name(settings: InitSettings, given: "Given", choice: Choice, url: str) -> str:
+    """The name of the key's variable, "" for none."""
+    if given.key_env is not None or choice.keyless:
+        return given.key_env or ""
+    now = settings.now(f"adapters.{choice.adapter}.api_key")
+    return _prompt(
+        "Environment variable that holds the key (its name, not the key"
+        + ("; Enter: none)" if url and not now else ")"),
+        now or ("" if url else f"{choice.adapter.upper()}_API_KEY"), _variable,
+    )  # fmt: skip
+
+
+def _variable(text: str) -> str:
+    try:
+        return secret_in(text).env if text else ""
+    except ConfigError as error:
+        raise click.UsageError(f"{error.sentence} {error.hint}") from None
+
+
+def _offered(url: str, key: str) -> tuple[str, ...]:
+    """The models of the server at an address; whether it answers is told."""
+    if not url:
+        return ()
+    click.echo(f"Asking {url} which models it has …", err=True)
+    try:
+        return models(url, key, seconds=10.0)
+    except (OSError, ValueError) as error:
+        click.echo(f"It gives no list of models: {error}.", err=True)
+        return ()
+
+
+def _model(now: str, given: "Given", offered: Sequence[str]) -> str:
+    if given.model is not None:
+        return given.model
+    for number, name in enumerate(offered[:LISTED], 1):
+        click.echo(f"  {number}  {name}", err=True)
+    default = now if now in offered or not offered else offered[0]
+    hint = "number or name" if offered else "Enter: the server's first, or the vendor's default"
+    return _prompt(f"Model ({hint})", default, lambda text: _numbered(text, offered))
+
+
+def _numbered(text: str, offered: Sequence[str]) -> str:
+    inside = text.isdecimal() and 0 < int(text) <= min(len(offered), LISTED)
+    return offered[int(text) - 1] if inside else text
+
+
+def _prompt(text: str, default: str, read: Any) -> str:
+    answer: str = click.prompt(text, default=default, show_default=bool(default), value_proc=read, err=True)
+    return answer.strip()

@@ -1,0 +1,157 @@
+"""What ``trunkline init`` writes: single settings of ``trunkline.toml``, each checked and saved at once."""
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from trunkline.config import Config, Secret, load_config
+from trunkline.config.edit import write_settings
+from trunkline.errors import ConfigError
+from trunkline.runtime.home import Home
+
+if TYPE_CHECKING:
+    from trunkline.cli.init import Given
+
+STARTER = """\
+# The settings of this Trunkline. "trunkline config" shows every one with its value and where it comes from;
+# docs/reference/configuration.md says what each means. Secrets stand here by reference only:
+#
+#   [adapters.openai]
+#   api_key = { env = "OPENAI_API_KEY" }
+"""
+
+ADDRESS = ("base_url", "url")
+"""What adapters call the setting that holds their server's address."""
+
+
+class InitSettings:
+    """The settings of a home, and what of them this run has changed."""
+
+    def __init__(self) -> None:
+        self._before = load_config()
+        self.file: Path = self._before.file
+        self._changed: dict[str, Any] = {}
+        self._begun = False
+
+    def config(self) -> Config:
+        """The settings as they are now."""
+        return load_config(self._before.home, environ=self._before.environ)
+
+    # Adapters ------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def sections(self) -> dict[str, tuple[str, ...]]:
+        """The adapters that are installed, ready or not, each with the names of its settings."""
+        from trunkline.plugins import Plugins
+
+        plugins = Plugins.load(self._before)
+        ready = {owned.item.name: tuple[str, ...]() for owned in plugins.models()}
+        found = [owned.item for owned in plugins.config_sections() if owned.item.table == "adapters"]
+        return ready | {one.name: one.type.__struct_fields__ for one in found}
+
+    def insist_on_adapter(self, adapter: str | None) -> None:
+        """Raises ConfigError when there is no such adapter."""
+        if adapter not in (None, "auto") and adapter not in self.sections:
+            known = ", ".join(["auto", *sorted(self.sections)])
+            raise ConfigError(f"There is no model adapter {adapter!r}.", hint=f"There are: {known}.")
+
+    def address_key(self, adapter: str) -> str | None:
+        """The setting that holds an adapter's address, None when it has none."""
+        name = next((one for one in ADDRESS if one in self.sections.get(adapter, ())), None)
+        return f"adapters.{adapter}.{name}" if name else None
+
+    def now(self, key: str) -> str:
+        """A setting as it is now; a secret as the name of its variable."""
+        shown = next((row.value for row in self.config().describe() if row.key == key), "")
+        return "" if shown == "None" else _bare(shown).removeprefix("env:")
+
+    # Saving --------------------------------------------------------------------------------------------------
+
+    def save(self, wanted: dict[str, Any]) -> None:
+        """Write what differs; None takes a setting away. Nothing is changed when the result cannot be used.
+
+        Raises:
+            ConfigError: a value cannot be.
+        """
+        shown = {row.key: _bare(row.value) for row in self.config().describe()}
+        changes = {key: value for key, value in wanted.items() if _shown(value) != shown.get(key, "")}
+        self._begin()
+        if changes:
+            self._write(changes)
+            self._changed |= changes
+
+    def save_given(self, given: "Given") -> None:
+        """Write what the flags say."""
+        wanted: dict[str, Any] = {
+            "gateway.default_block": given.block,
+            "runtime.provider_adapter": given.adapter,
+        }
+        if given.adapter not in (None, "auto", "offline"):
+            section = f"adapters.{given.adapter}"
+            wanted[self.address_key(given.adapter) or f"{section}.base_url"] = given.base_url
+            wanted[f"{section}.model"] = given.model
+            wanted[f"{section}.api_key"] = given.key_env and secret_in(given.key_env)
+        self.save({key: value for key, value in wanted.items() if value is not None})
+
+    def _begin(self) -> None:
+        """Make the home, and ``trunkline.toml`` with a few lines of guidance when there is none."""
+        Home.of(self._before).prepare()
+        if not self.file.exists():
+            self.file.write_text(STARTER, encoding="utf-8")
+            self._begun = True
+
+    def _write(self, changes: dict[str, Any]) -> None:
+        before = self.file.read_bytes()
+        write_settings(self.file, changes)
+        try:
+            self.config()
+        except ConfigError:
+            self.file.write_bytes(before)
+            raise
+
+    # Telling -------------------------------------------------------------------------------------------------
+
+    def missing(self) -> list[str]:
+        """The variables that the chosen adapter's settings name and that are not set here."""
+        config = self.config()
+        section = f"adapters.{config.settings.runtime.provider_adapter}."
+        rows = [row for row in config.describe() if row.key.startswith(section)]
+        return [_bare(row.value).removeprefix("env:") for row in rows if row.value.endswith(" (not set)")]
+
+    def summary(self) -> str:
+        """What was done, in lines."""
+        changed = bool(self._changed) or self._begun
+        lines = [f"The home folder is {self._before.home}" + ("." if changed else "; nothing to change.")]
+        if self._begun:
+            lines.append(f"The settings are in {self.file}.")
+        return "\n".join([*lines, *(f"{key} = {_shown(value)}" for key, value in self._changed.items())])
+
+    def report(self) -> dict[str, Any]:
+        """The same for a script."""
+        changed = {key: _shown(value) for key, value in self._changed.items()}
+        return {"home": str(self._before.home), "file": str(self.file), "changed": changed}
+
+
+def secret_in(name: str) -> Secret:
+    """A reference to a variable.
+
+    Raises:
+        ConfigError: that is no variable's name, but perhaps a key, so it is not repeated.
+    """
+    if not name.isidentifier():
+        raise ConfigError(
+            "That is not the name of an environment variable.",
+            hint="Give the name, such as OPENAI_API_KEY, and never the key itself.",
+        )
+    return Secret(name)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Secret):
+        return f"env:{value.env}"
+    return "" if value is None else str(value)
+
+
+def _bare(shown: str) -> str:
+    """A value as ``describe`` shows it, without the word on whether a variable is set."""
+    return shown.removesuffix(" (set)").removesuffix(" (not set)")

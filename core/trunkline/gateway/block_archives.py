@@ -1,0 +1,105 @@
+"""Archived blocks: a block's folder of memory and its workspace go away together, and come back as they were.
+
+Memory goes first and the workspace second. When a crash has come in between, the same command moves the workspace after
+what memory has moved.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from trunkline.errors import ErrorCode, StorageError
+from trunkline.gateway.block_folders import BlockFolders, no_block
+from trunkline.gateway.faults import refusal
+from trunkline.gateway.workspaces import Workspaces
+from trunkline.messages.blocks import ArchivedBlock
+
+_ARCHIVE = re.compile(r"(?P<name>[a-z0-9][a-z0-9-]{0,31})_(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{6}Z)")
+_AT = "%Y-%m-%dT%H-%M-%S-%fZ"
+
+
+class BlockArchives:
+    """Raises Refusal with a fixed code, StorageError, and BusError when memory does not answer."""
+
+    def __init__(self, folders: BlockFolders, workspaces: Workspaces) -> None:
+        self._folders = folders
+        self._workspaces = workspaces
+
+    async def listed(self) -> tuple[ArchivedBlock, ...]:
+        """All of them."""
+        found = [match for name in await self._folders.folders("archive") if (match := _ARCHIVE.fullmatch(name))]
+        return tuple(
+            ArchivedBlock(
+                name=match["name"],
+                archive=match[0],
+                archived_at=datetime.strptime(match["at"], _AT).replace(tzinfo=UTC),
+            )
+            for match in found
+        )
+
+    async def put_away(self, name: str, actor: str) -> None:
+        """Archive a block that is stopped."""
+        if await self._folders.file(name) is None:
+            return await self._finish_putting_away(name)
+        archive = f"{name}_{datetime.now(UTC).strftime(_AT)}"
+        await self._folders.move(f"blocks/{name}", f"archive/{archive}", actor, f"archive block {name}")
+        try:
+            await self._workspaces.put_away(name, archive)
+        except StorageError:
+            await self._folders.move(f"archive/{archive}", f"blocks/{name}", actor, f"keep block {name}")
+            raise
+
+    async def bring_back(self, name: str, actor: str) -> None:
+        """Bring the newest archive of a name back. Refused with ``conflict`` when there is a block of that name."""
+        if await self._folders.file(name) is not None:
+            return await self._finish_bringing_back(name)
+        archive = await self._newest(name)
+        await self._folders.move(f"archive/{archive}", f"blocks/{name}", actor, f"restore block {name}")
+        try:
+            await self._workspaces.bring_back(name, archive)
+        except StorageError:
+            await self._folders.move(f"blocks/{name}", f"archive/{archive}", actor, f"keep {archive}")
+            raise
+
+    async def delete(self, name: str, actor: str) -> None:
+        """Delete the newest archive of a name; after a crash the one whose workspace is left."""
+        archive = await self._left(name)
+        if archive is None or await self._waits_for_workspace(name):
+            archive = await self._newest(name)
+            await self._folders.delete(f"archive/{archive}", actor, f"delete archived block {name}")
+        await self._workspaces.delete_archived(archive)
+
+    async def _waits_for_workspace(self, name: str) -> bool:
+        """Whether there is a block of this name without a workspace, as a restore leaves it that was cut short. What is
+        left of an archive is then that block's."""
+        return await self._folders.file(name) is not None and not await self._workspaces.has(name)
+
+    async def _finish_putting_away(self, name: str) -> None:
+        newest = _newest_of(name, (one.archive for one in await self.listed()))
+        left = newest is not None and newest not in await self._workspaces.away()
+        if newest is None or not left or not await self._workspaces.has(name):
+            raise no_block(name)
+        await self._workspaces.put_away(name, newest)
+
+    async def _finish_bringing_back(self, name: str) -> None:
+        left = await self._left(name)
+        if left is None or await self._workspaces.has(name):
+            await self._newest(name)
+            raise refusal(ErrorCode.CONFLICT, f"There is a block called {name!r} already.")
+        await self._workspaces.bring_back(name, left)
+
+    async def _newest(self, name: str) -> str:
+        newest = _newest_of(name, (one.archive for one in await self.listed()))
+        if newest is None:
+            raise refusal(ErrorCode.NOT_FOUND, f"There is no archived block called {name!r}.")
+        return newest
+
+    async def _left(self, name: str) -> str | None:
+        """The newest archived workspace of this name whose archive memory no longer has."""
+        known = {one.archive for one in await self.listed()}
+        return _newest_of(name, await self._workspaces.away() - known)
+
+
+def _newest_of(name: str, archives: Iterable[str]) -> str | None:
+    matches = (match for one in archives if (match := _ARCHIVE.fullmatch(one)))
+    return max((match[0] for match in matches if match["name"] == name), default=None)

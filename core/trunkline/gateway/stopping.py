@@ -1,0 +1,86 @@
+"""Stopping a block: while it is stopped it takes no messages, and none of its turns is under way.
+
+Whoever stops a block takes no new message into it, waits for those that are being taken in, cancels its turns, and goes
+on when all of them have ended. A gateway that dies meanwhile leaves a block that takes messages again, with some of its
+turns cancelled; the same command stops it then.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+import anyio
+
+from trunkline.errors import ErrorCode
+from trunkline.gateway.faults import refusal
+from trunkline.gateway.running import Turns
+from trunkline.messages.turn import TurnCancelRequested
+from trunkline.subjects import INBOX
+from trunkline_bus import Bus, Scope, new_id
+
+SECONDS = 20.0
+"""How long turns may take to end once they are cancelled. A call that has an effect is never cut in its middle."""
+
+LOOK_SECONDS = 0.1
+
+
+class Stopping:
+    """Lets messages into blocks, and stops blocks. Raises Refusal, and BusError when the bus does not answer."""
+
+    def __init__(self, bus: Bus, turns: Turns) -> None:
+        self._bus = bus
+        self._turns = turns
+        self._stopped = set[str]()
+        self._entering = Counter[str]()
+        self._entered = anyio.Event()
+
+    @contextmanager
+    def entering(self, block: str) -> Iterator[None]:
+        """A message is on its way into the block. Refused with ``conflict`` while it is stopped."""
+        self._refuse_if_stopped(block)
+        self._entering[block] += 1
+        try:
+            yield
+        finally:
+            self._entering[block] -= 1
+            self._entering += Counter()  # without those that are at nought
+            self._entered.set()
+            self._entered = anyio.Event()
+
+    @asynccontextmanager
+    async def stopped(self, block: str, by: str) -> AsyncIterator[tuple[str, ...]]:
+        """Within it the block is stopped; gives the turns that were cancelled. Refused with ``conflict`` when somebody
+        else is at it, or when its turns do not end."""
+        self._refuse_if_stopped(block)
+        self._stopped.add(block)
+        try:
+            yield await self._end_turns(block, by)
+        finally:
+            self._stopped.discard(block)
+
+    def _refuse_if_stopped(self, block: str) -> None:
+        if block in self._stopped:
+            raise refusal(ErrorCode.CONFLICT, f"The block {block!r} is being stopped.")
+
+    async def _end_turns(self, block: str, by: str) -> tuple[str, ...]:
+        cancelled: dict[str, None] = {}
+        with anyio.move_on_after(SECONDS):
+            while self._entering[block]:
+                await self._entered.wait()
+            while under_way := await self._turns.of_block(block):
+                for turn in under_way:
+                    if turn.turn and turn.turn not in cancelled:
+                        await self._cancel(turn, by)
+                        cancelled[turn.turn] = None
+                await anyio.sleep(LOOK_SECONDS)
+            return tuple(cancelled)
+        raise refusal(
+            ErrorCode.CONFLICT,
+            f"The turns of the block {block!r} were cancelled and have not ended yet, so nothing else was done. Give "
+            "the command again when they have; turns end only while the platform runs (trunkline up).",
+        )
+
+    async def _cancel(self, turn: Scope, by: str) -> None:
+        assert turn.turn is not None and turn.conversation is not None
+        item = TurnCancelRequested(turn=turn.turn, by=by)
+        await self._bus.append(INBOX, item, scope=turn, msg_id=new_id(), conversation=turn.conversation)

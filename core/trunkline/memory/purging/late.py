@@ -1,0 +1,26 @@
+"""What comes too late: whoever still works on a turn of a purged conversation, such as a learner that waits for a
+model, may not write down what it found there.
+"""
+
+from collections.abc import Iterable
+
+from trunkline.abc.memory import Change
+from trunkline.memory.purging.target import conversation_of
+from trunkline_bus import Refusal
+
+
+class Late:
+    """A memory rule: it refuses changes of turns that were purged."""
+
+    def __init__(self) -> None:
+        self._turns: set[str] = set()
+
+    def add(self, turns: Iterable[str]) -> None:
+        """Refuse what comes of these turns from now on."""
+        self._turns.update(turns)
+
+    def __call__(self, change: Change) -> Change:
+        """The change, unless it comes of a purged turn. The conversation itself may begin anew."""
+        if change.scope.turn in self._turns and not all(map(conversation_of, change.files)):
+            raise Refusal("purged", "The conversation that this comes of was purged: nothing of it is kept.")
+        return change

@@ -1,0 +1,129 @@
+"""A purge from its begin to its report: what the server keeps, what plugins keep, then memory with its history.
+
+The note of it is written first and ended last. What leads to the rest goes last too, so a purge that was cut short goes
+on when it is asked for again. While a turn of a conversation is not over, that conversation is not purged: what the
+turn stores at its end would come back.
+"""
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import msgspec
+
+from trunkline.abc.memory import MemoryStore, Purged
+from trunkline.abc.purging import Purge, Purger
+from trunkline.memory.carrying.purged import NOTES
+from trunkline.memory.purging.around import Around
+from trunkline.memory.purging.derived import Derived, without
+from trunkline.memory.purging.late import Late
+from trunkline.memory.purging.notes import Note, Notes
+from trunkline.memory.purging.target import conversation_named
+from trunkline.memory.purging.tracing import nothing, together
+from trunkline.messages.purging import Erased, Kept, MemoryPurged, PurgeMemory
+from trunkline_bus import Refusal, Scope
+
+log = logging.getLogger(__name__)
+
+
+class Purges:
+    """Purges one store. ``purgers`` are those of plugins, ``around`` is all that is kept besides memory, ``late`` the
+    rule that learns which turns are gone."""
+
+    def __init__(
+        self, store: MemoryStore, purgers: Sequence[Purger], around: Around | None, late: Late
+    ) -> None:
+        self._store = store
+        self._purgers = tuple(purgers)
+        self._around = around
+        self._late = late
+        self._notes = Notes(store)
+
+    async def remember(self) -> None:
+        """Know again which turns were purged before, and tell of purges that were cut short."""
+        try:
+            notes = await self._notes.all()
+        except Refusal as refusal:
+            log.error("the notes of purges cannot be read, so late writes of purged turns are let in: %s", refusal)
+            return
+        for note in notes:
+            self._late.add(note.turns)
+            if note.state == "begun":
+                log.warning("a purge was cut short; to finish it, run: trunkline memory purge %s", note.target)
+
+    async def purge(self, wish: PurgeMemory, scope: Scope) -> MemoryPurged:
+        """Take something out for good, and say what is gone and what is left.
+
+        Raises:
+            Refusal: ``not_confirmed``, ``not_found`` (history never had it), ``invalid_path``, ``not_supported``,
+                ``turn_running``, and whatever a plugin's purger says. BusError: what was begun goes on when it is asked
+                for again.
+        """
+        _insist(wish)
+        purge = await self._known(wish)
+        if self._around is not None:
+            purge = await self._around.before(purge)
+        if not purge.paths and not purge.turns:
+            raise Refusal("not_found", f"History has never had {wish.target!r}.")
+        note = await self._notes.begin(wish, purge, datetime.now(UTC), scope)
+        self._late.add(purge.turns)
+        erased = await self._erase(purge)
+        told = [kept for purger in self._purgers for kept in await purger.erase(purge)]
+        purged = await self._take_out(purge, wish.actor)
+        erased += await self._erase(purge)  # what was under way when the first look was
+        kept = (*purged.kept, *told, *(await self._around.kept(purge) if self._around is not None else ()))
+        return await self._done(note, purge, purged, _summed(erased), kept, scope)
+
+    async def _known(self, wish: PurgeMemory) -> Purge:
+        """What the target stands for, with what a try before this one knew. A conversation of which memory has
+        nothing may be on the server."""
+        found = await self._store.trace(wish.target)
+        begun = await self._notes.unfinished(wish.target)
+        known = together(found, nothing(wish.target) if begun is None else begun.purge)
+        named = conversation_named(wish.target)
+        return known if named is None else msgspec.structs.replace(known, conversations=known.conversations | {named})
+
+    async def _erase(self, purge: Purge) -> list[Erased]:
+        return [] if self._around is None else await self._around.erase(purge)
+
+    async def _take_out(self, purge: Purge, actor: str) -> Purged:
+        left = without((Derived(), *self._purgers))
+        if self._around is None:
+            return await self._store.purge(purge, left, actor=actor)
+        async with self._around.quiet():
+            return await self._store.purge(purge, left, actor=actor)
+
+    async def _done(
+        self,
+        note: Note,
+        purge: Purge,
+        purged: Purged,
+        erased: tuple[Erased, ...],
+        kept: tuple[Kept, ...],
+        scope: Scope,
+    ) -> MemoryPurged:
+        version = await self._notes.finish(note, purged, scope)
+        return MemoryPurged(
+            paths=purged.paths,
+            commits=purged.commits,
+            version=version,
+            conversations=tuple(sorted(purge.conversations)),
+            changed=purged.changed,
+            erased=erased,
+            kept=kept,
+        )
+
+
+def _insist(wish: PurgeMemory) -> None:
+    if wish.confirm != wish.target:
+        raise Refusal("not_confirmed", f"Repeat {wish.target!r} to confirm: what is purged cannot come back.")
+    if wish.target.strip("/").split("/")[0] == NOTES.split("/")[0]:
+        raise Refusal("invalid_path", f"{NOTES} says what may not come back: it is not purged.")
+
+
+def _summed(erased: Sequence[Erased]) -> tuple[Erased, ...]:
+    """One line a place."""
+    counts: dict[str, int] = {}
+    for one in erased:
+        counts[one.where] = counts.get(one.where, 0) + one.count
+    return tuple(Erased(where=where, count=count) for where, count in counts.items())

@@ -1,0 +1,72 @@
+"""Whether memory can be written: tried on its disk every few seconds, and learned from each change that failed."""
+
+import errno
+import logging
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+log = logging.getLogger(__name__)
+
+SECONDS = 2.0
+"""How often it is tried."""
+
+ROOM = 256 * 1024
+"""Bytes that there must be room for: a commit is several files."""
+
+BELIEVED = 15.0
+"""Seconds for which a change that failed counts, though the disk looks well: who must store tries again sooner."""
+
+
+class WriteCheck:
+    """Whether the folder ``root`` can be written to. ``problem`` says in a sentence why not; "" while it can."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._failed = ""
+        self._failed_at = 0.0
+        self.problem = ""
+
+    def note(self, failure: str) -> None:
+        """A change failed for this reason, or succeeded ("")."""
+        self._failed, self._failed_at = failure, anyio.current_time()
+
+    async def watch(self, changed: Callable[[], Awaitable[None]]) -> None:
+        """Look again and again, until cancelled. ``changed`` is called when it is otherwise than before."""
+        while True:
+            problem = await anyio.to_thread.run_sync(self._tried) or self._lately_failed()
+            if problem != self.problem:
+                self.problem = problem
+                if problem:
+                    log.error("memory cannot be written: %s", problem)
+                else:
+                    log.warning("memory can be written again")
+                await changed()
+            await anyio.sleep(SECONDS)
+
+    def _lately_failed(self) -> str:
+        return self._failed if anyio.current_time() - self._failed_at < BELIEVED else ""
+
+    def _tried(self) -> str:
+        """Why the disk refuses. The file has no name, so nobody takes it for a part of memory."""
+        for folder in (self._root, self._root / ".git" / "objects"):
+            if folder is not self._root and not folder.exists():
+                continue  # another store than the built-in one
+            try:
+                with tempfile.TemporaryFile(dir=folder) as file:
+                    _reserve(file.fileno())
+            except OSError as error:
+                return f"{os.strerror(error.errno or errno.EIO)} ({folder})"
+        return ""
+
+
+def _reserve(handle: int) -> None:
+    """Take the room without writing it, where the system can."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, ROOM)
+    else:
+        os.write(handle, bytes(ROOM))

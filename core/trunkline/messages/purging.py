@@ -1,0 +1,58 @@
+"""Taking something out of memory and its history for good, and what is told of it: what is gone, what is kept and
+where."""
+
+from datetime import datetime
+
+import msgspec
+
+from trunkline_bus import Payload
+
+PURGED = "[purged]"
+"""What stands where words were that are purged."""
+
+
+class PurgeMemory(Payload, frozen=True, kw_only=True, tag="memory.purge.v1"):
+    """Take out a file or folder (by its path), a chunk or a conversation (by its id), as if it had never been. Only the
+    owner may.
+
+    ``confirm`` repeats ``target``, so that nothing is purged by a slip; ``reason`` goes into the audit note.
+    """
+
+    target: str
+    confirm: str
+    actor: str
+    reason: str = ""
+
+
+class Erased(msgspec.Struct, frozen=True, kw_only=True):
+    """How many messages or lines were erased, and where."""
+
+    where: str
+    count: int
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a purge left, or could not reach. ``where`` is a path, a stream or a place in words, ``what`` is a sentence.
+    It is gone ``until`` that time at the latest; None: until somebody takes it out."""
+
+    where: str
+    what: str
+    until: datetime | None = None
+
+
+class MemoryPurged(Payload, frozen=True, kw_only=True, tag="memory.purged.v1"):
+    """What a purge did.
+
+    ``paths`` are gone from memory and from all of history, ``conversations`` are those among them. Of ``changed`` files
+    a part is gone, in all of history too: lines of the audit log lost their content, what was learned lost a source.
+    ``erased`` is what is gone from the streams and stores of the server, ``kept`` all that is left, and where.
+    ``commits`` were written anew; ``version`` has the note in ``audit/purges.jsonl``.
+    """
+
+    paths: tuple[str, ...]
+    commits: int
+    version: str
+    conversations: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    erased: tuple[Erased, ...] = ()
+    kept: tuple[Kept, ...] = ()

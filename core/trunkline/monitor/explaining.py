@@ -1,0 +1,75 @@
+"""Why a model did not answer, in one line for the person who asked.
+
+The log has the whole error. This line goes to everyone who may see the turn, so nothing in it is a key, an address, an
+account, a path or a traceback: what an error quotes may belong to others who use the same provider.
+"""
+
+import re
+
+from trunkline.errors import ModelError, ModelFault
+from trunkline.secrets.logs import LogRedactor
+from trunkline.text import printable
+
+LONGEST = 300
+"""Characters of the line."""
+
+MOST_READ = 2_000
+"""Characters of an error's text that are looked at."""
+
+WHAT: dict[ModelFault, str] = {
+    "authentication": "the provider refused the credential",
+    "rate_limited": "the provider takes no more requests now",
+    "unavailable": "the provider cannot be reached or does not work",
+    "timeout": "the provider did not answer in time",
+    "bad_response": "the provider's answer cannot be read",
+    "interrupted": "the answer broke off",
+    "refused": "the provider refused the request",
+}
+"""What each fault means to a person."""
+
+_HIDDEN = tuple(
+    (mark, re.compile(pattern, re.IGNORECASE))
+    for mark, pattern in (
+        ("[address]", r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]+"),
+        ("[address]", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+        ("[address]", r"\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d+)?"),
+        ("[address]", r"\[?(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])\]?(?::\d+)?"),
+        ("[address]", r"\blocalhost\b(?::\d+)?|\b[a-z0-9][a-z0-9.-]*:\d{2,5}\b"),
+        (
+            "[address]",
+            r"\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|app|cloud|co|eu|de|uk|us|cn|internal|intranet|local|lan|corp"
+            r"|home|arpa|svc|example|test|invalid)\b",
+        ),
+        ("[account]", r"\b(?:org|proj|acct|account|user|team|tenant|cust|sub)[-_][a-z0-9]{6,}[a-z0-9_-]*"),
+        ("[account]", r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"),
+        ("[path]", r"(?<![\w/.])~?/[\w.@+-][\w./@+-]*|\b[a-z]:\\[^\s\"']+|\\\\[^\s\"']+"),
+    )
+)
+
+
+class Explainer:
+    """Words the line. ``redactor`` knows the secrets of this home."""
+
+    def __init__(self, redactor: LogRedactor) -> None:
+        self._redactor = redactor
+
+    def why(self, error: ModelError, asked: str = "") -> str:
+        """Who was asked (``adapter/model``, "" for nobody), what happened, and what the error says of it."""
+        if not asked:
+            return _short(self._bare(error.detail))
+        said = self._bare(error.detail)
+        return _short(f"{asked}: {WHAT[error.fault]}{f' ({said})' if said else ''}.")
+
+    def _bare(self, text: str) -> str:
+        """The text without what others must not see."""
+        text = self._redactor.redacted(text.partition("Traceback")[0])
+        if len(text) > MOST_READ:  # some patterns take the square of what they are given, and turns wait for this
+            text = text[:MOST_READ].rpartition(" ")[0]
+        for mark, hidden in _HIDDEN:
+            text = hidden.sub(mark, text)
+        return " ".join(printable(text).split()).rstrip(" .:,")
+
+
+def _short(text: str) -> str:
+    """As much as fits, cut between two words: half of a word may be half of a secret."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST].rpartition(' ')[0]} …"

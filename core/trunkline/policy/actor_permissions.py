@@ -1,0 +1,58 @@
+"""The permissions that go with a request, as ``X-Actor-Permissions`` writes them: ``memory:*,tools:*``. Pure.
+
+They can only take away: what a block may do is decided by its table and the owner's policies, whatever stands here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+ALL = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class ActorPermissions:
+    """Scopes such as ``tools:read_*`` and ``memory:/finances/*``; ``*`` alone is every scope. One that cannot be read
+    permits nothing."""
+
+    scopes: tuple[str, ...] = (ALL,)
+
+    @classmethod
+    def parse(cls, header: str) -> "ActorPermissions":
+        """The scopes of a header, which commas separate."""
+        return cls(tuple(scope for one in header.split(",") if (scope := one.strip())))
+
+    def narrowed(self, scopes: Iterable[str]) -> tuple[str, ...]:
+        """What both these and the others include, as far as one of two scopes includes the other."""
+        given = tuple(scopes)
+        theirs = (one for one in given if any(_includes(own, one) for own in self.scopes))
+        own = (one for one in self.scopes if any(_includes(wide, one) for wide in given))
+        return tuple(dict.fromkeys((*theirs, *own)))
+
+    def tool(self, *names: str) -> bool:
+        """Whether a tool may be called; ``names`` are all of its own."""
+        return any(fnmatchcase(name, pattern) for pattern in self._of("tools") for name in names)
+
+    def memory(self, path: str, whole: bool = False) -> bool:
+        """Whether a path from the memory root may be reached; with ``whole``, all that lies below it."""
+        return any(_covers(pattern, path, whole) for pattern in self._of("memory"))
+
+    def _of(self, area: str) -> Iterable[str]:
+        for scope in self.scopes:
+            name, _, pattern = scope.partition(":")
+            if scope == ALL or (name == area and pattern):
+                yield pattern or ALL
+
+
+def _includes(wide: str, narrow: str) -> bool:
+    return wide in (ALL, narrow, f"{narrow.partition(':')[0]}:{ALL}")
+
+
+def _covers(pattern: str, path: str, whole: bool) -> bool:
+    """A pattern is ``*``, one path, or ``/folder/*`` for all below a folder. It is matched by whole names."""
+    if pattern == ALL:
+        return True
+    folder = pattern.removesuffix(ALL)
+    if folder == pattern:
+        return path == pattern and not whole
+    return folder.endswith("/") and f"{path.rstrip('/')}/".startswith(folder)

@@ -1,0 +1,52 @@
+"""Takes over what a plugin's process prints, so that it is logged like everything else: in the form and the place of
+this process's log, and without secrets. A plugin may print what it likes, past its own log.
+"""
+
+import logging
+from typing import Any
+
+import msgspec
+from anyio.abc import ByteReceiveStream
+
+LONGEST = 16 * 1024
+"""Bytes of one line; a longer one is told in pieces."""
+
+
+class _Line(msgspec.Struct):
+    """A line of the process's own log."""
+
+    level: str
+    logger: str
+    message: str
+    exception: str = ""
+
+
+async def take_over(name: str, printed: ByteReceiveStream) -> None:
+    """Log every line until the process has ended and all that it began."""
+    rest = b""
+    async for piece in printed:
+        *lines, rest = (rest + piece).split(b"\n")
+        for line in lines:
+            _log(name, line)
+        while len(rest) > LONGEST:
+            _log(name, rest[:LONGEST])
+            rest = rest[LONGEST:]
+    _log(name, rest)
+
+
+def _log(name: str, line: bytes) -> None:
+    text = line.decode(errors="replace").rstrip()
+    if not text:
+        return
+    try:
+        said = msgspec.json.decode(line, type=_Line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        logging.getLogger(__name__).warning("plugin %s: %s", name, text, extra=_of(name))
+        return
+    level = logging.getLevelNamesMapping().get(said.level.upper(), logging.WARNING)
+    whole = f"{said.message}\n{said.exception}" if said.exception else said.message
+    logging.getLogger(said.logger).log(level, "%s", whole, extra=_of(name))
+
+
+def _of(name: str) -> dict[str, Any]:
+    return {"plugin": name}

@@ -1,0 +1,188 @@
+"""The story that is recorded. The model is a script; everything else is the program as people run it, in a fresh home.
+
+The killing is real: the platform's processes get SIGKILL while the answer is on its way.
+"""
+
+import os
+import shlex
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from recording.film import Frame
+from trunkline.testing.platform import clean_environ
+from trunkline.testing.script import Ask, Heard, Reply, Say, Wish, answer
+from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline.testing.tmux import Tmux
+
+COLUMNS, ROWS = 100, 27
+LOOK = 0.1
+"""Seconds between two looks at the screen."""
+
+LONGEST = 1.0
+"""Seconds that a screen stands in the picture at most, where the program took longer."""
+
+ANSWER = (
+    "Sow the beans when the soil has 10 degrees, in the middle of May. Put six seeds around each pole, three "
+    "centimetres deep, and water them well. They come up after ten days. Keep the two strongest of each pole, and "
+    "tie them up until they climb by themselves. From July on you can pick: the more you pick, the more will grow."
+)
+
+
+def model(heard: Heard) -> Reply:
+    """The scripted model: what it answers to the three things that are said to it."""
+    asked = heard.program
+    if "frame" in asked and not heard.asked:
+        return answer(Ask((Wish("memory_search", {"query": "climbing frame"}),)))
+    if "frame" in asked:
+        return answer(Say("It stands **behind the shed** (`documents/notes/garden.md`, line 1).", 0.04))
+    if "shopping" in asked and not heard.asked:
+        return answer(
+            Ask((Wish("memory_write", {"path": "/shopping.md", "content": "- 6 poles\n- bean seeds\n"}),))
+        )
+    if "shopping" in asked:
+        return answer(Say("Done. Poles and seeds are on the list.", 0.04))
+    return answer(Say(ANSWER, 0.11))
+
+
+class Camera:
+    """Looks at a terminal, and keeps each screen for as long as it stood."""
+
+    def __init__(self, terminal: Tmux) -> None:
+        self._terminal = terminal
+        self._frames: list[Frame] = []
+        self.caption = ""
+
+    @property
+    def frames(self) -> list[Frame]:
+        """What was seen, with pauses no longer than a reader needs."""
+        return self._frames
+
+    def look(self, seconds: float = LOOK) -> None:
+        """Keep what is on the screen now."""
+        lines = self._terminal.coloured()
+        last = self._frames[-1] if self._frames else None
+        if last is not None and (last.lines, last.caption) == (lines, self.caption):
+            self._frames[-1] = Frame(lines, self.caption, min(LONGEST, last.seconds + seconds))
+        else:
+            self._frames.append(Frame(lines, self.caption, seconds))
+
+    def until(self, *texts: str, seconds: float = 60.0) -> None:
+        """Film until the screen shows all of these. Raises AssertionError with the screen."""
+        deadline = time.monotonic() + seconds
+        while not all(text in self._terminal.screen() for text in texts):
+            assert time.monotonic() < deadline, (
+                f"{texts} did not come; the screen:\n{self._terminal.screen()}"
+            )
+            self.look()
+            time.sleep(LOOK)
+        self.look()
+
+    def type(self, text: str) -> None:
+        """Type as a person does, and press Enter."""
+        for begin in range(0, len(text), 3):
+            self._terminal.literally(text[begin : begin + 3])
+            time.sleep(0.02)
+            self.look()
+        self._terminal.keys("Enter")
+
+    def rest(self, seconds: float) -> None:
+        """Let the reader read, and the program come to rest."""
+        time.sleep(1.0)
+        self._frames.append(Frame(self._terminal.coloured(), self.caption, seconds))
+
+
+def play() -> list[Frame]:
+    """Play the story in a home of its own. Raises AssertionError where the program does not do what is told."""
+    with (
+        tempfile.TemporaryDirectory(prefix="trunkline-recording-", ignore_cleanup_errors=True) as folder,
+        ScriptedProvider(model) as provider,
+    ):
+        home = Path(folder)
+        (home / "notes").mkdir()
+        (home / "notes" / "garden.md").write_text(
+            "The climbing frame for the beans stands behind the shed.\n"
+        )
+        settings = f'[adapters.openai]\nbase_url = "{provider.url}"\nmodel = "scripted"\n'
+        (home / ".trunkline").mkdir()
+        (home / ".trunkline" / "trunkline.toml").write_text(settings + "[gateway]\nport = 0\n")
+        with _shell(home) as terminal:
+            camera = Camera(terminal)
+            _tell(camera, terminal)
+            return camera.frames
+
+
+def _tell(camera: Camera, terminal: Tmux) -> None:
+    camera.caption = "Give it something to remember, and talk with it."
+    camera.until("$")
+    camera.type("trunkline memory add notes")
+    camera.until("Added 1 file")
+    camera.rest(0.8)
+    camera.type("trunkline chat")
+    camera.until("/help")
+    camera.type("Where does the climbing frame stand?")
+    camera.until("behind the shed")
+    camera.rest(1.5)
+    camera.caption = "Before it changes anything, it shows the change and asks. Silence is never a yes."
+    camera.type("Put poles and seeds on my shopping list.")
+    camera.until("Allow it?", "bean seeds")
+    camera.rest(2.0)
+    camera.type("y")
+    camera.until("on the list")
+    camera.rest(1.0)
+    camera.caption = "Now everything is killed in the middle of an answer: kill -9."
+    camera.type("How do I grow beans on poles?")
+    camera.until("six seeds")
+    _kill(terminal.pid())
+    camera.until("Killed")
+    camera.rest(2.0)
+    camera.caption = "Start it again: the answer goes on, and ends once."
+    terminal.type("clear")  # what was killed left its line at the bottom
+    camera.until("$")
+    camera.type("trunkline chat --conversation last")
+    camera.until("the more will grow.")
+    camera.rest(2.0)
+    camera.type("/exit")
+    camera.caption = (
+        "What it remembers are plain files under git. Each line says who wrote it, and in which conversation."
+    )
+    terminal.type("clear")
+    camera.type("cat ~/.trunkline/memory/shopping.md")
+    camera.until("bean seeds")
+    camera.type("trunkline memory blame shopping.md")
+    camera.until("conv_")
+    camera.rest(3.0)
+
+
+@contextmanager
+def _shell(home: Path) -> Iterator[Tmux]:
+    environ = {
+        name: value for name, value in clean_environ().items() if name in ("LANG", "LC_ALL", "TERM", "TMPDIR")
+    }
+    environ |= {
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+        "PS1": "$ ",
+        "LC_ALL": "C.UTF-8",
+    }
+    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in environ.items())
+    line = f"cd {shlex.quote(str(home))} && exec env -i {given} TERM=xterm-256color bash --norc --noprofile"
+    with Tmux(line, columns=COLUMNS, rows=ROWS) as terminal:
+        yield terminal
+
+
+def _kill(shell: int) -> None:
+    """Kill everything that the shell has begun, children first so that none is told that its parent is gone."""
+    for process in reversed(_below(shell)):
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def _below(process: int) -> list[int]:
+    children: Callable[[int], str] = lambda pid: Path(f"/proc/{pid}/task/{pid}/children").read_text()  # noqa: E731
+    found = [int(child) for child in children(process).split()]
+    return [one for child in found for one in (child, *_below(child))]

@@ -1,0 +1,37 @@
+"""What was learned from a conversation that is purged goes; what was learned from others too stays without that source.
+
+Facts and milestones are chunks, which memory takes out by itself. Numbers and the profile hold no text.
+"""
+
+import msgspec
+
+import trunkline
+from trunkline_learning.episodes import Episode
+from trunkline_learning.files import is_episode, is_strategy, read, written
+from trunkline_learning.playbook import Strategy
+
+
+class Learnt(trunkline.Purger):
+    """Episodes and strategies."""
+
+    name = "learning"
+
+    def without(self, path: str, data: bytes, purge: trunkline.Purge) -> bytes | None:
+        """An episode comes of one turn. A strategy stays while another conversation speaks for it, or if a person wrote
+        it."""
+        text = data.decode("utf-8", "replace")
+        if is_episode(path):
+            episode = read(text, Episode)
+            gone = episode is not None and episode.source.conversation in purge.conversations
+            return None if gone else data
+        strategy = read(text, Strategy) if is_strategy(path) else None
+        return data if strategy is None else _left(strategy, data, purge)
+
+
+def _left(strategy: Strategy, data: bytes, purge: trunkline.Purge) -> bytes | None:
+    sources = tuple(one for one in strategy.sources if one.conversation not in purge.conversations)
+    if sources == strategy.sources:
+        return data
+    if not sources and strategy.source != "person":
+        return None
+    return written(msgspec.structs.replace(strategy, sources=sources)).encode()

@@ -1,0 +1,152 @@
+"""A conversation that is purged is in no byte of the home any more, but where the report says that it is kept."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import trunkline
+from trunkline.messages.conversation import LoadConversation
+from trunkline.messages.purging import MemoryPurged, PurgeMemory
+from trunkline.messages.turn import ApprovalRequested
+from trunkline.subjects import JOURNAL, MEMORY_LOAD_CONVERSATION, MEMORY_PURGE, STREAMS
+from trunkline.testing.home_bytes import holding
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_model import ScriptedModel
+from trunkline_bus import RemoteFault
+from trunkline_learning.files import read, strategy_path, written
+from trunkline_learning.playbook import Strategy
+from trunkline_learning.purging import Learnt
+from trunkline_learning.turns import Source
+
+from .stage import WORDS_ALONE, facts_of, said, texts
+
+pytestmark = pytest.mark.anyio
+
+MARK = "Zebraquartz7431"
+CONFIG = {
+    "audit.detail": "verbose",
+    "telemetry.capture_content": True,
+    "tools.shown_result": 4_096,
+}
+
+
+class Shop:
+    """A model, and tools with short and long results."""
+
+    def __init__(self) -> None:
+        self.model = ScriptedModel()
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[Any]:
+        return [self.model]
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> Sequence[Any]:
+        @trunkline.tool(effect="write")
+        def open_shelf(name: str, lines: int = 1) -> str:
+            """Open a shelf of the shop."""
+            return "\n".join(f"line {number} of the shelf {name} is open" for number in range(lines))
+
+        return [open_shelf]
+
+
+async def purged(running: Platform, target: str) -> MemoryPurged:
+    wish = PurgeMemory(target=target, confirm=target, actor="owner")
+    return await running.bus.call(MEMORY_PURGE, wish, timeout=120.0)
+
+
+async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -> None:
+    """Journal, feed, ledger, facts, spans, audit, long results, large messages, chunks, episodes, history: all."""
+    home = tmp_path / "home"
+    config = {**CONFIG, "runtime.provider_adapter": "scripted"}
+    async with platform(home, plugins=[Shop()], config=config) as running:
+        (running.home.memory / "preferences.toml").write_text(WORDS_ALONE)
+        first = await said(running, f"I live in {MARK}.")
+        conversation = first.accepted.conversation
+        for text in (
+            f'call:open_shelf {{"name": "{MARK}", "lines": 2000}} ;; say:It is open, {MARK}.',
+            f'call:remember {{"content": "{MARK} is far away"}} ;; say:Noted.',
+            "That worked, thanks. " + f"{MARK} and more. " * 10_000,
+        ):
+            await said(running, text, conversation=conversation)
+        other = await said(running, 'call:open_shelf {"name": "giraffe"} ;; say:A giraffe.')
+        assert len(await facts_of(running)) == 1 and texts(running, "models/*/episodes/*/*.json")
+        before = holding(home, MARK.encode())
+        assert "memory/.git" in before
+        for stream in ("JOURNAL", "FEED", "EFFECT", "AUDIT", "SPANS", "OBJ_results", "OBJ_claims"):
+            assert any(f"/{stream}/" in name for name in before), stream
+        done = await purged(running, conversation)
+        assert done.conversations == (conversation,)
+        assert {"JOURNAL", "FEED", "EFFECT", "AUDIT", "FACTS", "OBJ_results"} <= {one.where for one in done.erased}
+        left = holding(home, MARK.encode())
+        assert not {name for name in left if not told(name, done)}, left
+        assert not {name for name in left if name.startswith("memory")}
+        assert await facts_of(running) == []
+        [episode] = texts(running, "models/*/episodes/*/*.json")
+        assert episode["source"]["conversation"] == other.accepted.conversation
+        wish = LoadConversation(block="main", conversation=other.accepted.conversation)
+        assert (await running.bus.call(MEMORY_LOAD_CONVERSATION, wish)).count == 4
+        assert [one async for one in running.bus.history(JOURNAL, conversation=other.accepted.conversation)]
+        again = await running.say("say:hello", conversation=other.accepted.conversation)
+        assert again.text == "hello"
+    assert not {name for name in holding(home, MARK.encode()) if not told(name, done)}
+
+
+def told(name: str, done: MemoryPurged) -> bool:
+    """Whether the report names the place where a file lies."""
+    places = {kept.where for kept in done.kept}
+    if name.startswith("bus/"):
+        return any(f"/{stream.name}/" in name and f"stream {stream.name}" in places for stream in STREAMS) or (
+            "files of the NATS server" in places and any(f"/{one}/" in name for one in ("INBOX", "APPROVALS"))
+        )
+    return any(name in place or Path(name).parts[0] in place for place in places)
+
+
+async def test_a_turn_that_is_not_over_holds_a_purge_up(tmp_path: Path) -> None:
+    """Nothing is touched while a turn of the conversation runs; once it has ended the purge is done."""
+    config = {"runtime.provider_adapter": "scripted"}
+    async with platform(tmp_path / "home", plugins=[Shop()], config=config) as running:
+        first = await running.say(f"say:{MARK}")
+        conversation = first.accepted.conversation
+        slow = await running.send("slow:40:100", conversation=conversation)
+        with pytest.raises(RemoteFault) as refused:
+            await purged(running, conversation)
+        assert refused.value.code == "turn_running" and conversation in refused.value.message
+        wish = LoadConversation(block="main", conversation=conversation)
+        assert (await running.bus.call(MEMORY_LOAD_CONVERSATION, wish)).count == 2
+        await running.answer(slow)
+        assert (await purged(running, conversation)).conversations == (conversation,)
+        assert not (await running.bus.call(MEMORY_LOAD_CONVERSATION, wish)).exists
+
+
+async def test_a_turn_that_waits_for_a_decision_holds_a_purge_up(tmp_path: Path) -> None:
+    """Nobody is at work on it, and what it stores at its end would come back all the same."""
+    config = {"runtime.provider_adapter": "scripted", "permissions.approvals": "some"}
+    async with platform(tmp_path / "home", plugins=[Shop()], config=config) as running:
+        asked = await running.send('call:write_file {"path": "a.md", "content": "finished"}')
+        async for event in running.gateway.watch(asked.conversation, asked.turn):
+            if isinstance(event, ApprovalRequested):
+                break
+        with pytest.raises(RemoteFault) as refused:
+            await purged(running, asked.conversation)
+        assert refused.value.code == "turn_running"
+
+
+def test_a_strategy_with_another_source_stays_without_the_purged_one() -> None:
+    """What only the purged conversation taught goes; a person's own words stay whatever their sources."""
+    sources = tuple(Source(block="main", conversation=one, turn=f"turn_{one}") for one in ("conv_a", "conv_b"))
+    at = datetime(2026, 5, 4, tzinfo=UTC)
+    strategy = Strategy(id="str-1", section="strategies", strategy="Ask first", sources=sources, timestamp=at)
+    path = strategy_path("scripted", strategy.id)
+    for gone, own, left in (
+        ({"conv_a"}, "model", ["conv_b"]), ({"conv_a", "conv_b"}, "model", None), ({"conv_a", "conv_b"}, "person", []),
+    ):  # fmt: skip
+        data = written(msgspec.structs.replace(strategy, source=own)).encode()
+        kept = Learnt().without(path, data, trunkline.Purge(target="x", conversations=frozenset(gone)))
+        held = None if kept is None else read(kept.decode(), Strategy)
+        assert left == (None if held is None else [one.conversation for one in held.sources])
+    assert Learnt().without(path, data, trunkline.Purge(target="x", conversations=frozenset({"conv_c"}))) == data

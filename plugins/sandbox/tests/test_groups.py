@@ -1,0 +1,111 @@
+"""Where control groups are found that somebody left to us: folders laid out as the kernel does, and the kernel."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from secrets import token_hex
+
+import pytest
+
+from trunkline_sandbox.bubblewrap import groups
+
+
+def lay(folder: Path, *, controllers: str = "cpu memory pids", on: str = "", processes: str = "") -> None:
+    """A group of version 2 as the kernel shows it."""
+    folder.mkdir(exist_ok=True)
+    for name, text in (("controllers", controllers), ("subtree_control", on), ("procs", processes)):
+        (folder / f"cgroup.{name}").write_text(text)
+
+
+@pytest.fixture
+def unit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The group of a system's unit whose process is in a group below it, as with ``DelegateSubgroup=worker``."""
+    lay(tmp_path, on="cpu memory pids")
+    lay(tmp_path / "system.slice", on="cpu memory pids")
+    lay(tmp_path / "system.slice" / "tools.service")
+    lay(tmp_path / "system.slice" / "tools.service" / "worker", processes="1")
+    monkeypatch.setattr(groups, "_mounts", lambda: {"": tmp_path})
+    monkeypatch.setattr(groups, "_own", lambda: {"": "/system.slice/tools.service/worker"})
+    return tmp_path / "system.slice" / "tools.service"
+
+
+def test_a_group_that_is_left_to_us_is_opened(unit: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its controllers are switched on, nobody's above it are touched."""
+    monkeypatch.setattr(groups, "_is_ours", lambda folder: folder == unit)
+    assert groups._offered(unit) == {"+pids"}  # a plain file keeps the last word that was written
+    assert (unit.parent / "cgroup.subtree_control").read_text() == "cpu memory pids"
+    assert (unit / "worker" / "cgroup.subtree_control").read_text() == ""
+
+
+@pytest.mark.parametrize("wrong", ["not ours", "with processes", "without controllers"])
+def test_what_is_not_left_to_us_is_not_touched(
+    unit: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    """A group of others, one with processes in it, and one without memory."""
+    monkeypatch.setattr(groups, "_is_ours", lambda folder: wrong != "not ours")
+    if wrong == "with processes":
+        lay(unit, processes="17")
+    if wrong == "without controllers":
+        lay(unit, controllers="cpu")
+    assert groups._offered(unit) == set()
+    assert (unit / "cgroup.subtree_control").read_text() == ""
+
+
+def test_a_scope_of_a_user_finds_the_slice_above_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``systemd-run --user --scope``: the slice of the user's own systemd has the controllers on."""
+    lay(tmp_path, on="cpu memory pids")
+    lay(tmp_path / "app.slice", on="memory pids")
+    lay(tmp_path / "app.slice" / "run-1.scope", processes="1")
+    monkeypatch.setattr(groups, "_mounts", lambda: {"": tmp_path})
+    monkeypatch.setattr(groups, "_own", lambda: {"": "/app.slice/run-1.scope"})
+    slice_ = tmp_path / "app.slice"
+    assert groups.find() == groups.Place(2, (("memory", slice_), ("pids", slice_)))
+
+
+def _unified() -> Path | None:
+    return groups._mounts().get("")
+
+
+CONTROLLER = next(iter(groups._words((_unified() or Path("/nowhere")) / "cgroup.controllers")), "")
+
+
+@pytest.fixture
+def real() -> Iterator[Path]:
+    """A group of the kernel's with one below it that has a process."""
+    mount = _unified()
+    if mount is None or os.geteuid() != 0 or not CONTROLLER:
+        pytest.skip("this machine shows root no groups of version 2 with a controller")
+    unit, program = mount / f"test-{token_hex(4)}", subprocess.Popen(["sleep", "60"])
+    try:
+        (mount / "cgroup.subtree_control").write_text(f"+{CONTROLLER}")
+        (unit / "worker").mkdir(parents=True)
+        (unit / "worker" / "cgroup.procs").write_text(str(program.pid))
+        yield unit
+    except OSError as error:
+        pytest.skip(f"no group can be made here: {error}")
+    finally:
+        program.kill()
+        program.wait()
+        for folder in (*unit.glob("*/"), unit):
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def test_the_kernel_lets_programs_into_a_group_that_was_opened(
+    real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a controller that this kernel has. Root's own right is no delegation: without systemd's mark nothing is
+    switched on."""
+    monkeypatch.setattr(groups, "NEEDED", frozenset({CONTROLLER}))
+    monkeypatch.setattr(groups, "_own", lambda: {"": f"/{real.name}/worker"})
+    assert groups._offered(real) == set()
+    os.setxattr(real, "trusted.delegate", b"1")
+    place = groups.find()
+    assert place is not None and place.folders[0] == (CONTROLLER, real)
+    process = int((real / "worker" / "cgroup.procs").read_text())
+    (real / "trunkline-x").mkdir()
+    (real / "trunkline-x" / "cgroup.procs").write_text(str(process))
+    assert (real / "trunkline-x" / "cgroup.procs").read_text().split() == [str(process)]
+    os.kill(process, 9)

@@ -1,0 +1,1 @@
+"""A table of ids for each of the five specifications."""

@@ -1,0 +1,101 @@
+"""The ids of CrevnClaw (CC): what each is about, and what carries it."""
+
+from collections.abc import Mapping
+
+from ..requirement import Requirement, done, planned
+
+REQUIREMENTS: Mapping[str, Requirement] = {
+    "CC-F1": done(
+        "hub-and-spoke kernel; packages types, kernel, sandbox, memory, dashboard",
+        "tests/core/runtime/test_home.py",
+        "tests/architecture/test_layers.py",
+    ),
+    "CC-F2": planned(
+        13,
+        'config.json: port 3100, origin_allowlist ["http://localhost:3000"]',
+        "tests/core/config/test_load.py",
+        "plugins/mcp/tests/test_servers.py",
+        open="the breaker's settings; files and providers are configured as conflict C37 says",
+    ),
+    "CC-F3": planned(16, "Lane scheduler: System 0, Interactive 1, Background 2"),
+    "CC-F4": planned(14, "WebSocket server: Origin allowlist, bearer token at HTTP upgrade"),
+    "CC-F5": planned(14, "Pairing: crevnclaw pair --generate → JWT, stored in ~/.crevnclaw/config.json"),
+    "CC-F6": done(
+        "Router: typed event bus between connections, sandbox, memory, LLM",
+        "tests/bus/test_service.py",
+        "tests/bus/test_codec.py",
+    ),
+    "CC-F7": planned(14, "WS envelope {type, id, timestamp (ISO date-time), payload object}"),
+    "CC-F8": planned(
+        13,
+        "LLMProvider chat(messages, tools?), streamChat(...), embed(text)",
+        "adapters/openai/tests/test_contract.py",
+        open="embeddings by the provider, further providers",
+    ),
+    "CC-F9": planned(13, "Circuit breaker: middleware around the model client"),
+    "CC-F10": done(
+        "MCP host: servers from config, connect at start, auto-discover tools",
+        "plugins/mcp/tests/test_host.py",
+        "plugins/mcp/tests/test_lines.py",
+    ),
+    "CC-F11": planned(16, "YAML DSL, schema validated; states pending → running → waiting_approval"),
+    "CC-F12": planned(16, "grammar: name (req), description (req), steps (≥1) of {id, name"),
+    "CC-F13": planned(16, "frozen state {workflow_name, current_step, status, context, frozen_at ISO}"),
+    "CC-F14": done(
+        "each tool call: create container → mount inputs → run → capture → destroy",
+        "plugins/sandbox/tests/test_bubblewrap.py",
+        "plugins/sandbox/tests/test_docker.py",
+    ),
+    "CC-F15": done(
+        "tool registry: MCP-compatible schema, tool → image + command",
+        "tests/core/tools/test_arguments.py",
+        "tests/core/tools/test_worker.py",
+    ),
+    "CC-F16": done(
+        "God Mode: host_network: true in AGENTS.md session config → host network",
+        "tests/core/cli/test_permissions.py",
+    ),
+    "CC-F17": done("panic kill: destroy all running containers at once"),
+    "CC-F18": planned(
+        13,
+        "SQLite + vec: vectors(id, embedding, content, metadata{timestamp, source",
+        "tests/core/memory/test_meaning.py",
+        "tests/core/memory/test_conversations.py",
+        open="the ledger",
+    ),
+    "CC-F19": done("fact extraction from turns, embedding by active provider, stored"),
+    "CC-F20": done("RAG: embed query → top-k (5) with metadata, <100 ms"),
+    "CC-F21": done(
+        "directives SOUL.md, AGENTS.md injected into system prompt",
+        "plugins/personality/tests/test_guide.py::test_CC_T16_soul_is_told_and_may_be_missing",
+    ),
+    "CC-F22": planned(14, "Mission Control: live thought stream (monologue, tool inputs/outputs"),
+    "CC-F23": planned(14, "pages /, /thought-stream (last 500 entries, colour per type), /memory"),
+    "CC-T1": planned(16, "queue Background, Interactive, System → run order system, interactive"),
+    "CC-T2": planned(16, "running Background (5 s) + Interactive arrives → background gets cancelled in"),
+    "CC-T3": planned(16, "background job ignoring cancellation → hard-killed after the grace time"),
+    "CC-T4": planned(
+        13,
+        "config cases: valid; defaults filled (3100, allowlist, [], 1/512m/30000)",
+        "tests/core/config/test_load.py::test_wrong_types_are_refused",
+        "tests/core/config/test_load.py::test_a_file_that_cannot_be_read",
+        open="the breaker's and the providers' values",
+    ),
+    "CC-T5": planned(14, "no token → 401; garbage → 401; other secret → 401; expired → 401"),
+    "CC-T6": planned(14, "pairing: token file 0600; single use (second exchange fails), expires"),
+    "CC-T7": planned(14, "envelope missing id / bad timestamp / unknown type → error reply"),
+    "CC-T8": planned(13, "breaker: spend 9.99 of 10 → allowed"),
+    "CC-T9": planned(16, "workflow deploy-app (build → review → deploy/cancel): run → waiting_approval"),
+    "CC-T10": planned(16, "kill the process while waiting; restart"),
+    "CC-T11": done("sandbox: echo → stdout, exit 0; >&2 → stderr; exit 3 → 3"),
+    "CC-T12": done("panic with 5 running containers → all gone in ≤2 s"),
+    "CC-T13": done("host_network requested without TTY confirmation → refused"),
+    "CC-T14": done("MCP: server answering in two chunks, 200 tools over pages"),
+    "CC-T15": planned(
+        13,
+        "ledger .01 + .02 → .03; facts [1,0,0],[0,1,0], query [.9,.1,0] → first",
+        open="the sums of the ledger; facts are found",
+    ),
+    "CC-T16": done("SOUL.md text appears in the provider's system prompt"),
+    "CC-T17": planned(14, "dashboard (headless browser): thought entries appear <500 ms after the event"),
+}

@@ -1,0 +1,178 @@
+"""The ids of memoryblock (MB): what each is about, and what carries it."""
+
+from collections.abc import Mapping
+
+from ..requirement import Requirement, done, planned
+
+REQUIREMENTS: Mapping[str, Requirement] = {
+    "MB-F1": done(
+        "Workspace ~/.memoryblock/ws/: config.json (global), auth.json (credentials)",
+        "tests/core/runtime/test_home.py",
+        "tests/core/gateway/test_blocks.py",
+    ),
+    "MB-F2": done(
+        "Block folder: config.json, monitor.md (identity), memory.md, pulse.json",
+        "tests/core/gateway/test_blocks.py",
+        "tests/core/gateway/test_conversations.py",
+    ),
+    "MB-F3": done("Block config (defaults): name; description ''", "tests/core/gateway/test_blocks.py"),
+    "MB-F4": done(
+        "Global config: language 'en', blocksDir './blocks', channelAlerts true",
+        "tests/core/config/test_load.py",
+        "tests/core/config/test_secrets.py",
+    ),
+    "MB-F5": done(
+        "pulse status set: SLEEPING, ACTIVE, BUSY, ERROR",
+        "tests/core/gateway/test_blocks.py::test_the_pulse_is_what_living_monitors_say",
+        "tests/core/gateway/test_blocks.py::test_the_order_of_states",
+    ),
+    "MB-F6": planned(16, "pulse engine: one beat at once, then every intervalSeconds"),
+    "MB-F7": planned(16, "tools: set_pulse(id, type, instruction, interval?, cron_expression?"),
+    "MB-F8": done(
+        "message path: channel message → conversation log → slash commands (/status",
+        "tests/core/monitor/test_monitor.py",
+        "channels/terminal/tests/test_commands.py",
+    ),
+    "MB-F9": done(
+        "Discovery pattern: first call offers only list_tools_available",
+        "tests/core/monitor/test_discovery.py",
+    ),
+    "MB-F10": planned(13, "history trimming: old results of read_file/search_files cut to 500 chars"),
+    "MB-F11": planned(13, "80 % memory rule: when accumulated tokens ≥ thresholdPercent of"),
+    "MB-F12": planned(13, '"smart memory" on stop: last 10 messages (200 chars each) into memory.md'),
+    "MB-F13": done(
+        "system prompt = first-run onboarding (monitor picks a name/emoji",
+        "plugins/personality/tests/test_beginning.py",
+        "plugins/personality/tests/test_guide.py",
+        "plugins/personality/tests/test_identity.py",
+        "tests/integration/test_default_request.py",
+    ),
+    "MB-F14": done(
+        "Gatekeeper: tools flagged requiresApproval: execute_command (unless safe",
+        "tests/core/tools/test_gatekeeper.py",
+        "tests/integration/test_approvals.py",
+    ),
+    "MB-F15": done(
+        "ToolSandbox before each execution: (a) shell tools execute_command, run_lint",
+        "tests/core/tools/test_scopes.py",
+        "tests/core/tools/test_permissions.py",
+    ),
+    "MB-F16": done("files: read_file(path; 100 000-char cap), write_file(path, content)"),
+    "MB-F17": done(
+        "shell: execute_command(command, timeout",
+        "plugins/shell/tests/test_commands.py",
+        "plugins/shell/tests/test_developing.py",
+    ),
+    "MB-F18": planned(
+        14,
+        "identity: update_monitor_identity(name, emoji), update_founder_info(info",
+        "plugins/personality/tests/test_identity.py",
+        open="auth_read, auth_write and list_auth_providers come with authentication",
+    ),
+    "MB-F19": planned(
+        16,
+        "plugins: web_search(query, count ≤10, Brave), fetch_webpage(url",
+        open="web_search and fetch_webpage are there; the tools for further agents are not",
+    ),
+    "MB-F20": planned(
+        14,
+        "plugin registry entry: id, name, description, package, version, toolNames",
+        "tests/core/installing/test_install.py",
+        "tests/core/cli/test_plugins.py",
+        open="settings forms come with the web app",
+    ),
+    "MB-F21": planned(
+        15,
+        "CLI (streaming, light markdown, speaker headers, dim cost line)",
+        "channels/terminal/tests/test_terminal.py",
+        "channels/terminal/tests/test_channel_contract.py",
+        open="Telegram; the web channel is issue 14",
+    ),
+    "MB-F22": planned(
+        15,
+        "MultiChannelManager: several channels at once",
+        "tests/core/channels/test_worker.py",
+        "tests/core/channels/test_letters.py",
+        open="a target channel per message",
+    ),
+    "MB-F23": planned(
+        15,
+        "init [-y]; create <name>; start [block] [-d] [-c channel]; stop [block]",
+        "tests/core/cli/test_program.py",
+        "tests/core/cli/test_up.py",
+        "tests/core/cli/test_permissions.py",
+        "tests/core/gateway/test_block_changes.py",
+        open="service install and uninstall",
+    ),
+    "MB-F24": planned(
+        14,
+        "token mblk_ + 32 hex, bearer or ?token=",
+        "tests/core/gateway/test_door.py",
+        "tests/core/gateway/test_conversations.py",
+        "tests/core/gateway/test_block_changes.py",
+        open="the other routes under /api",
+    ),
+    "MB-F25": planned(14, "WebSocket /api/ws: client {type:subscribe, block}"),
+    "MB-F26": planned(14, "Web pages: paste-token login; setup wizard (welcome, providers, channels"),
+    "MB-F27": planned(13, "Costs: costs.json {sessionInput, sessionOutput, totalInput, totalOutput"),
+    "MB-F28": planned(
+        13,
+        "adapters Bedrock (Converse, streaming, 60 s), OpenAI",
+        "adapters/openai/tests/test_contract.py",
+        open="further adapters; the locale registry is issue 14, the service issue 15",
+    ),
+    "MB-F29": done(
+        "roles: *monitor* (per block identity name+emoji in config and monitor.md)",
+        "plugins/personality/tests/test_identity.py",
+        "tests/core/tools/test_scopes.py::test_mb_t7_the_scope_system_reaches_everything_but_secrets_and_trunkline_itself",
+    ),
+    "MB-T1": done("init --yes in an empty home → config + empty secrets references exist"),
+    "MB-T2": done(
+        "create test-block → config, pulse (SLEEPING), memory files; status lists it",
+        "tests/core/gateway/test_blocks.py::test_a_block_is_made_and_shown",
+        "tests/core/cli/test_up.py::test_blocks_from_the_command_line",
+    ),
+    "MB-T3": done(
+        "create test-block again → refused, non-zero exit, files byte-identical",
+        "tests/core/gateway/test_blocks.py::test_bad_names_are_refused",
+    ),
+    "MB-T4": done(
+        "second block is independent (own config, pulse, costs, memory)",
+        "tests/core/gateway/test_blocks.py::test_a_block_is_made_and_shown",
+        "tests/integration/test_learned_facts.py::test_facts_reach_no_other_block_and_no_other_person",
+    ),
+    "MB-T5": done(
+        'create "Bad Name", -x, 33 chars, ../x → refused by the name rule',
+        "tests/core/gateway/test_blocks.py::test_bad_names_are_refused",
+    ),
+    "MB-T6": done("scope block: read_file ../other/config.json, /etc/passwd, ~/x"),
+    "MB-T7": done("protected names in every scope incl"),
+    "MB-T8": done("scope block without shell: execute_command → denied with the text naming how"),
+    "MB-T9": done("ls; rm -rf x, echo $(rm x), find"),
+    "MB-T10": done("deny → tool error result reaches the model, loop goes on"),
+    "MB-T11": done("approval requested on telegram is visible and resolvable from web and CLI"),
+    "MB-T12": done("discovery: first model request carries only the discovery/always-send set"),
+    "MB-T13": planned(13, "accumulate to 80 % → summary stored, message list reset, counter 0"),
+    "MB-T13b": planned(13, "two rebirths in a row: a fact told before the first one is still known after"),
+    "MB-T14": done(
+        "kill -9 during a tool call → restart resumes the conversation without",
+        "tests/integration/test_kills.py::test_killed_while_a_tool_has_its_effect",
+    ),
+    "MB-T15": planned(15, "two channels bound: message from web answered on web"),
+    "MB-T16": planned(16, "cron */5 * * * * and 0 9 * * 1-5,7 (lists and ranges too) fire once per due"),
+    "MB-T17": done("pulse script needs the same permission and approval as execute_command"),
+    "MB-T18": done(
+        "archive → restore gives byte-identical block; hard delete removes",
+        "tests/core/gateway/test_blocks.py::test_archive_and_restore_bring_back_every_byte",
+        "tests/core/gateway/test_blocks.py::test_delete",
+        "tests/integration/test_stopped_blocks.py::test_what_is_at_work_is_stopped_first",
+        "tests/integration/test_stopped_blocks.py::test_a_kill_half_way_leaves_what_the_same_command_finishes",
+    ),
+    "MB-T19": done(
+        "each HTTP route without token → 401 (also plugin routes)",
+        "tests/core/gateway/test_door.py::test_without_the_token_nobody_comes_in",
+        "tests/core/gateway/test_door.py::test_only_loopback_listens",
+    ),
+    "MB-T20": planned(16, "sub-agent: create, query with timeout, list, terminate own child ok"),
+    "MB-T21": planned(13, "costs after crash equal the sum of provider usage records"),
+}

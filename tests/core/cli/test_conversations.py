@@ -1,0 +1,49 @@
+"""``trunkline conversations`` and ``trunkline version``."""
+
+import json
+import subprocess
+from collections.abc import Callable
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def test_conversations_are_listed_with_a_title_and_searched(trunkline: Run) -> None:
+    """The newest first, in a table and as JSON; a conversation of one message is not hidden from its owner."""
+    assert trunkline("conversations", "list").stdout == "There are no conversations.\n"
+    said = json.loads(trunkline("say", "--json", "Please tell me where the beans are. Thanks.").stdout)
+    trunkline("say", "And the peas?", "--conversation", said["conversation"])
+    table = trunkline("conversations", "list").stdout
+    assert table.split()[:5] == ["LAST", "BLOCK", "MESSAGES", "ID", "TITLE"]
+    assert said["conversation"] in table and "Where the beans are" in table
+    found = json.loads(trunkline("conversations", "list", "--search", "BEANS", "--json").stdout)
+    assert [one["title"] for one in found["conversations"]] == ["Where the beans are"]
+    assert "no conversations" in trunkline("conversations", "list", "--search", "carrots").stdout
+
+
+def test_a_conversation_is_opened_as_chat_opens_it(trunkline: Run) -> None:
+    """One that is not there is named; the last one goes on."""
+    first = json.loads(trunkline("say", "--json", "hello").stdout)["conversation"]
+    done = trunkline("conversations", "open", "last", stdin="and more\n")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(trunkline("conversations", "list", "--json").stdout)["conversations"]
+    assert [one["id"] for one in shown] == [first] and shown[0]["message_count"] > 2
+
+
+def test_the_version_is_told(trunkline: Run) -> None:
+    """As a command and as an option, and as JSON for a script."""
+    assert trunkline("version").stdout.splitlines()[0] == trunkline("--version").stdout.strip()
+    assert set(json.loads(trunkline("version", "--json").stdout)) == {"trunkline", "python", "nats_server"}
+
+
+def test_a_conversation_is_named_by_its_owner(trunkline: Run) -> None:
+    """The title stays, is found, and can be taken back."""
+    trunkline("say", "Where are the beans?")
+    assert trunkline("conversations", "rename", "last").returncode == 2
+    assert trunkline("conversations", "rename", "last", "x", "--made").returncode == 2
+    renamed = trunkline("conversations", "rename", "last", "Next year")
+    assert renamed.returncode == 0 and renamed.stdout.endswith(": Next year\n"), renamed.stderr
+    assert "Next year" in trunkline("conversations", "list", "--search", "next").stdout
+    made = json.loads(trunkline("conversations", "rename", "last", "--made", "--json").stdout)
+    assert made["title"] == "Where are the beans?"
+    gone = trunkline("conversations", "rename", "conv_x", "t")
+    assert gone.returncode == 1 and "no such conversation" in gone.stderr

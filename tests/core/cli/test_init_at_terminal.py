@@ -1,0 +1,115 @@
+"""``trunkline init`` at a real terminal: it looks, asks, saves each answer at once, and shows the first answer."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from trunkline.config import load_config
+from trunkline.testing.scripted_provider import ScriptedProvider
+from trunkline.testing.tmux import MISSING, Tmux
+
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+
+@pytest.fixture
+def provider() -> Iterator[ScriptedProvider]:
+    """A server that speaks OpenAI's protocol, on loopback."""
+    with ScriptedProvider() as found:
+        yield found
+
+
+@contextmanager
+def init(environ: dict[str, str], provider: ScriptedProvider, *flags: str) -> Iterator[Tmux]:
+    """The command at a terminal, on a machine whose Ollama is the provider."""
+    variables = {**environ, "OLLAMA_HOST": urlsplit(provider.url).netloc}
+    words = [sys.executable, "-m", "trunkline.cli.main", "init", *flags]
+    assigned = [f"{name}={value}" for name, value in variables.items()]
+    with Tmux(shlex.join(["env", "-i", *assigned, *words]), columns=140, rows=50) as terminal:
+        yield terminal
+
+
+def number_of(terminal: Tmux, label: str) -> str:
+    """The number before a choice."""
+    return next(line for line in terminal.screen().splitlines() if label in line).split()[0]
+
+
+def test_a_server_that_answers_is_offered_and_its_first_answer_is_shown(
+    environ: dict[str, str], home: Path, provider: ScriptedProvider
+) -> None:
+    """It is said what is looked for before it is. Enter takes the server that was found, and its first model."""
+    with init(environ, provider) as terminal:
+        terminal.shows("Who should answer?")
+        terminal.shows("Number [1]")
+        shown = terminal.screen()
+        assert shown.index("Looking for model servers on this machine: Ollama") < shown.index("Who should")
+        assert f"Ollama at {provider.url}" in shown
+        terminal.type(number_of(terminal, "Ollama at"))
+        terminal.shows("Model (number or name)")
+        terminal.type("")
+        terminal.shows("Name of the first block")
+        terminal.type("garden")
+        terminal.shows("openai answers: ")
+        terminal.shows("left with 0")
+    settings = load_config(home, environ={}).settings
+    assert (settings.runtime.provider_adapter, settings.gateway.default_block) == ("openai", "garden")
+    assert [request.path for request in provider.requests].count("/v1/chat/completions") == 1
+
+
+def test_an_address_is_asked_for_and_what_was_answered_survives_ctrl_c(
+    environ: dict[str, str], home: Path, provider: ScriptedProvider
+) -> None:
+    """The address and the variable are kept when the person leaves at a later question, and the next run offers them.
+    A key in the place of a name is refused and asked for again."""
+    with init(environ, provider) as terminal:
+        terminal.shows("Number [1]")
+        terminal.type(number_of(terminal, "another server"))
+        terminal.shows("Its address")
+        terminal.type("127.0.0.1:9")
+        terminal.shows("That is no web address")
+        terminal.type(provider.url)
+        terminal.shows("Environment variable that holds the key")
+        terminal.type("sk-not-a-name")
+        terminal.shows("not the name of an environment variable")
+        terminal.type("GARDEN_KEY")
+        terminal.shows("Model (number or name)")
+        terminal.keys("C-c")
+        terminal.shows("Your answers so far are in")
+        terminal.shows("left with 130")
+        assert "Traceback" not in terminal.screen(history=True)
+    text = (home / "trunkline.toml").read_text()
+    assert provider.url in text and 'env = "GARDEN_KEY"' in text and "sk-not" not in text
+    with init({**environ, "GARDEN_KEY": "x"}, provider) as terminal:
+        terminal.shows("Number [1]")
+        assert f"1  as it is: openai at {provider.url}" in terminal.screen()
+        terminal.type("")
+        terminal.shows("[GARDEN_KEY]")
+        terminal.type("")
+        terminal.shows("Model (number or name)")
+        terminal.type("")
+        terminal.shows("Name of the first block")
+        terminal.type("")
+        terminal.shows("left with 0")
+
+
+def test_a_key_that_is_not_set_is_named_and_nothing_is_lost(
+    environ: dict[str, str], home: Path, provider: ScriptedProvider
+) -> None:
+    """OpenAI itself, without the variable: no question goes out, the variable is named, the settings are there."""
+    with init(environ, provider) as terminal:
+        terminal.shows("Number [1]")
+        terminal.type(number_of(terminal, "OpenAI (its key"))
+        terminal.shows("Environment variable that holds the key")
+        terminal.type("")
+        terminal.shows("Model (")
+        terminal.type("")
+        terminal.shows("Name of the first block")
+        terminal.type("")
+        terminal.shows("The variable OPENAI_API_KEY is not set here.")
+        terminal.shows("left with 0")
+    assert load_config(home, environ={}).settings.runtime.provider_adapter == "openai"
+    assert 'env = "OPENAI_API_KEY"' in (home / "trunkline.toml").read_text()

@@ -1,0 +1,62 @@
+"""A log does not grow without end while one thing goes wrong very often, and tells what it left out."""
+
+import io
+import logging
+
+import pytest
+
+from trunkline.cli.repeats import LINES, SECONDS, Repeats
+
+AGAIN = 17
+"""The line of the code that writes again and again."""
+
+
+@pytest.fixture
+def handler() -> logging.StreamHandler[io.StringIO]:
+    made = logging.StreamHandler(io.StringIO())
+    made.addFilter(Repeats(made))
+    return made
+
+
+def log(
+    handler: logging.StreamHandler[io.StringIO], text: str, *args: object, at: float, line: int = AGAIN, level: int = 30
+) -> None:
+    record = logging.LogRecord("trunkline.test", level, "flood.py", line, text, args, None)
+    record.created = at
+    handler.handle(record)
+
+
+def lines(handler: logging.StreamHandler[io.StringIO]) -> list[str]:
+    return handler.stream.getvalue().splitlines()
+
+
+def test_a_flood_is_counted_and_others_are_heard(handler: logging.StreamHandler[io.StringIO]) -> None:
+    for number in range(78_000):
+        log(handler, "call %s: asking again", number, at=number / 20_000)
+    log(handler, "the disk is full", at=5.0, line=99)
+    assert len(lines(handler)) == LINES + 1
+    assert lines(handler)[-1] == "the disk is full"
+    log(handler, "all is well", at=SECONDS + 1, line=99)
+    assert lines(handler)[-2:] == [
+        f"{78_000 - LINES} more lines like this one in {SECONDS:g} s: call 77999: asking again",
+        "all is well",
+    ]
+
+
+def test_what_is_seldom_is_all_there(handler: logging.StreamHandler[io.StringIO]) -> None:
+    for number in range(500):
+        log(handler, "line %s", number, at=float(number))
+    assert lines(handler) == [f"line {number}" for number in range(500)]
+
+
+def test_who_debugs_is_told_everything(handler: logging.StreamHandler[io.StringIO]) -> None:
+    for number in range(500):
+        log(handler, "line %s", number, at=0.0, level=logging.DEBUG)
+    assert len(lines(handler)) == 500
+
+
+def test_a_percent_sign_in_what_was_left_out_is_text(handler: logging.StreamHandler[io.StringIO]) -> None:
+    for _ in range(LINES + 1):
+        log(handler, "%s", "100 %s", at=0.0)
+    log(handler, "%s", "100 %s", at=SECONDS)
+    assert lines(handler)[-2:] == [f"1 more lines like this one in {SECONDS:g} s: 100 %s", "100 %s"]

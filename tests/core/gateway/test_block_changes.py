@@ -1,0 +1,296 @@
+"""A block after its creation: its choices are changed, it is stopped and started, it forgets (MB-F23, F24)."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+
+import trunkline
+from trunkline.abc.gateway import Identity
+from trunkline.errors import ErrorCode
+from trunkline.gateway.block_file import KEYS, value_of
+from trunkline.gateway.http.schemas import BlockState
+from trunkline.messages.blocks import BlockConfig
+from trunkline.messages.conversation import ListConversations
+from trunkline.messages.gateway import SendMessage
+from trunkline.messages.memory import MemoryHistory, ReadMemory, WriteMemory
+from trunkline.messages.policies import PermissionTable
+from trunkline.subjects import AUDIT, MEMORY_HISTORY, MEMORY_READ, MEMORY_WRITE
+from trunkline_bus import RemoteFault
+
+from .conftest import House, standing, until
+from .test_blocks import talk
+
+pytestmark = pytest.mark.anyio
+
+FILE = "blocks/garden/block.toml"
+
+WRITTEN = """# Made on 2026-01-01T00:00:00+00:00.
+# The garden is by the house.
+description = "The garden"  # short
+
+goals = [
+  "Tomatoes",  # red ones
+  "Beans",
+]
+model = "openai/gpt-5"
+
+# It may look, and nothing else.
+[permissions]
+approvals = "some"  # for now
+"""
+
+
+async def write(house: House, text: str, path: str = FILE) -> None:
+    """As a person does."""
+    await house.bus.call(MEMORY_WRITE, WriteMemory(path=path, content=text, actor="owner"))
+
+
+async def text_of(house: House, path: str = FILE) -> str:
+    return (await house.bus.call(MEMORY_READ, ReadMemory(path=path))).content
+
+
+async def test_choices_are_changed_and_comments_stay(own_house: House) -> None:
+    """Over the bus: each line that is not about it stays as it was, and the change is a commit of the owner's."""
+    await own_house.terminal.create_block("garden")
+    await write(own_house, WRITTEN)
+    block = await own_house.terminal.change_block(
+        "garden",
+        {"model": "offline", "permissions.approvals": "all", "tools": ["memory_read"], "goals": None},
+    )
+    assert block.config == BlockConfig(
+        description="The garden",
+        model="offline",
+        tools=("memory_read",),
+        permissions=PermissionTable(approvals="all"),
+    )
+    assert await own_house.terminal.block("garden") == block
+    text = await text_of(own_house)
+    assert text.startswith("# Made on 2026-01-01T00:00:00+00:00.\n# The garden is by the house.\n")
+    assert 'description = "The garden"  # short' in text
+    assert '# It may look, and nothing else.\n[permissions]\napprovals = "all"  # for now' in text
+    assert "goals" not in text and block.created_at.year == 2026
+    history = await own_house.bus.call(MEMORY_HISTORY, MemoryHistory(path=FILE, limit=1))
+    change = history.changes[0]
+    assert change.author == "channel:terminal" and "model, permissions.approvals" in change.message
+
+
+async def test_what_a_block_may_do_is_in_the_audit_log(own_house: House) -> None:
+    """A change of permissions is noted with who made it, one of the model is not."""
+    await own_house.terminal.create_block("garden")
+    await own_house.terminal.change_block("garden", {"model": "x"})
+    await own_house.http.patch("/api/blocks/garden", json={"config": {"permissions": {"scope": "workspace"}}})
+
+    async def noted() -> bool:
+        lines = [stored.data async for stored in own_house.bus.history(AUDIT)]
+        found = [(line.event, line.block, line.actor) for line in lines]
+        return found == [("permissions", "garden", "owner")] and "workspace" in lines[0].why
+
+    await until(noted)
+
+
+async def test_a_merge_patch_over_http(house: House) -> None:
+    """``PATCH``: null takes out, what is not named stays, and the reply is the block as it stands."""
+    await house.terminal.create_block("patched", BlockConfig(description="d", goals=("a",), model="m"))
+    wish = {"config": {"model": None, "goals": ["b", "c"], "permissions": {"plan": True, "max_timeout": 9}}}
+    response = await house.http.patch("/api/blocks/patched", json=wish)
+    assert response.status_code == 200, response.text
+    state = msgspec.json.decode(response.content, type=BlockState)
+    assert state.config == BlockConfig(
+        description="d", goals=("b", "c"), permissions=PermissionTable(plan=True, max_timeout=9.0)
+    )
+    response = await house.http.patch("/api/blocks/patched", json={"config": {"permissions": None}})
+    assert msgspec.json.decode(response.content, type=BlockState).config.permissions == PermissionTable()
+
+
+@pytest.mark.parametrize(
+    ("config", "field", "said"),
+    [
+        ({"modell": "x"}, "/config/modell", "Did you mean model?"),
+        ({"approvals": "all"}, "/config/approvals", "Did you mean permissions.approvals?"),
+        ({"enabled": "no"}, "/config/enabled", "Expected `bool`"),
+        ({"enabled": 1}, "/config/enabled", "Expected `bool`"),
+        ({"tools": "memory_read"}, "/config/tools", "Expected `array"),
+        ({"permissions": {"approvals": "never"}}, "/config/permissions/approvals", "all, some, none"),
+        ({"permissions": {"max_timeout": -1}}, "/config/permissions/max_timeout", "0.0"),
+        ({"permissions": {"root": True}}, "/config/permissions/root", "No block has this key"),
+        ({"permissions": "all"}, "/config/permissions", "No block has this key"),
+        ({"permissions": {}}, "/config/permissions", "No block has this key"),
+        ({"memory": {"retention_days": 0}}, "/config/memory/retention_days", ">= 1"),
+        ({"model": "ok", "goals": {"a": 1}}, "/config/goals/a", "No block has this key"),
+    ],
+)
+async def test_what_no_block_can_have_is_refused(
+    house: House, config: dict[str, Any], field: str, said: str
+) -> None:
+    """The reader of ``block.toml`` decides, the field is named, and nothing of it is written."""
+    if "strict" not in [block.name for block in await house.terminal.blocks()]:
+        await house.terminal.create_block("strict")
+    before = await text_of(house, "blocks/strict/block.toml")
+    response = await house.http.patch("/api/blocks/strict", json={"config": config})
+    assert response.status_code == 400, response.text
+    told = response.json()["metadata"]
+    assert told["field"] == field and said in told["reason"]
+    assert await text_of(house, "blocks/strict/block.toml") == before
+
+
+async def test_a_file_that_cannot_be_read_is_not_overwritten(own_house: House) -> None:
+    """It is refused with file and line, byte for byte as a person left it; also by stop, start and reset."""
+    await own_house.terminal.create_block("garden")
+    broken = '# mine\ndescription = "x"\nenabled = perhaps\n'
+    await write(own_house, broken)
+    changes = (
+        lambda: own_house.terminal.change_block("garden", {"model": "m"}),
+        lambda: own_house.terminal.stop_block("garden"),
+        lambda: own_house.terminal.change_block("garden", {"enabled": None}),
+        lambda: own_house.terminal.reset_block("garden", hard=True),
+    )
+    for change in changes:
+        with pytest.raises(RemoteFault, match=r"blocks/garden/block\.toml.*line 3") as refused:
+            await change()
+        assert refused.value.code == ErrorCode.CONFLICT
+        assert await text_of(own_house) == broken
+    shown = (await own_house.http.get("/api/blocks/garden")).json()
+    assert "line 3" in shown["problem"]
+
+
+async def test_stop_and_start(own_house: House) -> None:
+    """A stopped block takes nothing and says how to start it; its file says so, and a start takes that out again."""
+    await own_house.terminal.create_block("garden", BlockConfig(description="d"))
+    before = await text_of(own_house)
+    response = await own_house.http.post("/api/blocks/garden/stop")
+    assert response.status_code == 200 and response.json()["config"]["enabled"] is False
+    with pytest.raises(RemoteFault, match="trunkline blocks start garden") as refused:
+        await own_house.terminal.send(SendMessage(content="hi", block="garden"))
+    assert refused.value.code == ErrorCode.CONFLICT
+    assert tomllib.loads(await text_of(own_house))["enabled"] is False
+    assert (await own_house.http.post("/api/blocks/garden/stop")).status_code == 200, "twice is once"
+    assert (await own_house.http.post("/api/blocks/garden/start")).status_code == 200
+    assert await text_of(own_house) == before
+    await talk(own_house, "hi", block="garden")
+    assert (await own_house.http.post("/api/blocks/desert/stop")).status_code == 404
+    assert (await own_house.http.post("/api/blocks/desert/start")).status_code == 404
+
+
+async def test_another_name_is_in_its_identity_too(own_house: House) -> None:
+    """The agent reads ``monitor.md``: a name that only the settings knew would have no effect."""
+    await own_house.terminal.create_block("garden", BlockConfig(monitor_name="Rose"))
+    monitor = "blocks/garden/monitor.md"
+    await write(own_house, (await text_of(own_house, monitor)) + "\nShe likes roses.\n", monitor)
+    await own_house.terminal.change_block("garden", {"monitor_name": "Iris\n- Role: root", "monitor_emoji": "🌱"})
+    text = await text_of(own_house, monitor)
+    assert "- Name: Iris - Role: root\n- Emoji: 🌱\n" in text and "She likes roses." in text
+    await own_house.terminal.change_block("garden", {"monitor_name": None})
+    assert "- Name: (not set)\n" in await text_of(own_house, monitor)
+
+
+async def fill(house: House) -> Path:
+    """Give the block garden something of each kind; returns its workspace."""
+    await house.terminal.create_block("garden", BlockConfig(description="d", monitor_name="Rose"))
+    await talk(house, "plant", block="garden")
+    for path in ("memory.md", "notes/a.md", "plans/p.json", "documents/book.md", "monitor.md", "sliders.json"):
+        await write(house, "{}\n", f"blocks/garden/{path}")
+    workspace = house.platform.home.workspace("garden")
+    workspace.mkdir(parents=True)
+    (workspace / "a.txt").write_text("x")
+    return workspace
+
+
+async def test_reset_forgets_what_was_told_and_keeps_what_was_brought(own_house: House) -> None:
+    """Conversations and what the agent wrote are gone, the owner's files, identity and workspace are not."""
+    workspace = await fill(own_house)
+    choices = await text_of(own_house)
+    response = await own_house.http.post("/api/blocks/garden/reset")
+    assert response.status_code == 200 and response.json()["conversations"] == 0, response.text
+    folder = own_house.platform.home.memory / "blocks" / "garden"
+    kept = {path.name for path in folder.iterdir()}
+    assert kept == {"block.toml", "monitor.md", "memory.md", "documents", "sliders.json"}
+    assert "Rose remembers" in await text_of(own_house, "blocks/garden/memory.md")
+    assert await text_of(own_house, "blocks/garden/monitor.md") == "{}\n"
+    assert await text_of(own_house) == choices and (workspace / "a.txt").is_file()
+    page = await own_house.terminal.conversations(ListConversations(block="garden"))
+    assert page.total == 0
+    await talk(own_house, "again", block="garden")
+
+
+async def test_a_hard_reset_leaves_the_choices_alone(own_house: House) -> None:
+    """Only what was chosen in ``block.toml`` stays, without the name of who is gone; the same again changes nothing."""
+    workspace = await fill(own_house)
+    for _ in range(2):
+        block = await own_house.terminal.reset_block("garden", hard=True)
+        assert block.config == BlockConfig(description="d") and block.conversations == 0
+        folder = own_house.platform.home.memory / "blocks" / "garden"
+        assert {path.name for path in folder.iterdir()} == {"block.toml", "monitor.md", "memory.md"}
+        assert "- Name: (not set)" in await text_of(own_house, "blocks/garden/monitor.md")
+        assert not workspace.exists()
+
+
+class Guests:
+    """Lets a guest in, who is not the owner."""
+
+    name = "guests"
+
+    async def __call__(self, headers: Mapping[str, str]) -> Identity | None:
+        return Identity(id="guest", type="system_agent") if headers.get("x-guest") == "yes" else None
+
+    @trunkline.hookimpl
+    def trunkline_authenticators(self) -> list[Any]:
+        return [self]
+
+
+CHANGES: tuple[tuple[str, str, Any], ...] = (
+    ("POST", "/api/blocks", {"name": "mine", "config": {"permissions": {"approvals": "none"}}}),
+    ("PATCH", "/api/blocks/main", {"config": {"permissions": {"approvals": "none", "scope": "system"}}}),
+    ("POST", "/api/blocks/main/start", None),
+    ("POST", "/api/blocks/main/stop", None),
+    ("POST", "/api/blocks/main/reset", {"hard": True}),
+    ("POST", "/api/blocks/main/archive", None),
+    ("POST", "/api/blocks/main/restore", None),
+    ("DELETE", "/api/blocks/main", None),
+)
+
+
+async def test_nobody_but_the_owner_changes_a_block() -> None:
+    """Without the token 401, as somebody else 403, for every route that changes one; and nothing is changed."""
+    async with standing(Guests()) as house:
+        before = await text_of(house, "blocks/main/block.toml")
+        async with httpx.AsyncClient(base_url=house.url, timeout=60) as stranger:
+            for method, path, body in CHANGES:
+                assert (await stranger.request(method, path, json=body)).status_code == 401
+                refused = await stranger.request(method, path, json=body, headers={"x-guest": "yes"})
+                assert (refused.status_code, refused.json()["code"]) == (403, "forbidden"), path
+        assert [block.name for block in await house.terminal.blocks()] == ["main"]
+        assert await text_of(house, "blocks/main/block.toml") == before
+
+
+@pytest.mark.parametrize(
+    ("key", "words", "meant"),
+    [
+        ("description", ["a, b"], "a, b"),
+        ("description", ["true"], "true"),
+        ("description", ["[x"], "[x"),
+        ("enabled", ["false"], False),
+        ("goals", ["a, b"], ("a, b",)),
+        ("goals", ["a", "b"], ("a", "b")),
+        ("goals", ["a", "a"], ("a", "a")),
+        ("goals", ['["a", "b"]'], ("a", "b")),
+        ("tools", [""], ()),
+        ("permissions.approvals", ["none"], "none"),
+        ("permissions.max_timeout", ["30"], 30.0),
+        ("enabled", ["perhaps"], "perhaps"),
+        ("model", ["a", "b"], ["a", "b"]),
+        ("nothing", ["x"], "x"),
+    ],
+)
+async def test_words_become_values(key: str, words: list[str], meant: Any) -> None:
+    """What a person types after ``KEY=``. What it cannot mean goes on as it is, and is refused with the key's name."""
+    assert value_of(key, words) == meant
+
+
+def test_every_key_of_the_file_can_be_set() -> None:
+    """A new field of ``BlockConfig`` is one without more being done."""
+    assert {key.partition(".")[0] for key in KEYS} == set(BlockConfig.__struct_fields__)

@@ -1,0 +1,166 @@
+"""A request that is not valid: the answer names the field and says what is wrong there, on every route."""
+
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from trunkline.gateway.http import contract
+
+from .conftest import House
+
+pytestmark = pytest.mark.anyio
+
+NEW = "/conversations/messages"
+HI: Any = [{"role": "user", "content": "hi"}]
+CALLED: Any = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "x"}}]}
+
+BODIES: tuple[tuple[str, str, Any, str], ...] = (
+    ("post", NEW, {}, "/content"),
+    ("post", NEW, {"content": 7}, "/content"),
+    ("post", NEW, {"content": " "}, "/content"),
+    ("post", NEW, {"content": "x", "metadata": 7}, "/metadata"),
+    ("post", NEW, {"content": "x", "metadata": {"block": 7}}, "/metadata/block"),
+    ("post", NEW, {"content": "x", "metadata": {"client_message_id": ""}}, "/metadata/client_message_id"),
+    ("post", NEW, [], ""),
+    ("post", "/conversations/{id}/messages", {"content": None}, "/content"),
+    ("post", "/api/turns/{id}/cancel", {"mode": "soon"}, "/mode"),
+    ("post", "/api/turns/{id}/steer", {"text": "x"}, "/content"),
+    ("post", "/api/turns/{id}/fork", {"step": -1}, "/step"),
+    ("post", "/api/turns/{id}/fork", {"step": 99}, "/step"),
+    ("post", "/api/turns/{id}/calls/{call}/decision", {"allow": True}, "/hash"),
+    ("post", "/api/turns/{id}/calls/{call}/decision", {"hash": "x"}, "/allow"),
+    ("post", "/api/turns/{id}/calls/{call}/decision", {"hash": "x", "scope": "never"}, "/scope"),
+    ("post", "/api/blocks", {}, "/name"),
+    ("post", "/api/blocks", {"name": "No Block"}, "/name"),
+    ("post", "/api/blocks", {"name": "b", "config": {"enabled": "yes"}}, "/config/enabled"),
+    ("patch", "/conversations/{id}", {"title": 7}, "/title"),
+    ("patch", "/api/blocks/{name}", {"config": {"permissions": {"plan": "yes"}}}, "/config/permissions/plan"),
+    ("post", "/api/blocks/{name}/stop", {"finish": 1}, "/finish"),
+    ("post", "/api/blocks/{name}/reset", {"hard": "yes"}, "/hard"),
+)
+
+CHATS: tuple[tuple[Any, str | None], ...] = (
+    ({"messages": []}, "messages"),
+    ({"messages": [{"role": "assistant", "content": "x"}]}, "messages[0].role"),
+    ({"messages": [*HI, {"role": "robot", "content": "x"}]}, "messages[1].role"),
+    ({"messages": [{"role": "user", "content": "  "}]}, "messages[0].content"),
+    ({"messages": [{"role": "user", "content": 7}]}, "messages[0].content"),
+    ({"messages": [*HI, CALLED, {"role": "tool", "content": "x"}]}, "messages[2].tool_call_id"),
+    ({"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "image_url"}]}]},
+     "messages[0].content[1].type"),
+    ({"messages": [{"role": "assistant", "tool_calls": [{"id": "c"}]}, *HI]}, "messages[0].tool_calls[0].function"),
+    ({"messages": HI, "n": 2}, "n"),
+    ({"messages": HI, "response_format": {"type": "json_object"}}, "response_format.type"),
+    ({"messages": HI, "tools": [{"type": "function"}]}, "tools[0].function.name"),
+    ({"messages": HI, "tools": [{"type": "web_search"}]}, "tools[0].type"),
+    ({"messages": HI, "tools": [{"type": "function", "function": {"name": "a b"}}]}, "tools[0].function.name"),
+    ({"messages": HI, "tools": [{"type": "function", "function": {"name": "a"}}] * 2}, "tools[1].function.name"),
+    ({"messages": HI, "tool_choice": "required"}, "tool_choice"),
+    ({"messages": HI, "temperature": 3}, "temperature"),
+    ({"messages": HI, "max_tokens": 0}, "max_tokens"),
+    ({"messages": HI, "max_completion_tokens": 0}, "max_completion_tokens"),
+    ({"messages": HI, "stream": "yes"}, "stream"),
+    ({"messages": HI, "metadata": {"client_message_id": 7}}, "metadata.client_message_id"),
+)  # fmt: skip
+
+
+async def begun(house: House) -> tuple[str, str]:
+    response = await house.http.post(NEW, json={"content": "hi"})
+    return response.headers["x-conversation-id"], response.headers["x-turn-id"]
+
+
+def refused(response: httpx.Response) -> dict[str, Any]:
+    assert response.status_code == 400, response.text
+    error = response.json()
+    assert (error["code"], error["message"]) == ("invalid_request", "The request is not valid.")
+    return dict(error["metadata"])
+
+
+async def test_every_route_names_the_field(house: House) -> None:
+    """By a JSON pointer into the body, with a reason; each route that takes a body is among these."""
+    conversation, turn = await begun(house)
+    for method, path, body, field in BODIES:
+        id = conversation if path.startswith("/conversations") else turn
+        response = await house.http.request(method, path.format(id=id, call="c", name="main"), json=body)
+        told = refused(response)
+        assert told["field"] == field, (path, body)
+        assert told["reason"], (path, body)
+    known = {path for method, path, *_ in BODIES} | {"/v1/chat/completions"}
+    assert {operation[1] for operation in contract.OPERATIONS if operation[3] is not None} == known
+
+
+@pytest.mark.parametrize("body", [b"{", b"", b'{"content": "\xff"}', b'{"content": "x"} and more'])
+async def test_what_is_no_json_is_said(house: House, body: bytes) -> None:
+    """The pointer to all of the body is empty."""
+    told = refused(await house.http.post(NEW, content=body))
+    assert told["field"] == "" and told["reason"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/conversations?limit=0", "limit"),
+        ("/conversations?limit=x", "limit"),
+        ("/conversations?offset=-1", "offset"),
+        ("/conversations?from=yesterday", "from"),
+        ("/conversations?to=yesterday", "to"),
+        ("/conversations?include=all", "include"),
+        ("/conversations/{conversation}?include=all", "include"),
+        ("/api/turns/{turn}/events?from=zzz", "from"),
+        ("/api/approvals?settled=maybe", "settled"),
+        ("/api/blocks?archived=maybe", "archived"),
+    ],
+)
+async def test_every_parameter_is_named(house: House, path: str, field: str) -> None:
+    conversation, turn = await begun(house)
+    told = refused(await house.http.get(path.format(conversation=conversation, turn=turn)))
+    assert told["field"] == field
+
+
+@pytest.mark.parametrize(("name", "value"), [("Idempotency-Key", "x" * 201), ("Last-Event-ID", "zzz")])
+async def test_headers_are_named(house: House, name: str, value: str) -> None:
+    _, turn = await begun(house)
+    if name == "Last-Event-ID":
+        response = await house.http.get(f"/api/turns/{turn}/events", headers={name: value})
+    else:
+        response = await house.http.post(NEW, json={"content": "x"}, headers={name: value})
+    assert refused(response)["field"] == name
+
+
+async def test_openais_client_reads_the_param(house: House) -> None:
+    """In OpenAI's words, also where the value is of a wrong type; the reason is in the message."""
+    async with openai.AsyncOpenAI(base_url=f"{house.url}/v1", api_key=house.token) as client:
+        for given, param in CHATS:
+            with pytest.raises(openai.BadRequestError) as failed:
+                await client.chat.completions.create(model="main", **given)
+            assert failed.value.param == param, given
+            assert str(failed.value.body["message"]).startswith("The request is not valid. ")  # type: ignore[index]
+    assert house.monitor.seen == []
+
+
+async def test_what_was_sent_is_not_repeated(house: House) -> None:
+    """A key that stands in the wrong place is not in the answer."""
+    response = await house.http.post(
+        "/v1/chat/completions", json={"model": "main", "messages": [{"role": "sk-secret", "content": "x"}]}
+    )
+    assert response.status_code == 400 and "sk-secret" not in response.text
+
+
+@pytest.mark.parametrize("turn", ["turn_unknown", "turn x", "*", "turn.x", "..%2f", "a" * 200, "%00"])
+async def test_an_unknown_turn_is_not_found(house: House, turn: str) -> None:
+    """Whatever it looks like, and whatever is asked of it."""
+    decision = {"hash": "x", "allow": True}
+    for response in (
+        await house.http.get(f"/api/turns/{turn}"),
+        await house.http.get(f"/api/turns/{turn}/events"),
+        await house.http.post(f"/api/turns/{turn}/cancel"),
+        await house.http.post(f"/api/turns/{turn}/steer", json={"content": "x"}),
+        await house.http.post(f"/api/turns/{turn}/fork", json={"step": 0}),
+        await house.http.post(f"/api/turns/{turn}/calls/c/decision", json=decision),
+    ):
+        assert (response.status_code, response.json()["code"]) == (404, "not_found"), response.url
+    for path in (f"/api/approvals/{turn}", f"/api/blocks/{turn}", f"/v1/models/{turn}"):
+        assert (await house.http.get(path)).status_code == 404, path
+    assert (await house.http.delete(f"/api/approvals/granted/{turn}")).status_code in (404, 400)

@@ -1,0 +1,179 @@
+"""Who may use the bare agent loop, and what its calls may do: nothing listens unless asked for, and headers only take
+away (PA-F22, F33, T8)."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.visitors import HEADER, Visitors
+
+from trunkline.abc.gateway import Identity
+from trunkline.errors import TrunklineError
+from trunkline.runtime.listeners import listeners
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_provider import ScriptedProvider
+
+pytestmark = pytest.mark.anyio
+
+WORKERS = ("gateway", "monitor", "tools", "memory")
+ALL = {"x-actor-id": "owner", "x-actor-permissions": "memory:*,tools:*"}
+WRITE = 'call:write_file {"path": "x.txt", "content": "x"} ;; quote'
+REMEMBER = 'call:memory_read {"path": "/secret.md"} ;; quote'
+
+
+@asynccontextmanager
+async def serving(
+    home: Path, provider: ScriptedProvider, *plugins: object
+) -> AsyncIterator[tuple[Platform, httpx.AsyncClient]]:
+    """A platform in which nobody is asked about calls, whose loop is served, and a client without a credential."""
+    config = {
+        "monitor.engine": True,
+        **provider.settings,
+        "permissions.approvals": "none",
+    }
+    async with (
+        platform(home, config=config, workers=WORKERS, plugins=plugins) as running,
+        httpx.AsyncClient(base_url=running.engine_url, timeout=60) as http,
+    ):
+        yield running, http
+
+
+def wish(program: str) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": program}], "metadata": {"correlation_id": "c"}}
+
+
+def owner(running: Platform) -> dict[str, str]:
+    return {"authorization": f"Bearer {running.token}"}
+
+
+async def test_no_port_is_open_unless_it_is_asked_for(tmp_path: Path) -> None:
+    """Without the setting a monitor opens nothing; the bus is all that listens."""
+    async with platform(tmp_path, workers=("monitor",)) as running:
+        assert running.engine_url == ""
+        assert all("bus" in one.purpose for one in listeners(tmp_path / "run"))
+
+
+async def test_pa_t8_nobody_without_the_token_or_from_elsewhere_comes_in(tmp_path: Path) -> None:
+    """No token, a wrong one, two credentials, a foreign Host, a foreign Origin: refused, and no model is asked."""
+    with ScriptedProvider() as provider:
+        async with serving(tmp_path, provider) as (running, http):
+            token = owner(running)
+            attempts: list[tuple[int, list[tuple[str, str]]]] = [
+                (401, []),
+                (401, [("authorization", "Bearer wrong-wrong-wrong-wrong")]),
+                (401, [*token.items(), ("x-api-key", running.token)]),
+                (401, [*token.items(), *token.items()]),
+                (403, [*token.items(), ("host", "evil.example")]),
+                (403, [*token.items(), ("origin", "http://evil.example")]),
+                (403, [*token.items(), ("sec-fetch-site", "cross-site")]),
+            ]
+            for status, headers in attempts:
+                answer = await http.post("/engine/chat", json=wish(WRITE), headers=[*headers, *ALL.items()])
+                assert answer.status_code == status, headers
+            for headers in (
+                token,
+                {**token, "x-actor-id": "owner"},
+                {**token, "x-actor-permissions": "tools:*"},
+            ):
+                answer = await http.post("/engine/chat", json=wish(WRITE), headers=headers)
+                assert answer.status_code == 401
+            assert provider.asked == []
+            answer = await http.post("/engine/chat", json=wish("say:hello"), headers={**token, **ALL})
+            assert answer.status_code == 200 and "hello" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("permissions", "program", "done"),
+    [
+        ("memory:*,tools:*", WRITE, True),
+        ("tools:read_file", WRITE, False),
+        ("memory:*", WRITE, False),
+        ("", WRITE, False),
+        ("tools", WRITE, False),
+        ("memory:*,tools:*", REMEMBER, True),
+        ("tools:*", REMEMBER, False),
+        ("tools:*,memory:/garden/*", REMEMBER, False),
+        ("tools:*,memory:/secret.md", REMEMBER, True),
+    ],
+)
+async def test_pa_f33_the_permissions_of_the_request_hold(
+    tmp_path: Path, permissions: str, program: str, done: bool
+) -> None:
+    """What a request's permissions leave out is not done, where everything else is permitted and nobody is asked."""
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "secret.md").write_text("the combination is 4711")
+    with ScriptedProvider() as provider:
+        async with serving(tmp_path, provider) as (running, http):
+            headers = {**owner(running), "x-actor-id": "owner", "x-actor-permissions": permissions}
+            answer = await http.post("/engine/chat", json=wish(program), headers=headers)
+            assert answer.status_code == 200, answer.text
+            written = (running.home.path / "workspaces" / "main" / "x.txt").exists()
+            assert (written if program == WRITE else "4711" in answer.text) is done, answer.text
+
+
+async def test_permissions_do_not_widen_what_a_block_may_do(tmp_path: Path) -> None:
+    """``tools:*`` runs no program in a block that may not run any."""
+    with ScriptedProvider() as provider:
+        async with serving(tmp_path, provider) as (running, http):
+            program = 'call:execute_command {"command": "touch x"} ;; quote'
+            answer = await http.post("/engine/chat", json=wish(program), headers={**owner(running), **ALL})
+            assert "execute_command (exec) was refused to the block main" in answer.text
+
+
+async def test_a_port_that_is_taken_is_said_and_no_other_is_taken(tmp_path: Path) -> None:
+    """Programs that were told of the port would send the token to whoever holds it."""
+    with ScriptedProvider() as provider:
+        taken = int(provider.url.rsplit(":", 1)[1].split("/")[0])
+        config = {"monitor.engine": True, "monitor.engine_port": taken}
+        with pytest.raises(BaseExceptionGroup) as failed:
+            async with platform(tmp_path, config=config, workers=("monitor",)):
+                pass
+        told, _ = failed.value.split(TrunklineError) or (None, None)
+        assert told is not None and f"127.0.0.1:{taken}: the port is in use" in repr(told.exceptions)
+
+
+PEOPLE = (
+    Identity(id="bob", type="collaborator", permissions=("tools:read_file",)),
+    Identity(id="eve", type="owner", permissions=("tools:read_file",)),
+    Identity(id="ann", type="service", permissions=("tools:*",)),
+    Identity(id="nil", type="service", permissions=()),
+)
+"""People besides the owner, each with permissions of their own; one calls herself an owner."""
+
+
+@pytest.mark.parametrize(
+    ("who", "actor", "permissions", "status", "writes"),
+    [
+        ("bob", "bob", "memory:*,tools:*", 200, False),
+        ("eve", "eve", "*", 200, False),
+        ("eve", "owner", "*", 403, False),
+        ("bob", "owner", "*", 403, False),
+        ("ann", "ann", "*", 200, True),
+        ("ann", "ann", "tools:read_file", 200, False),
+        ("ann", "bob", "tools:*", 403, False),
+        ("nil", "nil", "*", 200, False),
+    ],
+)
+async def test_a_credential_that_permits_less_is_not_widened_by_a_header(
+    tmp_path: Path, who: str, actor: str, permissions: str, status: int, writes: bool
+) -> None:
+    """Whoever an authenticator lets in speaks for themselves and within their permissions, whatever type they have."""
+    with ScriptedProvider() as provider:
+        async with serving(tmp_path, provider, Visitors(*PEOPLE)) as (running, http):
+            headers = {HEADER: who, "x-actor-id": actor, "x-actor-permissions": permissions}
+            answer = await http.post("/engine/chat", json=wish(WRITE), headers=headers)
+            assert answer.status_code == status, answer.text
+            assert (running.home.path / "workspaces" / "main" / "x.txt").exists() is writes, answer.text
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b'{"messages": ' + b"[" * 200_000, b'{"messages": "\xff"}'])
+async def test_a_body_that_no_reader_follows_is_refused(tmp_path: Path, body: bytes) -> None:
+    """Nesting without end and bytes that are no text are the sender's fault; the loop goes on."""
+    with ScriptedProvider() as provider:
+        async with serving(tmp_path, provider) as (running, http):
+            headers = {**owner(running), **ALL, "content-type": "application/json"}
+            answer = await http.post("/engine/chat", content=body, headers=headers)
+            assert answer.status_code == 400

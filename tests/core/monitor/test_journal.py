@@ -1,0 +1,66 @@
+"""The journal of a conversation that two monitors take for their own."""
+
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from trunkline.messages.turn import Finished, Resumed, Started
+from trunkline.monitor.journal import Fenced, Journal
+from trunkline.testing.platform import platform
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from test_turn import requested
+
+pytestmark = pytest.mark.anyio
+
+Two = tuple[Journal, Journal]
+
+
+@pytest.fixture
+async def two(tmp_path: Path) -> AsyncIterator[Two]:
+    """The journals of one conversation, as two monitors have them."""
+    async with platform(tmp_path, workers=()) as running:
+        conversation = requested().conversation
+        yield Journal(running.bus, "first", conversation), Journal(running.bus, "second", conversation)
+
+
+async def test_who_was_overtaken_is_told_by_what_it_reads(two: Two) -> None:
+    """The first monitor could not write for a while, and another one ended the turn. The first reads that: it must not
+    take it that the conversation is still its own, or it waits for ever for a turn that has ended."""
+    first, second = two
+    request = requested()
+    await first.replay(request.turn)
+    await first.write(request, 1, (Started(request=request, model="m"),))
+    assert len(await second.replay(request.turn)) == 1
+    await second.write(request, 2, (Resumed(), Finished(reason="stop")))
+    with pytest.raises(Fenced):
+        await first.replay(request.turn)
+
+
+async def test_who_finds_out_anew_reads_what_others_wrote(two: Two) -> None:
+    """Nothing is held against a monitor that does not take the conversation for its own yet."""
+    first, second = two
+    request = requested()
+    await first.replay(request.turn)
+    await first.write(request, 1, (Started(request=request, model="m"),))
+    await second.replay(request.turn)
+    await second.write(request, 2, (Resumed(), Finished(reason="stop")))
+    first.forget()
+    assert len(await first.replay(request.turn)) == 2
+    assert first.unfinished is None
+
+
+async def test_being_overtaken_is_seen_without_a_turn(two: Two) -> None:
+    """A monitor that waits for a person asks whether somebody went on."""
+    first, second = two
+    request = requested()
+    assert not await first.is_overtaken()
+    await first.replay(request.turn)
+    await first.write(request, 1, (Started(request=request, model="m"),))
+    assert not await first.is_overtaken()
+    await second.replay(request.turn)
+    await second.write(request, 2, (Resumed(),))
+    assert await first.is_overtaken()

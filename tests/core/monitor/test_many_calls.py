@@ -1,0 +1,195 @@
+"""Very many tool calls in one answer: what is run, what the model is told, and that nobody else waits for it."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline.abc.models import Call, ModelAdapter, ModelRequest
+from trunkline.messages.conversation import Message, ToolCall
+from trunkline.messages.gateway import MessageAccepted
+from trunkline.messages.turn import ApprovalRequested, ToolEnded, ToolPlanned
+from trunkline.subjects import JOURNAL
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_model import ReplyItems, ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+MANY = 5_000
+BEGUN = 20.0
+"""Seconds in which the first calls of an answer have begun."""
+
+
+class Crowd:
+    """A plugin with a model that makes as many calls as it is told to, and tools that count who is in them."""
+
+    def __init__(self) -> None:
+        self.model = ScriptedModel(self._reply)
+        self.gate = anyio.Event()
+        self.inside = 0
+        self.most_inside = 0
+        self.ran: Counter[str] = Counter()
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [self.model]
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> Sequence[trunkline.Tool]:
+        @trunkline.tool(effect="read")
+        async def look(text: str) -> str:
+            """Look."""
+            self.ran[text] += 1
+            return text
+
+        @trunkline.tool(effect="write")
+        async def wait(text: str) -> str:
+            """Wait until let go."""
+            self.inside += 1
+            self.most_inside = max(self.most_inside, self.inside)
+            self.ran[text] += 1
+            try:
+                await self.gate.wait()
+            finally:
+                self.inside -= 1
+            return text
+
+        return [look, wait]
+
+    def _reply(self, request: ModelRequest) -> ReplyItems:
+        last = request.messages[-1]
+        if last.role != "user" or not last.content.startswith("make "):
+            return "done"
+        _, count, name = last.content.split()
+        return [
+            Call(ToolCall(id=f"call_{number}", name=name, arguments={"text": str(number)}))
+            for number in range(int(count))
+        ]
+
+
+def answered_once(messages: Sequence[Message]) -> bool:
+    """Whether each call has one result, right behind it: no vendor takes a transcript in which that is not so."""
+    owed: list[str] = []
+    for message in messages:
+        if message.role == "tool":
+            if message.tool_call_id not in owed:
+                return False
+            owed.remove(message.tool_call_id)
+        elif owed:
+            return False
+        owed += [call.id for call in message.tool_calls]
+    return not owed
+
+
+async def planned(running: Platform, accepted: MessageAccepted) -> int:
+    keys = {"conversation": accepted.conversation, "turn": accepted.turn}
+    entries = [
+        entry async for one in running.bus.history(JOURNAL, after=0, **keys) for entry in one.data.entries
+    ]
+    return sum(isinstance(entry, ToolPlanned) for entry in entries)
+
+
+async def test_thousands_of_calls_in_one_answer() -> None:
+    """So many are run as the setting says; each of the others has a result that says that it was not run, and why. All
+    the while other conversations are answered."""
+    crowd, config = Crowd(), {"runtime.provider_adapter": "scripted", "monitor.max_tool_calls": 50}
+    async with platform(plugins=[crowd], config=config) as running:
+        accepted = await running.send(f"make {MANY} look")
+        assert (await running.say("hello")).text == "done"
+        answer = await running.answer(accepted)
+        ended = [event for event in answer.events if isinstance(event, ToolEnded)]
+        assert answer.text == "done" and len(ended) == MANY
+        assert crowd.ran == Counter(str(number) for number in range(50))
+        refused = [event.output for event in ended if event.error]
+        assert refused[0] == (
+            f"look was not run: this is call 51 of {MANY} in one answer, and the first 50 are run. "
+            "Call it again if it is still needed."
+        )
+        assert len(refused) == MANY - 50
+        seen = crowd.model.requests[-1].messages
+        assert answered_once(seen) and sum(message.role == "tool" for message in seen) == MANY
+        assert answered_once(
+            (await running.gateway.conversation(accepted.conversation, include_tools=True)).messages
+        )
+
+
+async def test_a_cancel_of_thousands_of_calls() -> None:
+    """It ends the turn while most calls have not begun; those are told as not run, the others as in doubt. Meanwhile
+    another conversation is answered."""
+    crowd = Crowd()
+    config = {
+        "runtime.provider_adapter": "scripted",
+        "monitor.max_tool_calls": MANY,
+        "monitor.parallel_tool_calls": 8,
+    }
+    async with platform(plugins=[crowd], config=config) as running:
+        accepted = await running.send(f"make {MANY} wait")
+        with anyio.fail_after(BEGUN):
+            while crowd.inside < 8:  # noqa: ASYNC110 - the tools say it by a number
+                await anyio.sleep(0.01)
+        assert (await running.say("hello")).text == "done"
+        await running.gateway.cancel(accepted.turn)
+        answer = await running.answer(accepted)
+        assert answer.ended.reason == "cancelled"
+        assert crowd.most_inside == 8 and sum(crowd.ran.values()) == 8
+        assert await planned(running, accepted) == 8
+        stored = (await running.gateway.conversation(accepted.conversation, include_tools=True)).messages
+        assert answered_once(stored)
+        told = Counter(message.content for message in stored if message.role == "tool")
+        assert told == {
+            "The turn ended before this call began; it was not run.": MANY - 8,
+            "The turn ended before this call did; whether it took effect is not known.": 8,
+        }
+        assert (await running.say("hello", conversation=accepted.conversation)).text == "done"
+
+
+async def test_more_calls_than_a_worker_takes() -> None:
+    """A tools worker that has too many refuses more for the moment; they are asked for again, and each runs once."""
+    crowd = Crowd()
+    config = {
+        "runtime.provider_adapter": "scripted",
+        "monitor.parallel_tool_calls": 12,
+        "tools.concurrency": 1,
+        "tools.backlog": 5,
+    }
+    async with platform(plugins=[crowd], config=config) as running:
+        crowd.gate.set()
+        answer = await running.say("make 12 wait")
+        assert answer.text == "done" and crowd.most_inside == 1
+        assert crowd.ran == Counter(str(number) for number in range(12))
+        assert not any(event.error for event in answer.events if isinstance(event, ToolEnded))
+
+
+async def test_hundreds_of_approvals_at_once() -> None:
+    """Each call of an answer may wait for a person; all are asked about, a yes runs one, and a cancel settles them."""
+    crowd = Crowd()
+    config = {
+        "runtime.provider_adapter": "scripted",
+        "monitor.max_tool_calls": 300,
+        "permissions.approvals": "some",
+    }
+    async with platform(plugins=[crowd], config=config) as running:
+        crowd.gate.set()
+        accepted = await running.send("make 300 wait")
+        with anyio.fail_after(running.patience):
+            asked = []
+            async for event in running.gateway.watch(accepted.conversation, accepted.turn):
+                asked += [event] if isinstance(event, ApprovalRequested) else []
+                if len(asked) == 300:
+                    break
+        one = asked[-1]
+        await running.gateway.decide(accepted.turn, one.call.id, one.call_hash, allow=True)
+        with anyio.fail_after(running.patience):
+            while not crowd.ran:  # noqa: ASYNC110 - the tool says it by a number
+                await anyio.sleep(0.01)
+        await running.gateway.cancel(accepted.turn)
+        answer = await running.answer(accepted)
+        assert answer.ended.reason == "cancelled" and crowd.ran == Counter([one.call.arguments["text"]])
+        assert answered_once(
+            (await running.gateway.conversation(accepted.conversation, include_tools=True)).messages
+        )
+        with anyio.fail_after(running.patience):
+            while await running.gateway.waiting():  # noqa: ASYNC110 - asked over the bus
+                await anyio.sleep(0.1)

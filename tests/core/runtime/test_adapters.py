@@ -1,0 +1,118 @@
+"""Who answers: the owner chooses. A key that is not set is an error, and what was merely installed is given no text."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import trunkline
+from trunkline.abc.models import ModelAdapter, ModelEvent, ModelRequest
+from trunkline.config import load_config
+from trunkline.errors import ConfigError
+from trunkline.plugins import Plugins
+from trunkline.runtime.adapters import default_adapter, who_answers
+from trunkline.testing.platform import clean_environ
+
+
+class Acme(ModelAdapter):
+    """Answers at once, wherever it is asked."""
+
+    name = "acme"
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        yield trunkline.Finish(reason="stop")
+
+
+class AcmeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    model: str = ""
+
+
+class AcmePlugin:
+    """An adapter's plugin that somebody wrote."""
+
+    @trunkline.hookimpl
+    def trunkline_config(self) -> Iterable[trunkline.ConfigSection]:
+        return [trunkline.ConfigSection("adapters", "acme", AcmeSettings)]
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Iterable[ModelAdapter]:
+        return [Acme()]
+
+
+def asked(home: Path, toml: str, monkeypatch: pytest.MonkeyPatch, *plugins: object, **environ: str) -> str:
+    for name in [name for name in os.environ if name.startswith(("OPENAI_", "NOPE"))]:
+        monkeypatch.delenv(name)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    (home / "trunkline.toml").write_text(toml)
+    config = load_config(home, environ={**clean_environ(), **environ})
+    loaded = Plugins.load(config, extra=plugins)
+    assert who_answers(config, loaded).startswith(default_adapter(config, loaded))
+    return default_adapter(config, loaded)
+
+
+@pytest.mark.parametrize(
+    ("toml", "environ", "answers"),
+    [
+        ("", {}, "offline"),
+        ("", {"OPENAI_API_KEY": "sk-x"}, "openai"),
+        ('[runtime]\nprovider_adapter = "offline"\n', {"OPENAI_API_KEY": "sk-x"}, "offline"),
+        ('[adapters.openai]\nbase_url = "http://127.0.0.1:9/v1"\n', {}, "openai"),
+        ('[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n', {"NOPE_KEY": "sk-x"}, "openai"),
+        ('[adapters.acme]\nmodel = "a"\n', {"OPENAI_API_KEY": "sk-x"}, "acme"),
+        (
+            '[runtime]\nprovider_adapter = "offline"\n[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n',
+            {},
+            "offline",
+        ),
+    ],
+)
+def test_the_owner_chooses_who_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, environ: dict[str, str], answers: str
+) -> None:
+    """By name, by settings, or by the key of an adapter that came with the platform; settings count before a key."""
+    assert asked(tmp_path, toml, monkeypatch, AcmePlugin() if "acme" in toml else object(), **environ) == answers
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ('\n[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n', "NOPE_KEY is not set, which adapters.openai.api_key"),
+        ('[adapters.openai]\nbase_url = "http://127.0.0.1:9/v1"\napi_key = "$NOPE_KEY"\n', "NOPE_KEY is not set"),
+        ('[adapters.openai]\nmodel = "gpt-5"\n', "has settings, but the adapter lacks a key"),
+        (
+            '[runtime]\nprovider_adapter = "openai"\n[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n',
+            "NOPE_KEY is not set",
+        ),
+        (
+            '[adapters.openai]\nbase_url = "http://127.0.0.1:9/v1"\n[adapters.acme]\nmodel = "a"\n',
+            "Several model adapters have settings (acme, openai)",
+        ),
+    ],
+)
+def test_what_cannot_answer_as_chosen_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, said: str
+) -> None:
+    """Never another adapter in its place, and no guess between several; the sentence says what to do."""
+    with pytest.raises(ConfigError) as refused:
+        asked(tmp_path, toml, monkeypatch, AcmePlugin())
+    assert said in refused.value.sentence and refused.value.hint
+
+
+@pytest.mark.parametrize("command", [["say", "hello"], ["doctor"]])
+def test_an_unset_key_is_told_and_nothing_answers_offline(tmp_path: Path, command: list[str]) -> None:
+    """A command says which variable is missing and where it is named, and fails."""
+    (tmp_path / "trunkline.toml").write_text(
+        '[gateway]\nport = 0\n[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "trunkline.cli.main", *command],
+        env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "NOPE_KEY is not set" in done.stdout + done.stderr
+    assert "trunkline.toml, line 4" in done.stdout + done.stderr and "I answer without a model" not in done.stdout

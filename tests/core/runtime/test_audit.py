@@ -1,0 +1,162 @@
+"""The audit log under a flood: what must be kept line by line is kept so, the rest at least as a number."""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+
+import anyio
+import pytest
+from msgspec import UNSET
+
+import trunkline
+from trunkline.memory import auditing
+from trunkline.messages.audit import AuditEntry
+from trunkline.messages.tools import ToolOutcome
+from trunkline.runtime.audit import MOST_WAITING, AuditLog, entry
+from trunkline.subjects import AUDIT, topology
+from trunkline.subjects.streams import AUDIT_STREAM
+from trunkline.testing.calling import call_tool
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import Bus, apply
+from trunkline_bus.jetstream import api as jetstream
+
+pytestmark = pytest.mark.anyio
+
+PATIENCE = 90.0
+READS = 600
+
+
+class Tools:
+    """A tool that reads and one that writes."""
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> Sequence[trunkline.Tool]:
+        @trunkline.tool(effect="read")
+        async def look(text: str) -> str:
+            """Look."""
+            return text
+
+        @trunkline.tool(effect="write")
+        async def change(text: str) -> str:
+            """Change."""
+            return text
+
+        return [look, change]
+
+
+@pytest.fixture
+async def running() -> AsyncIterator[Platform]:
+    async with platform(plugins=[Tools()], workers=("memory", "tools", "gateway")) as running:
+        yield running
+
+
+async def lines(bus: Bus) -> list[AuditEntry]:
+    return [stored.data async for stored in bus.history(AUDIT)]
+
+
+async def until(due: Callable[[], Awaitable[bool]]) -> None:
+    with anyio.fail_after(PATIENCE):
+        while not await due():  # noqa: ASYNC110 - what is waited for is on the server
+            await anyio.sleep(0.1)
+
+
+def number_of(found: Sequence[AuditEntry]) -> int:
+    return sum(line.count if isinstance(line.count, int) else 1 for line in found)
+
+
+async def test_what_cannot_be_stored_is_waited_for_or_counted(running: Platform) -> None:
+    """While the stream is away the queue fills up. Then reads are counted by their kind, and whoever notes an effect
+    waits. Once the stream is back all lines of the queue, the counts and the effect are there."""
+    audit = AuditLog(running.bus, "standard")
+    await jetstream(running.bus.link, f"STREAM.DELETE.{AUDIT_STREAM}")
+    noted = anyio.Event()
+
+    async def effect() -> None:
+        await audit.note(event="call", block="main", actor="owner", tool="pay", effect="write", status="ok")
+        noted.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(audit.keep)
+        for number in range(MOST_WAITING):
+            await audit.note(
+                event="approval", block="main", actor="owner", call=str(number), decision="approved"
+            )
+        tasks.start_soon(effect)
+        async with anyio.create_task_group() as readers:
+            for number in range(READS):
+                actor = f"agent:{number % 2}"
+                readers.start_soon(_note_read, audit, actor)
+        assert not noted.is_set(), "an effect was noted though there was no place for its line"
+        await apply(running.bus, topology())
+        await until(lambda: _all_there(running.bus, MOST_WAITING + READS + 1))
+        tasks.cancel_scope.cancel()
+    found = await lines(running.bus)
+    assert noted.is_set() and [line.tool for line in found if line.effect == "write"] == ["pay"]
+    assert {line.call for line in found if line.event == "approval"} == set(map(str, range(MOST_WAITING)))
+    counted = [line for line in found if line.count is not UNSET]
+    assert {line.actor for line in counted} == {"agent:0", "agent:1"}
+    for line in counted:
+        assert (line.tool, line.effect, line.status) == ("look", "read", "ok")
+        assert line.first is not UNSET and line.first <= line.at
+
+
+async def _note_read(audit: AuditLog, actor: str) -> None:
+    await audit.note(event="call", block="main", actor=actor, tool="look", effect="read", status="ok")
+
+
+async def _all_there(bus: Bus, count: int) -> bool:
+    return number_of(await lines(bus)) >= count
+
+
+async def test_thousands_of_refused_reads_around_a_write(running: Platform) -> None:
+    """The log has each of them, line by line or counted, and the write."""
+    refused, wrote = Counter[str](), list[ToolOutcome]()
+    limit = anyio.CapacityLimiter(500)
+
+    async def read(number: int) -> None:
+        async with limit:
+            outcome = await call_tool(
+                running.bus, "look", {"text": 7, "other": number}, conversation="conv_flood"
+            )
+            refused[outcome.status] += 1
+
+    async def write() -> None:
+        wrote.append(await call_tool(running.bus, "change", {"text": "x"}))
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(3_000):
+            if number == 1_500:
+                tasks.start_soon(write)
+            tasks.start_soon(read, number)
+    assert refused == {"error": 3_000} and wrote[0].status == "ok"
+    await until(lambda: _has_calls(running.bus, 3_001))
+    found = [line for line in await lines(running.bus) if line.event == "call"]
+    assert number_of(found) == 3_001
+    assert [line.call for line in found if line.effect == "write"] == [wrote[0].call]
+
+
+async def _has_calls(bus: Bus, count: int) -> bool:
+    return number_of([line for line in await lines(bus) if line.event == "call"]) >= count
+
+
+async def test_lines_that_memory_never_had_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the stream lost lines before they were in memory, the log says how many."""
+    monkeypatch.setattr(auditing, "SECONDS", 3_600.0)
+    async with platform(tmp_path, workers=("memory", "gateway")) as running:
+        for _ in range(10):
+            line = entry(event="approval", block="main", actor="owner")
+            await running.bus.append(AUDIT, line, msg_id=line.id, block="main")
+        await jetstream(running.bus.link, f"STREAM.PURGE.{AUDIT_STREAM}", {"seq": 9})
+        note = running.home.cache / "audit.seq"
+    note.write_text("2")
+    monkeypatch.setattr(auditing, "SECONDS", 0.2)
+    async with platform(tmp_path, workers=("memory", "gateway")):
+        await until(lambda: _has_lost(tmp_path))
+    text = "".join(file.read_text() for file in (tmp_path / "memory/audit").glob("*.jsonl"))
+    lost = [one for one in map(json.loads, text.splitlines()) if one["event"] == "lost"]
+    assert [one["count"] for one in lost] == [6]
+
+
+async def _has_lost(home: Path) -> bool:
+    return any('"lost"' in file.read_text() for file in (home / "memory/audit").glob("*.jsonl"))

@@ -1,0 +1,33 @@
+"""Doctor and a search index that answers with errors: it is told, and the command that it names mends it."""
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from trunkline.config import load_config
+from trunkline.doctor.examine import examine
+from trunkline.testing.processes import ProcessPlatform, process_platform
+
+pytestmark = pytest.mark.anyio
+
+
+async def told(running: ProcessPlatform) -> tuple[str, str]:
+    """What doctor says of search."""
+    findings = await examine(read=lambda: load_config(running.home.path, environ=running.environ))
+    (found,) = [one for one in findings if one.id == "memory.search"]
+    return found.status, f"{found.summary} {found.hint}"
+
+
+async def test_an_index_that_answers_with_errors_is_told(tmp_path: Path) -> None:
+    """A table of the index is taken away under a memory that runs: doctor says so, and what it names helps."""
+    async with process_platform(tmp_path / "home") as running:
+        assert (await told(running))[0] == "ok"
+        with apsw.Connection(str(running.home.cache / "memory.db")) as connection:
+            connection.execute("ALTER TABLE passages RENAME COLUMN kind TO odd")
+        status, said = await told(running)
+        assert status == "error" and str(running.home.cache / "memory.db") in said
+    for file in (tmp_path / "home/cache").glob("memory.db*"):
+        file.unlink()
+    async with process_platform(tmp_path / "home") as running:
+        assert (await told(running))[0] == "ok"

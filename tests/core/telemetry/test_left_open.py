@@ -1,0 +1,119 @@
+"""Traces of turns whose workers were killed: whole on the bus, and whole at a foreign collector."""
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.messages.turn import TextDelta
+from trunkline.messages.workers import SpanBatch, SpanRecord
+from trunkline.subjects import SPANS
+from trunkline.telemetry import names
+from trunkline.telemetry.left_open import Process, left_open
+from trunkline.telemetry.tree import latest, lines
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline.testing.scripted_provider import provider_process
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from collector import Span, Taken, collector
+
+
+def span(id: str, parent: str | None, start: int, end: int, **more: object) -> SpanRecord:
+    return SpanRecord(
+        trace_id="t", span_id=id, parent_id=parent, name=id, kind="internal", service="s", start=start, end=end,
+        **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_what_was_left_open_ends_with_the_last_thing_that_was_done_for_it() -> None:
+    """Also through a span that was left open itself. What has ended is not told again."""
+    dead, alive = Process("here", 1, "monitor_1"), Process("here", 2, "tools_1")
+    batches = [
+        SpanBatch(spans=(span("turn", "root", 1, 2, unfinished=True), span("chat", "turn", 2, 2, unfinished=True)),
+                  instance=dead.instance, host=dead.host, pid=dead.pid),
+        SpanBatch(spans=(span("tool", "turn", 3, 3, unfinished=True), span("tool", "turn", 3, 9)),
+                  instance=alive.instance, host=alive.host, pid=alive.pid),
+        SpanBatch(spans=(span("read", "chat", 4, 7),), instance=alive.instance, host=alive.host, pid=alive.pid),
+    ]  # fmt: skip
+    found = left_open(batches)
+    assert set(found) == {dead}
+    assert {one.span_id: one.end for one in found[dead]} == {"turn": 9, "chat": 7}
+    assert all(one.attributes[names.UNFINISHED] and not one.unfinished for one in found[dead])
+    again = SpanBatch(spans=tuple(found[dead]), instance=dead.instance, host=dead.host, pid=dead.pid)
+    assert not left_open([*batches, again])
+    assert "its worker died" in lines(found[dead])[0].notes
+
+
+async def streaming(running: ProcessPlatform, conversation: str, turn: str) -> None:
+    with anyio.fail_after(60):
+        async for event in running.gateway.watch(conversation, turn):
+            if isinstance(event, TextDelta) and "word-3" in event.text:
+                return
+
+
+async def killed_in_mid_turn(running: ProcessPlatform) -> str:
+    """A turn whose monitor is killed while it answers, and which another one ends; returns its trace."""
+    accepted = await running.send("slow:60:50 ;; say:end")
+    await streaming(running, accepted.conversation, accepted.turn)
+    await anyio.sleep(1)  # open spans are told four times a second
+    running.kill("monitor")
+    await running.restart("monitor")
+    assert (await running.answer(accepted)).ended.code is None
+    batches = [stored async for stored in running.bus.history(SPANS)]
+    return next(
+        one.keys["trace"]
+        for one in batches
+        if any(span.attributes.get(names.TURN) == accepted.turn for span in one.data.spans)
+    )
+
+
+def orphans(spans: list[Span]) -> list[Span]:
+    known = {one.id for one in spans}
+    return [one for one in spans if one.parent and one.parent not in known]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    with anyio.move_on_after(60):
+        while not holds():  # noqa: ASYNC110 - another thread takes it in
+            await anyio.sleep(0.1)
+
+
+def of_trace(taken: Taken, trace: str) -> list[Span]:
+    return [one for one in taken.spans if one.trace == trace]
+
+
+@pytest.mark.anyio
+@pytest.mark.kill
+async def test_a_collector_is_told_of_what_a_killed_worker_had_open(tmp_path: Path) -> None:
+    """Every span of the turn has its parent there, as on the bus, and none is there twice. What was left open is the
+    dead monitor's, and says that its end is not known."""
+    with collector() as taken, provider_process() as provider:
+        config = {
+            "runtime.provider_adapter": "openai", "adapters.openai.base_url": provider,
+            "adapters.openai.model": "scripted",
+        }  # fmt: skip
+        environ = {"OTEL_EXPORTER_OTLP_ENDPOINT": taken.address}
+        kinds = ("gateway", "monitor", "tools", "memory")
+        async with process_platform(tmp_path, config=config, environ=environ, workers=kinds) as running:
+            trace = await killed_in_mid_turn(running)
+
+            def told() -> bool:
+                spans = of_trace(taken, trace)
+                return any(names.UNFINISHED in one.attributes for one in spans) and not orphans(spans)
+
+            await until(told)
+            batches = [stored.data async for stored in running.bus.history(SPANS, after=0, trace=trace)]
+    found = of_trace(taken, trace)
+    assert not orphans(found), orphans(found)
+    ids = Counter(one.id for one in found)
+    assert set(ids.values()) == {1}, ids
+    open = [one for one in found if names.UNFINISHED in one.attributes]
+    assert f"{names.INVOKE_AGENT} main" in {one.name for one in open}
+    assert {one.resource[names.SERVICE_NAME] for one in open} == {"trunkline-monitor"}
+    assert {one.span_id for one in latest(one for batch in batches for one in batch.spans)} == set(ids)
+    roots = [line for line in lines(one for batch in batches for one in batch.spans) if line.depth == 0]
+    assert len(roots) == 1

@@ -1,0 +1,216 @@
+"""What came out of memory is no evidence of it: agents ask the same again and again, and no search returns its own
+results, or the question that was asked, as something that was found (decision 50)."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import trunkline
+from trunkline import Call, ModelAdapter, ModelRequest, ToolCall
+from trunkline.fence import unmarked
+from trunkline.messages.conversation import LoadConversation, Message
+from trunkline.messages.indexing import AskIndex
+from trunkline.messages.memory import MemoryHit, SearchMemory, WriteManyMemory
+from trunkline.runtime.exports import export_memory
+from trunkline.runtime.imports import import_memory
+from trunkline.subjects import LOAD_MESSAGES, MEMORY_INDEX_STATS, MEMORY_SEARCH, MEMORY_WRITE_MANY
+from trunkline.testing.platform import Answer, Platform, platform
+from trunkline.testing.scripted_model import ScriptedModel
+
+pytestmark = pytest.mark.anyio
+
+NOTES = {
+    "documents/cellar.md": "# Cellar\n\nThe blue folder with the tax papers lies in the cellar, beside the skis.\n",
+    "documents/trip.md": "# Trip\n\nThe ferry to Norderney leaves at nine.\n",
+}
+QUESTION = "Hi! Where did I put the blue folder?"
+ANSWER = "It lies in the cellar, beside the skis."
+
+
+class Desk:
+    """A model that calls one tool for each question and then answers, and tools that bring something of their own."""
+
+    def __init__(self, call: str = "memory_search", **arguments: Any) -> None:
+        self.call, self.arguments = call, arguments or {"query": "blue folder"}
+        self.count = 0
+        self.model = ScriptedModel(self._answer)
+
+    def _answer(self, request: ModelRequest) -> Any:
+        if request.messages[-1].role == "tool":
+            return ANSWER
+        self.count += 1
+        return [Call(ToolCall(id=f"call_{self.count}", name=self.call, arguments=self.arguments))]
+
+    @trunkline.hookimpl
+    def trunkline_models(self) -> Sequence[ModelAdapter]:
+        return [self.model]
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> Sequence[Any]:
+        @trunkline.tool(effect="read", data=True)
+        def fetch_letter(pages: int = 1) -> str:
+            """Fetch a letter."""
+            return (
+                "Dear Ada, the plumber comes on Friday.\n"
+                + "Nothing else.\n" * 3_000 * (pages - 1)
+                + "Yours, Zoe"
+            )
+
+        return [fetch_letter]
+
+
+@asynccontextmanager
+async def at(
+    desk: Desk | None = None, *, home: Path | None = None, embedder: str = ""
+) -> AsyncIterator[Platform]:
+    config = {"runtime.provider_adapter": "scripted" if desk else "offline", "memory.embedder": embedder}
+    async with platform(home, plugins=[desk] if desk else [], config=config) as running:
+        wish = WriteManyMemory(files=NOTES, actor="owner")
+        await running.bus.call(MEMORY_WRITE_MANY, wish)
+        await embedded(running)
+        yield running
+
+
+async def embedded(running: Platform) -> None:
+    """Wait until everything has its vector, where there is an embedder."""
+    with anyio.fail_after(60):
+        while (  # noqa: ASYNC110  memory tells it to whoever asks
+            vectors := (await running.bus.call(MEMORY_INDEX_STATS, AskIndex())).vectors
+        ) and vectors.missing:
+            await anyio.sleep(0.05)
+
+
+async def messages(running: Platform, conversation: str) -> tuple[Message, ...]:
+    wish = LoadConversation(block="main", conversation=conversation)
+    return (await running.bus.call(LOAD_MESSAGES, wish)).messages
+
+
+async def found_by(running: Platform, answer: Answer) -> list[dict[str, Any]]:
+    """The hits of the last search of memory that a conversation holds."""
+    stored = await messages(running, answer.accepted.conversation)
+    result = next(one for one in reversed(stored) if one.role == "tool")
+    hits: list[dict[str, Any]] = json.loads(unmarked(result.content))["hits"]
+    return hits
+
+
+async def search(running: Platform, query: str, **narrowed: Any) -> tuple[MemoryHit, ...]:
+    wish = SearchMemory(query=query, **narrowed)
+    return (await running.bus.call(MEMORY_SEARCH, wish)).hits
+
+
+def said(hits: Sequence[MemoryHit]) -> set[str]:
+    return {hit.content for hit in hits}
+
+
+@pytest.mark.parametrize("embedder", ["", "static"])
+async def test_no_search_returns_its_own_results_or_its_question(embedder: str) -> None:
+    """Asked three times in a conversation and three times in others, an agent finds the note and what it answered."""
+    async with at(Desk(), embedder=embedder) as running:
+        first = await running.say(QUESTION)
+        here = {"conversation": first.accepted.conversation}
+        for more in ({}, here, here, {}, {}):
+            await embedded(running)
+            answer = await running.say(QUESTION, **more)
+            hits = await found_by(running, answer)
+            assert hits[0]["path"] == "/documents/cellar.md"
+            talk = [hit for hit in hits if hit["kind"] == "turn"]
+            assert {hit["content"] for hit in talk} <= {ANSWER}, talk
+        for query in ("blue folder", QUESTION, "searched words alone", "cellar.md"):
+            assert all(
+                "blue folder?" not in text and "hits" not in text
+                for text in said(await search(running, query))
+            )
+        asked = await search(running, "blue folder", kinds=("turn",))
+        assert {hit.speaker for hit in asked} == {"user"}  # whoever names kinds finds questions too
+
+
+async def test_what_was_said_beside_a_question_is_kept() -> None:
+    """A statement is evidence, also in a turn that searched memory; a question that no search was made for stays."""
+    async with at(Desk()) as running:
+        told = "I moved the blue folder to the attic yesterday. Where was it before?"
+        await running.say(told)
+        assert told in said(await search(running, "blue folder attic"))
+    async with at(Desk("fetch_letter", pages=1)) as running:
+        await running.say("When does the plumber come?")
+        found = said(await search(running, "plumber"))
+        assert "When does the plumber come?" in found and any("comes on Friday" in text for text in found)
+
+
+async def test_a_question_lends_no_words_to_what_stands_around_it() -> None:
+    """What stands around a question is found by its own words alone: each answer would have those of the question."""
+    async with at(Desk()) as running:
+        first = await running.say("The weather is fine today.")
+        await running.say(QUESTION, conversation=first.accepted.conversation)
+        found = said(await search(running, "blue folder"))
+        assert found == {"The blue folder with the tax papers lies in the cellar, beside the skis."}
+
+
+@pytest.mark.parametrize("embedder", ["", "static"])
+async def test_answers_that_list_what_was_found_are_not_found(embedder: str) -> None:
+    """Without a model: the report of a search, what a tool that a person ran said, and the very command."""
+    async with at(embedder=embedder) as running:
+        for text in (
+            "Where is the blue folder?",
+            "/tool memory_search query=folder",
+            "/tool memory_read path=/AGENT.md",
+        ):
+            conversation = {}
+            for _ in range(3):
+                answer = await running.say(text, **conversation)
+                conversation = {"conversation": answer.accepted.conversation}
+        assert "> " in (await running.say("Where is the blue folder?")).text
+        await embedded(running)
+        for query in ("blue folder", "memory_search", "Where is the blue folder", "In memory I found"):
+            assert [hit for hit in await search(running, query) if hit.kind == "turn"] == []
+
+
+async def test_what_no_word_finds_is_not_found_in_what_was_asked() -> None:
+    """Signs are looked for in the text as it stands: neither the call that looked for them nor its question holds
+    them, and a message that does is shown as it reads."""
+    desk = Desk(query='"=>"')
+    async with at(desk) as running:
+        await running.say('What does "=>" mean?')
+        assert await search(running, '"=>"') == ()
+        desk.call, desk.arguments = "fetch_letter", {}
+        await running.say('I always write "=>" for leads to.')
+        assert said(await search(running, '"=>"')) == {'I always write "=>" for leads to.'}
+
+
+async def test_parts_of_a_long_result_are_as_derived_as_the_result() -> None:
+    """``read_result`` reads on in what memory gave, which is not found, and in a letter, which is."""
+    lines = "".join(f"Line {number} speaks of rhubarb.\n" for number in range(5_000))
+    desk = Desk("memory_read", path="/documents/long.md")
+    async with at(desk) as running:
+        wish = WriteManyMemory(files={"documents/long.md": lines}, actor="owner")
+        await running.bus.call(MEMORY_WRITE_MANY, wish)
+        for pattern, derived in (("rhubarb", True), ("plumber", False)):
+            answer = await running.say("Read it, please.")
+            stored = await messages(running, answer.accepted.conversation)
+            text = next(one.content for one in stored if one.role == "tool")
+            desk.call = "read_result"
+            desk.arguments = {"id": text.partition('with id="')[2].partition('"')[0], "pattern": pattern}
+            await running.say("Go on.", conversation=answer.accepted.conversation)
+            stored = await messages(running, answer.accepted.conversation)
+            assert [one.derived for one in stored if one.role == "tool"] == [derived, derived]
+            assert pattern in [one for one in stored if one.role == "tool"][-1].content
+            desk.call, desk.arguments = "fetch_letter", {"pages": 20}
+        assert {hit.kind for hit in await search(running, "rhubarb")} == {"document"}
+        assert {hit.speaker for hit in await search(running, "plumber")} == {"fetch_letter", "read_result"}
+
+
+async def test_the_record_travels_with_memory(tmp_path: Path) -> None:
+    """Exported and imported elsewhere, the results of searches stay what they are."""
+    async with at(Desk(), home=tmp_path / "one") as running:
+        for _ in range(3):
+            await running.say(QUESTION)
+        await export_memory(running.bus, tmp_path / "all.tar", timeout=60)
+    async with platform(tmp_path / "two") as other:
+        await import_memory(other.bus, tmp_path / "all.tar", actor="owner")
+        hits = await search(other, "blue folder")
+        assert "documents/cellar.md" in {hit.path for hit in hits}
+        assert said([hit for hit in hits if hit.kind == "turn"]) <= {ANSWER}

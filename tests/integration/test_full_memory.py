@@ -1,0 +1,141 @@
+"""A full disk while people talk. Memory's: what was accepted is stored once memory can be written again. The bus's: a
+message is refused while there is still room for ending what was accepted."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from tests.chaos.disks import Disk, small_disk, why_not
+
+from trunkline.config import load_config
+from trunkline.doctor.examine import examine
+from trunkline.errors import ErrorCode
+from trunkline.messages.gateway import MessageAccepted
+from trunkline.messages.turn import NOT_STORED, Finished
+from trunkline.subjects import INBOX, JOURNAL
+from trunkline.testing.platform import Platform, platform, text_of
+from trunkline.testing.processes import ProcessPlatform, process_platform
+from trunkline_bus import RemoteFault
+
+from .stage import CREW
+
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.kill,
+    pytest.mark.skipif(bool(why_not()), reason=why_not()),
+]
+
+
+@pytest.fixture
+async def stage(provider: str, tmp_path: Path) -> AsyncIterator[tuple[ProcessPlatform, Disk]]:
+    config = {
+        "runtime.provider_adapter": "openai",
+        "adapters.openai.base_url": provider,
+        "adapters.openai.model": "scripted",
+    }
+    with small_disk(tmp_path / "disk") as disk:
+        config["runtime.memory_root"] = str(disk.root)
+        async with process_platform(tmp_path / "home", config=config, workers=CREW) as running:
+            yield running, disk
+
+
+async def readiness(running: ProcessPlatform | Platform, status: int) -> dict[str, Any]:
+    """What ``/readyz`` says, once it answers with this status."""
+    async with httpx.AsyncClient() as http:
+        with anyio.fail_after(60):
+            while True:
+                answer = await http.get(f"{running.url}/readyz")
+                if answer.status_code == status:
+                    checks: dict[str, Any] = answer.json()["checks"]
+                    return checks
+                await anyio.sleep(0.1)
+
+
+async def told_of_the_delay(running: ProcessPlatform, accepted: MessageAccepted) -> str:
+    """The text that a watcher has when they are told that it is not stored yet."""
+    events: list[Any] = []
+    with anyio.fail_after(60):
+        async for event in running.gateway.watch(accepted.conversation, accepted.turn):
+            events.append(event)
+            if event == NOT_STORED:
+                break
+    return text_of(events)
+
+
+async def test_what_memory_could_not_store_is_stored_later(stage: tuple[ProcessPlatform, Disk]) -> None:
+    """The whole answer is shown, people are told that it is not stored yet, and it is neither given up nor passed by a
+    later message, whoever dies meanwhile. When memory can be written, all is stored in order, once. Readiness and
+    doctor say so all the time."""
+    running, disk = stage
+    first = await running.say("say:before")
+    assert (await readiness(running, 200))["memory"] == "ok"
+    disk.fill()
+    lost = await running.send("say:not lost", conversation=first.accepted.conversation)
+    assert await told_of_the_delay(running, lost) == "not lost"
+    assert (await readiness(running, 503))["memory"] == "failing"
+    await doctor_says(running, "error", "1 answer waits to be stored")
+    later = await running.send("say:later", conversation=lost.conversation)
+    other = await running.send("say:another conversation")
+    assert await told_of_the_delay(running, other) == "another conversation"
+    for name in ("monitor", "gateway", "nats"):
+        running.kill(name)
+    await running.restart("gateway")
+    await running.restart("monitor")
+    assert await told_of_the_delay(running, lost) == "not lost"
+    assert await finished(running, lost, later, other) == []
+    disk.empty()
+    answers = [await running.answer(one) for one in (lost, later, other)]
+    assert [(one.text, one.ended.code) for one in answers] == [
+        ("not lost", None), ("later", None), ("another conversation", None),
+    ]  # fmt: skip
+    view = await running.gateway.conversation(lost.conversation)
+    assert [message.content for message in view.messages] == [
+        "say:before", "before", "say:not lost", "not lost", "say:later", "later",
+    ]  # fmt: skip
+    assert (await readiness(running, 200))["memory"] == "ok"
+    await doctor_says(running, "ok", "no answer waits")
+
+
+async def doctor_says(running: ProcessPlatform, status: str, text: str) -> None:
+    """Wait until ``doctor`` says this of what memory stores: workers tell how they stand once a second."""
+    config = load_config(running.home.path, environ=running.environ)
+    with anyio.fail_after(60):
+        while True:
+            findings = {finding.id: finding for finding in await examine(read=lambda: config)}
+            found = findings["memory.stored"]
+            if found.status == status and text in found.summary:
+                return
+            await anyio.sleep(0.2)
+
+
+async def finished(running: ProcessPlatform, *turns: MessageAccepted) -> list[Finished]:
+    """The ends of these turns, as the journal has them."""
+    ours = {accepted.turn for accepted in turns}
+    return [
+        entry
+        async for stored in running.bus.history(JOURNAL, after=0)
+        for entry in stored.data.entries
+        if stored.data.turn in ours and isinstance(entry, Finished)
+    ]
+
+
+async def test_a_message_is_refused_while_the_disk_of_the_bus_is_nearly_full(tmp_path: Path) -> None:
+    """Refused at once with ``storage_failure``, and not ready; what was accepted before is answered meanwhile, and when
+    there is room again messages are taken."""
+    with small_disk(tmp_path / "disk") as disk:
+        config = {"runtime.memory_root": str(tmp_path / "memory"), "runtime.provider_adapter": "offline"}
+        async with platform(disk.root / "home", config=config) as running:
+            first = await running.say("before")
+            await readiness(running, 200)
+            disk.fill(spare=4 * 1024 * 1024)
+            with pytest.raises(RemoteFault) as refused:
+                await running.send("not taken", conversation=first.accepted.conversation)
+            assert refused.value.code == ErrorCode.STORAGE_FAILURE
+            assert (await readiness(running, 503))["bus"] == "failing"
+            assert await running.bus.last(INBOX, conversation=first.accepted.conversation) is None
+            disk.empty()
+            assert (await running.say("after", conversation=first.accepted.conversation)).ended.code is None
+            await readiness(running, 200)

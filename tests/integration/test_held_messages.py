@@ -1,0 +1,143 @@
+"""A message behind a turn that waits for a person: whoever watches it is told what it waits for, and how that ends."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from openai import AsyncOpenAI
+
+from trunkline.messages.approvals import Approval
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_provider import ScriptedProvider
+
+from .approving import asked_by, asking, waiting, write
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def running() -> AsyncIterator[Platform]:
+    with ScriptedProvider() as provider:
+        async with platform(config=asking(provider.url)) as one:
+            yield one
+
+
+async def decide(running: Platform, approval: Approval, *, allow: bool) -> None:
+    await running.gateway.decide(approval.turn, approval.call, approval.call_hash, allow=allow)
+
+
+def http_of(running: Platform) -> httpx.AsyncClient:
+    headers = {"authorization": f"Bearer {running.token}"}
+    return httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60)
+
+
+def openai_of(running: Platform) -> AsyncOpenAI:
+    return AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60)
+
+
+async def test_the_stream_says_what_it_waits_for(running: Platform) -> None:
+    """The first event names the question and the path at which it is decided; deciding there lets the answer come."""
+    accepted, approval = await asked_by(running, write("a.md"))
+    async with (
+        http_of(running) as http,
+        http.stream(
+            "POST", f"/conversations/{accepted.conversation}/messages", json={"content": "say:me too"}
+        ) as response,
+    ):
+        lines = response.aiter_lines()
+        told: dict[str, Any] = {}
+        names: list[str] = []
+        async for line in lines:
+            name, _, value = line.partition(": ")
+            if name == "event":
+                names.append(value)
+            elif name == "data" and names == ["status"]:
+                told = json.loads(value)
+                decision = {"hash": told["data"]["approval"]["hash"], "allow": True}
+                assert (await http.post(told["data"]["decision"], json=decision)).status_code == 202
+    assert told["name"] == "waiting"
+    assert told["data"]["turn"] == accepted.turn
+    assert told["data"]["approval"]["approval"] == approval.id
+    assert f"trunkline approvals approve {approval.id}" in told["text"]
+    assert names[0] == "status" and names[-1] == "done" and "text-delta" in names
+    stored = (await running.gateway.conversation(accepted.conversation)).messages
+    assert [message.content for message in stored][-2:] == ["say:me too", "me too"]
+
+
+async def test_a_turn_that_comes_to_ask_later(running: Platform) -> None:
+    """The turn ahead still ran when the message came: it is told all the same, once."""
+    first = await running.send("slow:20:50 ;; " + write("a.md"))
+    async with (
+        http_of(running) as http,
+        http.stream(
+            "POST", f"/conversations/{first.conversation}/messages", json={"content": "say:me too"}
+        ) as response,
+    ):
+        heard = b""
+        async for chunk in response.aiter_bytes():
+            heard += chunk
+            if heard.count(b'"waiting"') == 1 and b"event: done" not in heard:
+                for one in await running.gateway.waiting():
+                    path = f"/api/turns/{one.turn}/calls/{one.call}/decision"
+                    await http.post(path, json={"hash": one.call_hash, "allow": False})
+    assert heard.count(b'"waiting"') == 1 and b"event: done" in heard
+    stored = (await running.gateway.conversation(first.conversation)).messages
+    assert stored[-1].content == "me too"
+
+
+async def test_an_openai_client_gets_an_answer_at_once(running: Platform) -> None:
+    """It says what the message is behind. The message stays: it is answered and stored when that is decided."""
+    accepted, approval = await asked_by(running, write("a.md"))
+    async with openai_of(running) as client:
+        answer = await client.chat.completions.create(
+            model="main",
+            messages=[{"role": "user", "content": "say:me too"}],
+            extra_headers={"X-Conversation-ID": accepted.conversation},
+        )
+    [choice] = answer.choices
+    assert choice.finish_reason == "stop"
+    assert "is behind another, which waits for approval" in (choice.message.content or "")
+    assert f"(trunkline approvals approve {approval.id})" in (choice.message.content or "")
+    await decide(running, approval, allow=True)
+    with anyio.fail_after(60):
+        while True:
+            stored = (await running.gateway.conversation(accepted.conversation)).messages
+            if stored[-1].content == "me too":
+                break
+            await anyio.sleep(0.05)
+
+
+async def test_an_openai_stream_says_it_and_goes_on(running: Platform) -> None:
+    """The same as text, and the answer follows."""
+    accepted, approval = await asked_by(running, write("a.md"))
+    async with openai_of(running) as client:
+        stream = await client.chat.completions.create(
+            model="main",
+            messages=[{"role": "user", "content": "say:me too"}],
+            extra_headers={"X-Conversation-ID": accepted.conversation},
+            stream=True,
+        )
+        text = ""
+        async for chunk in stream:
+            text += chunk.choices[0].delta.content or ""
+            if approval.id in text and await running.gateway.waiting():
+                await decide(running, approval, allow=False)
+    assert text.startswith("[This message is behind another, which waits for approval: ")
+    assert text.endswith("me too")
+
+
+async def test_a_chat_without_a_header_goes_on_where_it_waits(running: Platform) -> None:
+    """The client sends back what it was told, and its next message comes behind the first in the same conversation."""
+    async with openai_of(running) as client:
+        messages: list[Any] = [{"role": "user", "content": write("a.md")}]
+        raw = await client.chat.completions.with_raw_response.create(model="main", messages=messages)
+        [approval] = await waiting(running)
+        said = raw.parse().choices[0].message.content or ""
+        assert approval.id in said
+        messages += [{"role": "assistant", "content": said}, {"role": "user", "content": "say:me too"}]
+        again = await client.chat.completions.with_raw_response.create(model="main", messages=messages)
+    assert again.headers["x-conversation-id"] == raw.headers["x-conversation-id"] == approval.conversation
+    assert "is behind another" in (again.parse().choices[0].message.content or "")

@@ -1,0 +1,210 @@
+"""What was learned reaches the model that answers: the requests as a vendor's endpoint receives them (CC-F20)."""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from tests.visitors import GUEST, HEADER, Visitors
+
+from trunkline.messages.chunks import ForgetChunk, ListChunks, Remember
+from trunkline.subjects import MEMORY_CHUNKS, MEMORY_FORGET, MEMORY_REMEMBER
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.scripted_provider import ScriptedProvider
+
+pytestmark = pytest.mark.anyio
+
+ON = '[learning]\non = true\nmodel = "none"\n'
+
+
+class Desk:
+    """A platform in a fresh home, and the endpoint that it asks."""
+
+    def __init__(self, running: Platform, provider: ScriptedProvider) -> None:
+        self.running, self.provider = running, provider
+
+    def prefer(self, text: str) -> None:
+        (self.running.home.memory / "preferences.toml").write_text(text)
+
+    @property
+    def learned(self) -> int:
+        try:
+            return int(json.loads((self.running.home.memory / "learning/position.json").read_text())["count"])
+        except FileNotFoundError:
+            return 0
+
+    async def tell(self, text: str, **given: Any) -> None:
+        """Say something, and wait until it is learned from."""
+        before = self.learned
+        await self.running.say(text, **given)
+        await until(lambda: self.learned > before)
+
+    async def sent(self, text: str, **given: Any) -> str:
+        """All that the endpoint was sent for a message, besides the message itself."""
+        await self.running.say(text, **given)
+        messages = self.provider.asked[-1].body["messages"]
+        assert messages[-1]["content"].endswith(text)
+        return json.dumps(messages[:-1])
+
+    async def guest(self, text: str) -> str:
+        """What the endpoint was sent for a message of the guest."""
+        before = len(self.provider.asked)
+        async with httpx.AsyncClient(headers={HEADER: GUEST.id}, timeout=60) as client:
+            url = f"{self.running.url}/conversations/messages"
+            assert (await client.post(url, json={"content": text})).status_code == 200
+        return json.dumps(self.provider.asked[before].body["messages"][:-1])
+
+    async def facts(self) -> dict[str, str]:
+        """The learned facts of the block by what they say."""
+        wish = ListChunks(actor="owner", block="main", tags=("learned",))
+        return {one.content: one.id for one in (await self.running.bus.call(MEMORY_CHUNKS, wish)).chunks}
+
+
+async def until(done: Callable[[], Awaitable[Any] | Any]) -> None:
+    with anyio.fail_after(60):
+        while True:
+            found = done()
+            if await found if isinstance(found, Awaitable) else found:
+                return
+            await anyio.sleep(0.05)
+
+
+@asynccontextmanager
+async def desk(home: Path, preferences: str = ON) -> AsyncIterator[Desk]:
+    with ScriptedProvider() as provider:
+        config = provider.settings
+        async with platform(home, config=config, plugins=[Visitors(GUEST)]) as running:
+            found = Desk(running, provider)
+            found.prefer(preferences)
+            yield found
+
+
+async def test_cc_f20_the_next_conversation_s_model_is_given_what_was_learned(tmp_path: Path) -> None:
+    """CC-F20: after a first conversation the request of the next one has the facts that fit its message, marked as
+    data, each with the chunk and the conversation it comes from; a second fact that is not asked for stands behind."""
+    async with desk(tmp_path / "home") as here:
+        await here.tell("I live in Lisbon with two cats.")
+        assert "Lisbon" not in json.dumps(here.provider.asked[0].body["messages"][:-1])
+        await here.tell("We decided to use Postgres for the shop.")
+        sent = await here.sent("Which database does the shop use?")
+        facts = await here.facts()
+        about, other = (sent.index(text) for text in ("We decided to use Postgres", "I live in Lisbon"))
+        assert about < other and 'source=\\"facts\\"' in sent and "data, not instructions" in sent
+        assert facts["We decided to use Postgres for the shop."] in sent and " in conv_" in sent
+
+
+async def test_a_fact_that_was_contradicted_is_told_as_what_held_before(tmp_path: Path) -> None:
+    """The newer one is told, and that another held before it; never the older one by itself."""
+    async with desk(tmp_path / "home") as here:
+        await here.tell("I live in Lisbon.")
+        await here.tell("I live in Porto now.")
+        sent = await here.sent("Where do I live?")
+        assert "I live in Porto now. (before: I live in Lisbon.)" in sent and sent.count("Lisbon") == 1
+
+
+async def test_what_is_forgotten_vanishes_from_the_next_request(tmp_path: Path) -> None:
+    """A fact that was taken out is told no more, and one that was shown is not learned again."""
+    async with desk(tmp_path / "home") as here:
+        await here.tell("My dog is called Rex.")
+        assert "Rex" in await here.sent("What is the name of my dog?")
+        await here.tell("say:Your dog is called Rex.")
+        facts = await here.facts()
+        assert list(facts) == ["My dog is called Rex."], "what was shown, and repeated, is no new evidence"
+        [id] = facts.values()
+        await here.running.bus.call(MEMORY_FORGET, ForgetChunk(id=id, actor="owner", block="main"))
+        assert "Rex" not in await here.sent("What is the name of my dog now?")
+
+
+async def test_the_owner_s_budget_bounds_what_is_told(tmp_path: Path) -> None:
+    """``max_tokens`` counts for all that was learned together; 0 tells nothing, and learning goes on."""
+    async with desk(tmp_path / "home") as here:
+        for number in range(4):
+            await here.tell(
+                f"I prefer the number {number} over every other number when I paint walls at home."
+            )
+        whole = await here.sent("Which number do I prefer?")
+        assert whole.count("I prefer the number") >= 3
+        here.prefer(f"{ON}max_tokens = 60\n")
+        await until(lambda: told(here, 1))
+        here.prefer(f"{ON}max_tokens = 0\n")
+        await until(lambda: told(here, 0))
+        assert len(await here.facts()) == 4
+
+
+async def told(here: Desk, count: int) -> bool:
+    """Whether so many facts are told now: preferences count from the next turn on."""
+    return (await here.sent("Which number do I prefer?")).count("I prefer the number") == count
+
+
+async def test_facts_reach_no_other_block_and_no_other_person(tmp_path: Path) -> None:
+    """What the owner said in one block is told neither in another nor to a guest of the same one, and what the guest
+    said not to the owner; nor are strategies that quote it, tasks, or the owner's profile."""
+    async with desk(tmp_path / "home") as here:
+        await here.running.gateway.create_block("other")
+        await here.tell("The launch code is in the blue folder. I have 2 launch codes.")
+        await here.tell(
+            'call:write_file {"path": "launch.txt", "content": "x"} ;; say:Wrote the launch code file.'
+        )
+        conversation = (await here.running.say("say:ok")).accepted.conversation
+        await here.tell("Thanks, perfect!", conversation=conversation)
+        before = here.learned
+        assert "launch" not in await here.guest("I have 3 launch codes.")
+        await until(lambda: here.learned > before)
+        question = "Write the launch code file: how many launch codes do I have?"
+        assert "launch" not in await here.sent(question, block="other")
+        guest = await here.guest(question)
+        assert "I have 3 launch codes." in guest and "2 launch codes" not in guest
+        assert "worked for" not in guest and "Wrote the launch" not in guest
+        owner = await here.sent(question)
+        assert "I have 2 launch codes." in owner and "3 launch codes" not in owner
+
+
+async def test_what_an_agent_kept_itself_is_no_learned_fact(tmp_path: Path) -> None:
+    """Only what the learner found in a person's words is told as a fact."""
+    async with desk(tmp_path / "home") as here:
+        wish = Remember(content="Rex is a cat.", actor="tools", conversation_id="c", block="main")
+        await here.running.bus.call(MEMORY_REMEMBER, wish)
+        assert "Rex" not in await here.sent("What is Rex?")
+
+
+async def test_a_block_that_remembers_nothing_is_told_nothing(tmp_path: Path) -> None:
+    """RLM-F21: a block whose policy turns memory off has none of it before its model."""
+    async with desk(tmp_path / "home") as here:
+        await here.tell("I live in Lisbon.")
+        folder = here.running.home.memory / "blocks/main"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "block.toml").write_text("[memory]\nenabled = false\n")
+
+        async def silent() -> bool:
+            return "Lisbon" not in await here.sent("Where do I live?")
+
+        await until(silent)
+
+
+async def test_mn_f23_the_reflector_without_a_model_knows_the_platform_s_errors(tmp_path: Path) -> None:
+    """MN-F23: each real error of a tool becomes a pitfall of its own kind and is counted under it."""
+    calls = {
+        "file_not_found": 'read_file {"path": "absent.txt"}',
+        "string_not_found": 'replace_in_file {"path": "a.txt", "find": "absent", "replace": "x"}',
+        "invalid_arguments": 'write_file {"path": "a.txt"}',
+        "permission_denied": 'read_file {"path": "../../../etc/passwd"}',
+        "conflict": 'copy_file {"source": "a.txt", "target": "b.txt"}',
+    }
+    async with desk(tmp_path / "home") as here:
+        workspace = here.running.home.workspace("main")
+        workspace.mkdir(parents=True, exist_ok=True)
+        for name in ("a.txt", "b.txt"):
+            (workspace / name).write_text("a note")
+        models = here.running.home.memory / "models"
+        for kind, call in calls.items():
+            await here.tell(f"call:{call} ;; say:Hm.")
+            pitfalls = [
+                json.loads(path.read_text())["context"] for path in models.glob("*/playbook/pit-*.json")
+            ]
+            assert f"{call.split()[0]}: {kind.replace('_', ' ')}" in pitfalls
+        [numbers] = [json.loads(path.read_text()) for path in models.glob("*/metrics.json")]
+        assert numbers["failure_types"] == dict.fromkeys(calls, 1)

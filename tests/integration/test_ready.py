@@ -1,0 +1,51 @@
+"""``/readyz`` after a kill: it never says ready while nobody is there who would answer."""
+
+from collections.abc import AsyncIterator
+
+import anyio
+import httpx
+import pytest
+
+from trunkline.subjects import WORKER_BUCKET
+from trunkline.testing.processes import ProcessPlatform, process_platform
+
+from .stage import CREW, manned
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+
+@pytest.fixture(scope="module")
+async def stage(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+    async with process_platform(tmp_path_factory.mktemp("ready"), workers=CREW) as running:
+        yield running
+
+
+async def beats(running: ProcessPlatform, kind: str) -> list[int]:
+    """The processes of a kind that are still told to live."""
+    entries = await running.bus.kv(WORKER_BUCKET).entries()
+    return [entry.value.pid for entry in entries if entry.value is not None and entry.value.kind == kind]
+
+
+async def until_ready(http: httpx.AsyncClient) -> None:
+    with anyio.fail_after(60):
+        while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110 - asked over HTTP
+            await anyio.sleep(0.05)
+
+
+@pytest.mark.parametrize("victim", ["monitor", "memory"])
+async def test_it_is_not_ready_before_somebody_would_answer(victim: str, stage: ProcessPlatform) -> None:
+    """From the kill until another one is there it says that it is not ready, also while the dead one's last beat is
+    still to be read. When it says ready, a message is answered."""
+    async with manned(stage) as running, httpx.AsyncClient(base_url=running.url, timeout=30) as http:
+        await until_ready(http)
+        await running.say("hello")
+        running.kill(victim)
+        await running.processes[victim].gone()
+        said = set[int]()
+        with anyio.fail_after(60):
+            while await beats(running, victim) or len(said) == 0:
+                said.add((await http.get("/readyz")).status_code)
+        assert said == {503}
+        await running.restart(victim)
+        await until_ready(http)
+        assert (await running.say("hello")).ended.code is None

@@ -1,0 +1,79 @@
+"""A monitor that stood still while another took its conversations over: what it holds must not be stuck with it."""
+
+import signal
+from collections.abc import AsyncIterator
+
+import anyio
+import pytest
+
+from trunkline.messages.gateway import MessageAccepted
+from trunkline.messages.turn import TextDelta
+from trunkline.subjects import INBOX, WORKER_BUCKET
+from trunkline.testing.processes import ProcessPlatform, WorkerProcess, process_platform
+
+from .approving import asking, decide, question_of, write
+from .stage import CREW, manned
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kill]
+
+
+@pytest.fixture(scope="module")
+async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ProcessPlatform]:
+    home = tmp_path_factory.mktemp("stale")
+    async with process_platform(home, config=asking(provider), workers=CREW) as running:
+        yield running
+
+
+async def inbox(running: ProcessPlatform, accepted: MessageAccepted) -> list[str]:
+    """The turns that the inbox has items of, in this conversation."""
+    keys = {"conversation": accepted.conversation}
+    return [one.data.turn async for one in running.bus.history(INBOX, after=0, **keys)]
+
+
+async def holders(running: ProcessPlatform, accepted: MessageAccepted) -> tuple[WorkerProcess, WorkerProcess]:
+    """Of two monitors the one that is given the conversation's messages, and the other, once that is settled."""
+    keys = {"conversation": accepted.conversation}
+    (partition,) = {int(one.keys["partition"]) async for one in running.bus.history(INBOX, after=0, **keys)}
+    monitors = {process.pid: process for process in running.processes.values() if process.kind == "monitor"}
+    with anyio.fail_after(60):
+        while True:
+            await anyio.sleep(5)  # longer than partitions take to move to a monitor that has just come
+            beats = [entry.value for entry in await running.bus.kv(WORKER_BUCKET).entries() if entry.value]
+            having = [beat.pid for beat in beats if beat.pid in monitors and partition in beat.pins]
+            if len(having) == 1:
+                holder = monitors.pop(having[0])
+                return holder, monitors.popitem()[1]
+
+
+async def streams(running: ProcessPlatform, accepted: MessageAccepted) -> None:
+    """Wait until its answer streams."""
+    with anyio.fail_after(60):
+        async for event in running.gateway.watch(accepted.conversation, accepted.turn):
+            if isinstance(event, TextDelta) and "word-3" in event.text:
+                return
+
+
+async def test_what_a_monitor_held_that_stood_still_is_not_stuck(stage: ProcessPlatform) -> None:
+    """b waits for a person and c for b; the monitor that has both stands still, another takes over, ends b, and dies
+    while it answers c. The first one, which holds c since before, must find out and answer it."""
+    async with manned(stage) as running:
+        await running.start("monitor", "second")
+        b = await running.send(write("stale.md"))
+        asked = await question_of(running, b)
+        c = await running.send("slow:100:50", conversation=b.conversation)
+        holder, other = await holders(running, c)
+        holder.kill(signal.SIGSTOP)
+        try:
+            await anyio.sleep(3)
+            await decide(running.gateway, asked, True)
+            await running.answer(b)
+        finally:
+            holder.kill(signal.SIGCONT)
+        await streams(running, c)
+        await anyio.sleep(2)  # so that the first one says again that it holds c
+        other.kill()
+        answer = await running.answer(c)
+        assert answer.ended.code is None
+        with anyio.fail_after(30):
+            while await inbox(running, c):  # noqa: ASYNC110 - asked over the bus
+                await anyio.sleep(0.1)

@@ -1,0 +1,288 @@
+"""A client that sends its whole transcript with every request goes on with one conversation: exactly, or not at all."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from openai import AsyncOpenAI
+
+import trunkline
+from trunkline.messages.conversation import ConversationSummary, ListConversations
+from trunkline.runtime.memory_client import BlockMemory
+from trunkline.testing.platform import Platform, platform
+from trunkline.testing.processes import process_platform
+from trunkline.testing.scripted_provider import ScriptedProvider
+
+pytestmark = pytest.mark.anyio
+
+WEATHER: Any = {
+    "type": "function",
+    "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}},
+}
+
+
+def configured(provider: ScriptedProvider, **more: Any) -> dict[str, Any]:
+    return {**provider.settings, **more}
+
+
+class Chat:
+    """A client's chat: it keeps the messages, and sends them all."""
+
+    def __init__(self, client: AsyncOpenAI, *messages: Any) -> None:
+        self.client = client
+        self.messages: list[Any] = list(messages)
+        self.conversation = ""
+
+    async def say(self, *said: Any, stream: bool = False, **given: Any) -> str:
+        self.messages += [{"role": "user", "content": one} if isinstance(one, str) else one for one in said]
+        raw = await self.client.chat.completions.with_raw_response.create(
+            model="main", messages=list(self.messages), stream=stream, **given
+        )
+        self.conversation = raw.headers["x-conversation-id"]
+        message = await self._streamed(raw.parse()) if stream else raw.parse().choices[0].message.model_dump()
+        self.messages.append({name: value for name, value in message.items() if value is not None})
+        return str(message["content"])
+
+    async def _streamed(self, chunks: Any) -> dict[str, Any]:
+        parts = [chunk.choices[0].delta.content or "" async for chunk in chunks]
+        return {"role": "assistant", "content": "".join(parts)}
+
+    def copy(self) -> "Chat":
+        return Chat(self.client, *self.messages)
+
+
+class Desk:
+    def __init__(self, running: Platform, provider: ScriptedProvider, client: AsyncOpenAI) -> None:
+        self.platform, self.provider, self.client = running, provider, client
+
+    def chat(self, *messages: Any) -> Chat:
+        return Chat(self.client, *messages)
+
+    async def listed(self, **query: Any) -> tuple[ConversationSummary, ...]:
+        return (await self.platform.gateway.conversations(ListConversations(**query))).conversations
+
+    async def stored(self, conversation: str) -> list[str]:
+        view = await self.platform.gateway.conversation(conversation, include_tools=True)
+        return [message.content for message in view.messages]
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """The messages of the last request that left, without the system's."""
+        return [one for one in self.provider.asked[-1].body["messages"] if one["role"] != "system"]
+
+
+@asynccontextmanager
+async def desks(home: Path | None = None, plugins: Any = (), **config: Any) -> AsyncIterator[Desk]:
+    with ScriptedProvider() as provider:
+        async with (
+            platform(home, plugins=plugins, config=configured(provider, **config)) as running,
+            AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60) as client,
+        ):
+            yield Desk(running, provider, client)
+
+
+async def until(true: Callable[[], Awaitable[bool]], seconds: float = 60.0) -> None:
+    with anyio.fail_after(seconds):
+        while True:
+            if await true():
+                return
+            await anyio.sleep(0.05)
+
+
+async def found(memory: BlockMemory, words: str) -> bool:
+    return bool((await memory.search(words)).hits)
+
+
+async def gone(desk: Desk) -> bool:
+    return not await desk.listed(one_shot=True)
+
+
+async def asked(provider: ScriptedProvider, words: str) -> bool:
+    return words in str(provider.requests[-1].body)
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    async with desks() as one:
+        yield one
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_chat_is_one_conversation_and_grows_by_what_is_new(desk: Desk, stream: bool) -> None:
+    """Whole or streamed: five requests, one conversation, each message stored once, each told to the model once."""
+    chat = desk.chat({"role": "system", "content": "Be kind."})
+    for number in range(5):
+        await chat.say(f"say:answer {number}", stream=stream)
+    said = [one for n in range(5) for one in (f"say:answer {n}", f"answer {n}")]
+    assert await desk.stored(chat.conversation) == ["Be kind.", *said]
+    assert [one["content"] for one in desk.sent] == said[:-1]
+    assert [(one.id, one.message_count) for one in await desk.listed()] == [(chat.conversation, 11)]
+
+
+async def test_what_is_never_gone_on_with_is_neither_listed_nor_found(desk: Desk) -> None:
+    """A title's request or another single one is kept under its id. It is listed and found once the client goes on."""
+    chat = desk.chat()
+    await chat.say("say:the heliotrope blooms")
+    assert await desk.listed() == ()
+    [kept] = await desk.listed(one_shot=True)
+    assert (kept.id, kept.one_shot) == (chat.conversation, True)
+    assert await desk.stored(chat.conversation) == ["say:the heliotrope blooms", "the heliotrope blooms"]
+    memory = BlockMemory(desk.platform.bus, "main", "test")
+    assert not await found(memory, "heliotrope")
+    assert not await found(memory, "eliotrop")  # as the text stands
+    await chat.say("say:yes")
+    [one] = await desk.listed()
+    assert (one.id, one.one_shot) == (chat.conversation, False)
+    await until(lambda: found(memory, "heliotrope"))
+
+
+async def test_chats_that_begin_alike_stay_apart(desk: Desk) -> None:
+    """Two of them, and an answer asked for again: each has a conversation of its own that holds its messages alone."""
+    first, second = desk.chat(), desk.chat()
+    for chat in (first, second):
+        await chat.say("say:hello")
+    again = first.copy()
+    await first.say("say:one")
+    await second.say("say:two")
+    await again.say("say:three")
+    await first.say("say:end")
+    stored = {tuple(await desk.stored(chat.conversation)) for chat in (first, second, again)}
+    begin = ("say:hello", "hello")
+    assert stored == {
+        (*begin, "say:one", "one", "say:end", "end"),
+        (*begin, "say:two", "two"),
+        (*begin, "say:three", "three"),
+    }
+    assert len(await desk.listed()) == 3
+    assert all(not one.one_shot for one in await desk.listed())
+
+
+async def test_a_fork_has_what_our_tools_brought(desk: Desk) -> None:
+    """The client never saw our call; whoever goes on, or goes on otherwise, is told of it all the same."""
+    chat = desk.chat()
+    await chat.say('call:list_directory {"path": "."} ;; say:Listed.')
+    other = chat.copy()
+    for one in (chat, other):
+        await one.say("say:go")
+        assert [m["role"] for m in desk.sent] == ["user", "assistant", "tool", "assistant", "user"]
+    assert chat.conversation != other.conversation
+    origin = (await desk.platform.gateway.conversation(other.conversation)).summary.forked_from
+    assert origin is not None and origin.conversation == chat.conversation
+
+
+async def test_our_results_are_not_lost_beside_the_clients(desk: Desk) -> None:
+    """A step that calls a tool of ours and one of the client's goes on with both results, and is stored once."""
+    chat = desk.chat()
+    await chat.say('parallel:list_directory {"path": "."} weather {} ;; quote', tools=[WEATHER])
+    call = chat.messages[-1]["tool_calls"][0]["id"]
+    text = await chat.say({"role": "tool", "tool_call_id": call, "content": "rain"}, tools=[WEATHER])
+    assert "weather said: rain" in text and "list_directory said:" in text
+    assert len(await desk.stored(chat.conversation)) == 5
+
+
+async def test_all_at_once_from_one_place(desk: Desk) -> None:
+    """One of them gets the conversation, each other one its own; nobody's words are among another's."""
+    chat = desk.chat()
+    await chat.say("say:hello")
+    chats = [chat.copy() for _ in range(8)]
+    async with anyio.create_task_group() as tasks:
+        for number, one in enumerate(chats):
+            tasks.start_soon(one.say, f"say:number {number}")
+    assert len({one.conversation for one in chats}) == 8
+    assert chat.conversation in {one.conversation for one in chats}
+    for number, one in enumerate(chats):
+        expected = ["say:hello", "hello", f"say:number {number}", f"number {number}"]
+        assert await desk.stored(one.conversation) == expected
+
+
+async def test_who_changes_what_was_said_begins_anew(desk: Desk) -> None:
+    """An answer, a question or the instructions that differ by a letter are another transcript."""
+    chat = desk.chat()
+    await chat.say("say:hello")
+    for at, content in ((0, "say:hello!"), (1, "hallo")):
+        other = chat.copy()
+        other.messages[at] = {**other.messages[at], "content": content}
+        await other.say("say:more")
+        assert other.conversation != chat.conversation
+        assert await desk.stored(other.conversation) == [m["content"] for m in other.messages]
+    trimmed = chat.copy()
+    trimmed.messages[1] = {**trimmed.messages[1], "content": " hello\n"}
+    await trimmed.say("say:more")
+    assert trimmed.conversation == chat.conversation
+
+
+async def test_another_channel_went_on(desk: Desk) -> None:
+    """What was said in the terminal is not the client's: its chat goes on without it."""
+    chat = desk.chat()
+    await chat.say("say:hello")
+    elsewhere = chat.conversation
+    await desk.platform.say("say:aside", conversation=elsewhere)
+    await chat.say("say:more")
+    assert chat.conversation != elsewhere
+    assert await desk.stored(chat.conversation) == ["say:hello", "hello", "say:more", "more"]
+
+
+async def test_a_deleted_conversation_begins_anew(desk: Desk) -> None:
+    """The client still has its messages."""
+    chat = desk.chat()
+    await chat.say("say:hello")
+    next(desk.platform.home.memory.rglob(f"{chat.conversation}.jsonl")).unlink()
+    await until(lambda: gone(desk))
+    await chat.say("say:more")
+    assert await desk.stored(chat.conversation) == ["say:hello", "hello", "say:more", "more"]
+
+
+class Guests:
+    """Two people, each with a key."""
+
+    name = "guests"
+
+    async def __call__(self, headers: Mapping[str, str]) -> trunkline.Identity | None:
+        _, _, name = headers.get("authorization", "").partition(" ")
+        return trunkline.Identity(id=name) if name in ("ann", "bob") else None
+
+    @trunkline.hookimpl
+    def trunkline_authenticators(self) -> list[Any]:
+        return [self]
+
+
+async def test_two_people_with_the_same_messages(tmp_path: Path) -> None:
+    """Nobody gets another's conversation, whatever they send."""
+    async with desks(tmp_path, plugins=[Guests()]) as desk:
+        chats = [Chat(desk.client.with_options(api_key=name)) for name in ("ann", "bob")]
+        await chats[0].say("say:hello")
+        theirs = Chat(chats[1].client, *chats[0].messages)
+        await theirs.say("say:more")
+        assert theirs.conversation != chats[0].conversation
+        await chats[0].say("say:mine")
+        assert await desk.stored(chats[0].conversation) == ["say:hello", "hello", "say:mine", "mine"]
+
+
+async def test_kills_between_and_within_requests() -> None:
+    """The gateway killed after each answer and in one: the chat stays one conversation, and nothing is stored twice."""
+    with ScriptedProvider() as provider:
+        async with process_platform(config=configured(provider)) as running:
+            chat = Chat(AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60))
+            conversations = set()
+            for number in range(3):
+                await chat.say(f"say:answer {number}")
+                conversations.add(chat.conversation)
+                running.kill("gateway")
+                await running.restart("gateway")
+                chat.client = AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60)
+            assert len(conversations) == 1
+            cut = chat.copy()
+            with pytest.raises(Exception):  # noqa: B017  whichever way the client says that it was cut off
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(cut.say, "slow:100:50")
+                    await until(lambda: asked(provider, "slow:100:50"))
+                    running.kill("gateway")
+            await running.restart("gateway")
+            chat.client = AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60)
+            await chat.say("say:after")
+            view = await running.gateway.conversation(chat.conversation)
+            said = [f"{word}answer {n}" for n in range(3) for word in ("say:", "")]
+            assert [message.content for message in view.messages] == [*said, "say:after", "after"]
