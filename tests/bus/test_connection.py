@@ -29,7 +29,10 @@ async def test_an_unreachable_server_is_named_at_once() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"nats://127.0.0.1:{taken.getsockname()[1]}"
-    with anyio.fail_after(60), pytest.raises(ConnectionFailed, match=f"cannot reach NATS at {url}: .*refused"):
+    with (
+        anyio.fail_after(60),
+        pytest.raises(ConnectionFailed, match=f"cannot reach NATS at {url}: .*refused"),
+    ):
         async with connect(BusSettings(url=url)):
             pass
 

@@ -13,7 +13,11 @@ Said = tuple[str, str]
 Given = tuple[Said, ...]
 """What one call was given, oldest first."""
 
-RESUMED = ("Your last answer was cut before", "Your last turn ended before", "This conversation goes on after")
+RESUMED = (
+    "Your last answer was cut before",
+    "Your last turn ended before",
+    "This conversation goes on after",
+)
 """How a text begins that tells a model how a conversation goes on (MB-F13). Nobody said it, and nothing stores it."""
 
 

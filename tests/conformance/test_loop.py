@@ -210,7 +210,11 @@ async def test_tools_and_provider_are_boot_configuration(house: Open) -> None:
         usual = running.provider.asked[-1].body
         await running.client.say("say:hi", **wish)
         asked = running.provider.asked[-1].body
-        assert asked["model"] == "scripted" and asked["tools"] == usual["tools"] and "read_file" in running.offered()
+        assert (
+            asked["model"] == "scripted"
+            and asked["tools"] == usual["tools"]
+            and "read_file" in running.offered()
+        )
         assert "be rude" not in json.dumps(asked)
 
 

@@ -92,7 +92,9 @@ def test_a_name_that_would_widen_a_grant_is_refused(names: tuple[str, ...]) -> N
         accounts(names)
 
 
-@pytest.mark.parametrize("lent", [{"Claude": ("main",)}, {"a.b": ("main",)}, {"claude": ("*",)}, {"claude": ("",)}])
+@pytest.mark.parametrize(
+    "lent", [{"Claude": ("main",)}, {"a.b": ("main",)}, {"claude": ("*",)}, {"claude": ("",)}]
+)
 def test_a_block_is_lent_to_a_name_and_by_its_name(lent: dict[str, tuple[str, ...]]) -> None:
     """Both become parts of subjects."""
     with pytest.raises(ValueError, match=r"is no name of a block|cannot be the user of"):

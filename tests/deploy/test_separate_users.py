@@ -140,9 +140,17 @@ async def lent(
     **said: Any,
 ) -> ToolOutcome:
     """A call of an agent that the block is lent to, with whatever it says of itself."""
-    known = {"call": new_id("call"), "block": block, "conversation": "conv_1", "turn": "turn_1", "actor": "owner"}
+    known = {
+        "call": new_id("call"),
+        "block": block,
+        "conversation": "conv_1",
+        "turn": "turn_1",
+        "actor": "owner",
+    }
     wish = CallTool(name=name, arguments=arguments, **(known | said))
-    async with bus.call_streaming(LENT_CALL, wish, idle_timeout=patience, agent=agent, block=block) as replies:
+    async with bus.call_streaming(
+        LENT_CALL, wish, idle_timeout=patience, agent=agent, block=block
+    ) as replies:
         async for reply in replies:
             if isinstance(reply, ToolOutcome):
                 return reply
@@ -152,7 +160,9 @@ async def lent(
 async def forged(running: Installation) -> None:
     """Whoever took over the program that lends a block: it can neither say that a person has approved a call, nor use
     what was approved elsewhere, nor be another agent, another block's or the block's own, nor see their results."""
-    await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=granted("conv_1"), gone=(), actor="owner"))
+    await running.bus.call(
+        MEMORY_WRITE_MANY, WriteManyMemory(files=granted("conv_1"), gone=(), actor="owner")
+    )
     mine = {"path": "notes/allowed.md", "content": "x"}
     async with connect(as_user("monitor", running.server.url, running.passwords)) as bus:
         assert (await call_tool(bus, "memory_write", mine)).status == "ok", "the yes is for this conversation"

@@ -284,7 +284,9 @@ async def test_MB_T10_MB_T11_over_http(provider: str, tmp_path: Path) -> None:
             yes = {"allow": True, "hash": asked.call_hash, "scope": "always"}
             assert (await http.post(path, json={**yes, "scope": "for ever"})).status_code == 400
             assert (await http.post(path, json=yes)).status_code == 202
-            async with httpx.AsyncClient(base_url=running.url, headers={HEADER: GUEST.id}, timeout=60) as guest:
+            async with httpx.AsyncClient(
+                base_url=running.url, headers={HEADER: GUEST.id}, timeout=60
+            ) as guest:
                 assert (await guest.post(path, json=yes)).status_code == 403, "only the owner decides"
             for again in (
                 yes,

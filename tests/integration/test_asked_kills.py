@@ -189,7 +189,9 @@ async def test_a_wider_yes_survives_the_gateway_that_took_it(stage: ProcessPlatf
         asked = await question_of(running, turn, "wide.md")
         running.kill("memory")
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(decide, running.gateway, asked, True, "always")  # it is sent again until it is answered
+            tasks.start_soon(
+                decide, running.gateway, asked, True, "always"
+            )  # it is sent again until it is answered
             await taken(running, asked.call)
             running.kill("gateway")
             for name in ("memory", "gateway"):

@@ -64,7 +64,9 @@ async def test_hello_is_lean() -> None:
         assert "owner's own words" in system.split('<context source="/AGENT.md"')[1].partition("\n")[0]
         named = set(re.findall(r"`([a-z]+_[a-z_]+)`", system))
         known = (await running.bus.call(LIST_TOOLS, ListTools(block="main"))).tools or ()
-        assert named <= {spec.name for spec in known} | {"discover_tools", "load_tools"}, "no tool is invented"
+        assert named <= {spec.name for spec in known} | {"discover_tools", "load_tools"}, (
+            "no tool is invented"
+        )
 
 
 async def test_agent_md_is_read_by_the_name_that_the_request_says() -> None:
@@ -104,7 +106,9 @@ async def test_pa_f43_unknown_names_of_the_owner_are_told(caplog: pytest.LogCapt
         assert len(told) == 1 and "raed_file, mcp:gone:*" in told[0]
         found = await examine(read=lambda: load_config(running.home.path, environ=clean_environ()))
         [one] = [finding for finding in found if finding.id == "tools.always_send"]
-        assert one.status == "warning" and "raed_file" in one.summary and "read_file" not in one.summary.split()
+        assert (
+            one.status == "warning" and "raed_file" in one.summary and "read_file" not in one.summary.split()
+        )
 
 
 async def test_a_block_s_description_and_goals_reach_its_model() -> None:
@@ -114,7 +118,10 @@ async def test_a_block_s_description_and_goals_reach_its_model() -> None:
         await running.gateway.create_block("shop", config)
         system = (await sent(running, provider, block="shop"))["messages"][0]["content"]
         assert system.startswith("Read AGENT.md for your instructions.")
-        assert '<context source="block.toml"' in system and "What this block is for: Runs the tea shop." in system
+        assert (
+            '<context source="block.toml"' in system
+            and "What this block is for: Runs the tea shop." in system
+        )
         assert "The goals of this block:\n- Sell tea.\n- Answer letters.\n" in system
         assert "tea shop" not in json.dumps(await sent(running, provider))
 

@@ -34,7 +34,9 @@ def test_an_example_is_a_whole_package_of_few_lines(example: Path) -> None:
     takes five more: it tells the owner of approvals."""
     module = example.name.replace("-", "_")
     (source,) = (example / "src" / module).glob("*.py")
-    assert len(lines_of_code(source.read_text())) <= (25 if "trunkline_channels" in source.read_text() else 20)
+    assert len(lines_of_code(source.read_text())) <= (
+        25 if "trunkline_channels" in source.read_text() else 20
+    )
     assert (example / "README.md").exists() and list((example / "tests").glob("test_*.py"))
     (point,) = (point for point in entry_points(group="trunkline") if point.value == module)
     assert point.dist is not None and point.dist.name == example.name

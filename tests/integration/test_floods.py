@@ -44,7 +44,9 @@ def http_of(running: Platform) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60)
 
 
-async def send_all(running: Platform, conversation: str, texts: list[str]) -> list[MessageAccepted | RemoteFault]:
+async def send_all(
+    running: Platform, conversation: str, texts: list[str]
+) -> list[MessageAccepted | RemoteFault]:
     """Send them all at the same moment."""
     found: list[MessageAccepted | RemoteFault] = []
 
@@ -92,13 +94,13 @@ async def test_every_way_in_says_what_to_do(running: Platform) -> None:
         assert "cancel" in refused.json()["metadata"]["reason"]
         steered = await http.post(f"/api/turns/{first.turn}/steer", json={"content": "more"})
         assert steered.status_code == 429
-    client = AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, max_retries=0)
-    with pytest.raises(RateLimitError, match="max_queued"):
-        await client.chat.completions.create(
-            model="main",
-            messages=[{"role": "user", "content": "say:more"}],
-            extra_headers={"X-Conversation-ID": first.conversation},
-        )
+    async with AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, max_retries=0) as client:
+        with pytest.raises(RateLimitError, match="max_queued"):
+            await client.chat.completions.create(
+                model="main",
+                messages=[{"role": "user", "content": "say:more"}],
+                extra_headers={"X-Conversation-ID": first.conversation},
+            )
 
 
 async def test_others_and_the_cancel_go_on_beside_a_full_conversation(running: Platform) -> None:

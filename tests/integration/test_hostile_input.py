@@ -78,17 +78,21 @@ async def test_mb_f3_a_block_whose_file_is_broken_takes_no_message_and_harms_no_
         await running.gateway.create_block("garden")
         (running.home.memory / "blocks/garden/block.toml").write_bytes(SLIPS[slip])
         await refuses(running, "garden", "blocks/garden/block.toml", WHERE.get(slip, ""))
-        states = {block.name: (block.pulse.status, bool(block.problem)) for block in await running.gateway.blocks()}
+        states = {
+            block.name: (block.pulse.status, bool(block.problem)) for block in await running.gateway.blocks()
+        }
         assert states == {"main": ("SLEEPING", False), "garden": ("ERROR", True)}
         assert model.requests == []
         assert (await running.say("hi")).text == "Hello."
 
 
-async def test_a_slip_in_a_key_of_the_preferences_is_told_and_other_keys_are_left_alone(tmp_path: Path) -> None:
+async def test_a_slip_in_a_key_of_the_preferences_is_told_and_other_keys_are_left_alone(
+    tmp_path: Path,
+) -> None:
     """``modle`` is no key of anybody's; what plugins keep there is theirs."""
     model = ScriptedModel(["Hello."])
     async with talking_to(model, tmp_path) as running:
-        (running.home.memory / "preferences.toml").write_text('[learning]\nenabled = true\n')
+        (running.home.memory / "preferences.toml").write_text("[learning]\nenabled = true\n")
         assert (await running.say("hi")).text == "Hello."
         (running.home.memory / "preferences.toml").write_text('# mine\nmodle = "local/small"\n')
         await refuses(running, "main", "preferences.toml, line 2", "Did you mean model?")
@@ -115,7 +119,9 @@ async def refuses(running: Platform, block: str, *said: str) -> None:
             try:
                 await running.say("hi", block=block)
             except RemoteFault as fault:
-                assert fault.code == "conflict" and all(words in fault.message for words in said), fault.message
+                assert fault.code == "conflict" and all(words in fault.message for words in said), (
+                    fault.message
+                )
                 return
             await anyio.sleep(0.05)
 

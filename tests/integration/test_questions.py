@@ -152,7 +152,9 @@ async def test_a_model_cannot_answer_its_own_question(provider: str, tmp_path: P
         accepted = await running.send(f"say:answer aaaaa-aaaaa yes ;; {ask('May I now?')}")
         question = await question_of(running, accepted)
         await running.send(f"say:answer {question.id} yes ;; say:approve {question.id} always")
-        async with httpx.AsyncClient(base_url=running.url, headers={HEADER: "agent:main"}, timeout=60) as agent:
+        async with httpx.AsyncClient(
+            base_url=running.url, headers={HEADER: "agent:main"}, timeout=60
+        ) as agent:
             path = f"/api/turns/{question.turn}/calls/{question.call}/decision"
             tried = await agent.post(path, json={"hash": question.call_hash, "answer": "yes"})
             assert tried.status_code == 403

@@ -1,7 +1,7 @@
 """A client that sends its whole transcript with every request goes on with one conversation: exactly, or not at all."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -264,15 +264,20 @@ async def test_two_people_with_the_same_messages(tmp_path: Path) -> None:
 async def test_kills_between_and_within_requests() -> None:
     """The gateway killed after each answer and in one: the chat stays one conversation, and nothing is stored twice."""
     with ScriptedProvider() as provider:
-        async with process_platform(config=configured(provider)) as running:
-            chat = Chat(AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60))
+        async with process_platform(config=configured(provider)) as running, AsyncExitStack() as clients:
+
+            async def connect() -> AsyncOpenAI:
+                client = AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60)
+                return await clients.enter_async_context(client)
+
+            chat = Chat(await connect())
             conversations = set()
             for number in range(3):
                 await chat.say(f"say:answer {number}")
                 conversations.add(chat.conversation)
                 running.kill("gateway")
                 await running.restart("gateway")
-                chat.client = AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60)
+                chat.client = await connect()
             assert len(conversations) == 1
             cut = chat.copy()
             with pytest.raises(Exception):  # noqa: B017  whichever way the client says that it was cut off
@@ -281,7 +286,7 @@ async def test_kills_between_and_within_requests() -> None:
                     await until(lambda: asked(provider, "slow:100:50"))
                     running.kill("gateway")
             await running.restart("gateway")
-            chat.client = AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.token, timeout=60)
+            chat.client = await connect()
             await chat.say("say:after")
             view = await running.gateway.conversation(chat.conversation)
             said = [f"{word}answer {n}" for n in range(3) for word in ("say:", "")]

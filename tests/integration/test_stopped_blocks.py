@@ -64,7 +64,9 @@ async def at_work(talker: Talker) -> list[MessageAccepted]:
     parked, _ = await asked_by(talker, write("parked.md"), block="garden")
     held = await talker.send("say:held", conversation=parked.conversation)
     resumed, asked = await asked_by(
-        talker, f"call:write_file {json.dumps({'path': 'yes.md', 'content': 'x'})} ;; slow:4000:20", block="garden"
+        talker,
+        f"call:write_file {json.dumps({'path': 'yes.md', 'content': 'x'})} ;; slow:4000:20",
+        block="garden",
     )
     await decide(talker.gateway, asked, True)
     with anyio.fail_after(60):
@@ -221,7 +223,8 @@ async def until_done(act: Change, gateway: GatewayClient, gone: str) -> None:
 @pytest.mark.kill
 @pytest.mark.parametrize("how", ["archive", "delete"])
 @pytest.mark.parametrize(
-    ("victim", "delay"), [("gateway", 0.0), ("gateway", 0.3), ("gateway", 0.8), ("memory", 0.4), ("monitor", 0.15)]
+    ("victim", "delay"),
+    [("gateway", 0.0), ("gateway", 0.3), ("gateway", 0.8), ("memory", 0.4), ("monitor", 0.15)],
 )
 async def test_a_kill_half_way_leaves_what_the_same_command_finishes(
     stage: ProcessPlatform, how: str, victim: str, delay: float

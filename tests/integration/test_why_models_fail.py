@@ -135,9 +135,7 @@ async def test_the_reason_reaches_the_owner_on_every_way(kind: str) -> None:
 async def test_who_is_not_the_owner_is_told_the_code_alone() -> None:
     """What a provider says may tell of the owner's account."""
     async with failing("an unknown model", Visitors(GUEST)) as (running, _):
-        async with httpx.AsyncClient(
-            base_url=running.url, headers={HEADER: GUEST.id}, timeout=60
-        ) as http:
+        async with httpx.AsyncClient(base_url=running.url, headers={HEADER: GUEST.id}, timeout=60) as http:
             stream = await http.post("/conversations/messages", json={"content": "hello"})
             wish = {"model": "main", "messages": [{"role": "user", "content": "hello"}]}
             whole = await http.post("/v1/chat/completions", json=wish)

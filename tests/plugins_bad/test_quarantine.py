@@ -184,7 +184,9 @@ async def test_kills_from_outside_blame_nobody(tmp_path: Path) -> None:
                 tasks.cancel_scope.cancel()
             await running.restart("tools")
         assert state(running, "bad-swallow")["status"] == "loaded"
-        assert "bad-swallow (tool)" in running.processes["tools"].text(), "it was not at work when it was killed"
+        assert "bad-swallow (tool)" in running.processes["tools"].text(), (
+            "it was not at work when it was killed"
+        )
 
 
 async def test_who_ends_the_process_behind_another_is_found_out(tmp_path: Path) -> None:

@@ -19,7 +19,12 @@ def handler() -> logging.StreamHandler[io.StringIO]:
 
 
 def log(
-    handler: logging.StreamHandler[io.StringIO], text: str, *args: object, at: float, line: int = AGAIN, level: int = 30
+    handler: logging.StreamHandler[io.StringIO],
+    text: str,
+    *args: object,
+    at: float,
+    line: int = AGAIN,
+    level: int = 30,
 ) -> None:
     record = logging.LogRecord("trunkline.test", level, "flood.py", line, text, args, None)
     record.created = at

@@ -30,7 +30,9 @@ SECRET = {
 
 @pytest.mark.parametrize("form", [Readable("%(message)s"), JsonLines()], ids=["text", "json"])
 @pytest.mark.parametrize("kind", KEYS)
-def test_every_way_into_a_line_is_shut(kind: str, form: logging.Formatter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_way_into_a_line_is_shut(
+    kind: str, form: logging.Formatter, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where an error is the cause of another one, and in what is given as extra."""
     monkeypatch.setenv("OUR_API_KEY", KEYS["a value of ours"])
     said = KEYS[kind]
@@ -54,7 +56,9 @@ def test_what_a_vendor_repeats_of_a_key_is_in_no_log(tmp_path: Path) -> None:
     refuses = (Refuse(status=401, code="invalid_api_key", message=f"Incorrect API key provided: {key}."),)
     with ScriptedProvider(lambda heard: refuses) as provider:
         settings = f'[adapters.openai]\nbase_url = "{provider.url}"\nmodel = "scripted"\napi_key = {{ env = "MINE" }}\n'
-        (tmp_path / "trunkline.toml").write_text(f'{settings}[gateway]\nport = 0\n[telemetry]\nlog_level = "debug"\n')
+        (tmp_path / "trunkline.toml").write_text(
+            f'{settings}[gateway]\nport = 0\n[telemetry]\nlog_level = "debug"\n'
+        )
         done = subprocess.run(
             [sys.executable, "-m", "trunkline.cli.main", "say", "hello"],
             env={**clean_environ(), "TRUNKLINE_HOME": str(tmp_path), "MINE": key},

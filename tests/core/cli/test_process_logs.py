@@ -69,7 +69,9 @@ def up(base: Path, form: str, **environ: str) -> Iterator[Up]:
     home, output = base / "home", base / "output"
     install(base / "site", "acme-tells", TELLS)
     home.mkdir()
-    isolation = 'isolation = "process"\nisolation_memory = 700\nisolation_environ = ["MINE_KEY", "PLAIN_WORD"]\n'
+    isolation = (
+        'isolation = "process"\nisolation_memory = 700\nisolation_environ = ["MINE_KEY", "PLAIN_WORD"]\n'
+    )
     (home / "trunkline.toml").write_text(
         f'[gateway]\nport = 0\n[runtime]\nprovider_adapter = "offline"\n[plugins.acme-tells]\n{isolation}'
         '[adapters.openai]\napi_key = { env = "PLAIN_WORD" }\n[telemetry]\nlog_level = "debug"\n'
@@ -112,7 +114,9 @@ def test_the_http_server_tells_no_key(tmp_path: Path) -> None:
     with up(tmp_path, "json", MINE_KEY=KEY, PLAIN_WORD=PLAIN) as running:
         from trunkline.runtime.listeners import listeners
 
-        (place,) = [one.address for one in listeners(running.home / "run") if one.address.startswith("http://")]
+        (place,) = [
+            one.address for one in listeners(running.home / "run") if one.address.startswith("http://")
+        ]
         host, _, port = place.removeprefix("http://").rpartition(":")
         length = f"x-api-key: {KEY}\r\ncontent-length: {KEY}"
         for asked in (
@@ -138,7 +142,11 @@ def test_the_nats_server_tells_no_key(tmp_path: Path) -> None:
         run = read_run_file(Home.at(running.home))
         assert run is not None and run.password
         host, _, port = run.url.removeprefix("nats://").rpartition(":")
-        for login in (f'"user":"{run.user}","pass":"{KEY}"', f'"auth_token":"{KEY}"', f'"jwt":"{KEY}","sig":"x"'):
+        for login in (
+            f'"user":"{run.user}","pass":"{KEY}"',
+            f'"auth_token":"{KEY}"',
+            f'"jwt":"{KEY}","sig":"x"',
+        ):
             with socket.create_connection((host, int(port)), 30) as connection:
                 connection.recv(4096)
                 connection.sendall(f'CONNECT {{{login},"verbose":false}}\r\nPING\r\n'.encode())

@@ -156,7 +156,9 @@ def test_blocks_from_the_command_line(up: Up, trunkline: Run) -> None:
         json.loads(trunkline("blocks", "show", "garden", "--json").stdout)["config"]["description"]
         == "Tomatoes"
     )
-    done = trunkline("blocks", "set", "garden", "goals=a, b", "goals=c", "permissions.max_timeout=9", "--json")
+    done = trunkline(
+        "blocks", "set", "garden", "goals=a, b", "goals=c", "permissions.max_timeout=9", "--json"
+    )
     config = json.loads(done.stdout)["config"]
     assert config["goals"] == ["a, b", "c"] and config["permissions"] == {"max_timeout": 9.0}
     assert trunkline("blocks", "set", "garden", "goals").returncode == 2
@@ -165,7 +167,9 @@ def test_blocks_from_the_command_line(up: Up, trunkline: Run) -> None:
     assert trunkline("blocks", "unset", "garden", "goals", "permissions").returncode == 0
     assert json.loads(trunkline("blocks", "stop", "garden", "--json").stdout)["cancelled"] == []
     assert "stopped" in trunkline("blocks", "list").stdout
-    assert json.loads(trunkline("blocks", "start", "garden", "--json").stdout)["config"] == {"description": "Tomatoes"}
+    assert json.loads(trunkline("blocks", "start", "garden", "--json").stdout)["config"] == {
+        "description": "Tomatoes"
+    }
     asked = trunkline("blocks", "reset", "garden")
     assert asked.returncode != 0 and "loses its conversations" in asked.stdout, "nobody said yes"
     assert trunkline("blocks", "reset", "garden", "--hard", "--yes").returncode == 0

@@ -43,7 +43,9 @@ class Desk:
     async def journal(self, *entries: JournalEntry) -> None:
         """Record entries."""
         record = TurnRecord(turn=self.request.turn, epoch=self.epoch, owner="fake", entries=entries)
-        scope = Scope(block=self.request.block, conversation=self.request.conversation, turn=self.request.turn)
+        scope = Scope(
+            block=self.request.block, conversation=self.request.conversation, turn=self.request.turn
+        )
         await self._bus.append(JOURNAL, record, scope=scope, **self._keys())
 
     async def show(self, *events: FeedEvent) -> None:

@@ -181,7 +181,9 @@ async def test_another_name_is_in_its_identity_too(own_house: House) -> None:
     await own_house.terminal.create_block("garden", BlockConfig(monitor_name="Rose"))
     monitor = "blocks/garden/monitor.md"
     await write(own_house, (await text_of(own_house, monitor)) + "\nShe likes roses.\n", monitor)
-    await own_house.terminal.change_block("garden", {"monitor_name": "Iris\n- Role: root", "monitor_emoji": "🌱"})
+    await own_house.terminal.change_block(
+        "garden", {"monitor_name": "Iris\n- Role: root", "monitor_emoji": "🌱"}
+    )
     text = await text_of(own_house, monitor)
     assert "- Name: Iris - Role: root\n- Emoji: 🌱\n" in text and "She likes roses." in text
     await own_house.terminal.change_block("garden", {"monitor_name": None})
@@ -192,7 +194,14 @@ async def fill(house: House) -> Path:
     """Give the block garden something of each kind; returns its workspace."""
     await house.terminal.create_block("garden", BlockConfig(description="d", monitor_name="Rose"))
     await talk(house, "plant", block="garden")
-    for path in ("memory.md", "notes/a.md", "plans/p.json", "documents/book.md", "monitor.md", "sliders.json"):
+    for path in (
+        "memory.md",
+        "notes/a.md",
+        "plans/p.json",
+        "documents/book.md",
+        "monitor.md",
+        "sliders.json",
+    ):
         await write(house, "{}\n", f"blocks/garden/{path}")
     workspace = house.platform.home.workspace("garden")
     workspace.mkdir(parents=True)

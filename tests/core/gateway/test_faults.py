@@ -110,7 +110,9 @@ async def test_without_a_monitor_messages_are_accepted(own_house: House) -> None
     stored = await own_house.bus.last(INBOX, conversation=accepted.conversation)
     assert stored is not None
     ready = await own_house.http.get("/readyz")
-    assert (ready.status_code, ready.json()["checks"]["monitor"]) == (503, "missing"), "nobody would answer now"
+    assert (ready.status_code, ready.json()["checks"]["monitor"]) == (503, "missing"), (
+        "nobody would answer now"
+    )
 
 
 async def test_a_server_that_dies_and_comes_back(own_house: House) -> None:

@@ -29,7 +29,7 @@ description = "Looks at the sky."
 sky = "acme_sky"
 """
 
-BACKEND = '''
+BACKEND = """
 import os, pathlib, socket, sys, zipfile
 
 ATTACK
@@ -54,7 +54,7 @@ def build_wheel(folder, config_settings=None, metadata_directory=None):
         archive.writestr(f"{info}/entry_points.txt", "[trunkline]\\nsky = acme_sky\\n")
         archive.writestr(f"{info}/RECORD", "")
     return name
-'''
+"""
 HARMLESS = "ATTEMPTS, MORE, REQUIRES = {}, {}, ''\n"
 
 
@@ -78,7 +78,12 @@ def test_nothing_of_a_folder_runs_before_somebody_agrees(
     project = make_project(tmp_path / "sky", f"open({str(mark)!r}, 'w').close()\n{HARMLESS}")
     done = place.install(project)
     assert done.returncode == 1 and "Nobody is here to agree" in done.stderr
-    for line in ("acme-sky 1.0, from a folder", "hooks      tools", "sky.example", "runs backend, in a sandbox"):
+    for line in (
+        "acme-sky 1.0, from a folder",
+        "hooks      tools",
+        "sky.example",
+        "runs backend, in a sandbox",
+    ):
         assert line in done.stdout
     told = at_terminal("", "plugins", "install", str(project), "--wheels", str(place.wheels))
     assert "Nothing was installed." in told and "Building" not in told

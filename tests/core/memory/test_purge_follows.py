@@ -94,7 +94,9 @@ async def test_a_file_that_was_split_is_purged_and_its_other_part_told(
     await write("whole.md", LETTER + other)
     await chunks.store.change(
         Change(
-            {"whole.md": None, "letter.md": LETTER.encode(), "bicycle.md": other.encode()}, actor="agent", reason=""
+            {"whole.md": None, "letter.md": LETTER.encode(), "bicycle.md": other.encode()},
+            actor="agent",
+            reason="",
         )
     )
     await write("bicycle.md", other + f"By the way: {SECRET}!\n")
@@ -157,7 +159,9 @@ async def said(store: GitMemoryStore, conversation: str, text: str, block: str =
     turn = f"turn_{conversation}"
     message = Message(id=f"msg_{conversation}", role="user", content=text, turn=turn)
     await store.append_conversation(
-        AppendConversation(block=block, conversation=conversation, messages=(message,), actor="owner", turn=turn)
+        AppendConversation(
+            block=block, conversation=conversation, messages=(message,), actor="owner", turn=turn
+        )
     )
 
 
@@ -200,14 +204,20 @@ async def test_a_conversation_goes_with_what_was_made_of_it(
     await write("learned/both.json", json.dumps({"text": "tall", "sources": ["conv_zebra", "conv_other"]}))
     scope = Scope(block="main", conversation="conv_zebra", turn="turn_conv_zebra")
     await chunks.store.change(
-        Change({"documents/report.md": b"What the agent made of it"}, actor="agent", reason="zebra!", scope=scope)
+        Change(
+            {"documents/report.md": b"What the agent made of it"}, actor="agent", reason="zebra!", scope=scope
+        )
     )
     await chunks.store.move("blocks/main", "archive/main_1", actor="owner", reason="")
     done = await purge(chunks, "conv_zebra", purgers=(Sources(),))
     assert done.conversations == ("conv_zebra",)
     assert "zebra seven" not in everything(git) and b"zebra seven" not in bytes_of()
     assert "zebra!" not in everything(git) and "[purged]" in git("log", "--format=%B")
-    assert {path.rpartition("/")[2] for path in done.paths} == {"conv_zebra.jsonl", f"{gone}.json", "alone.json"}
+    assert {path.rpartition("/")[2] for path in done.paths} == {
+        "conv_zebra.jsonl",
+        f"{gone}.json",
+        "alone.json",
+    }
     assert json.loads((await chunks.store.read("learned/both.json")).content)["sources"] == ["conv_other"]
     assert not files(root, f"{gone}.json") and files(root, f"{kept}.json") and files(root, "conv_other.jsonl")
     first, second = map(json.loads, (await chunks.store.read("audit/2026-05-04.jsonl")).content.splitlines())

@@ -88,7 +88,9 @@ def test_a_purge_that_was_killed_is_finished_by_the_next(
     shutil.copytree(stopped[0], home, symlinks=True)
     assert "memory/.git" in holding(home, MARK.encode())
     environ = clean_environ() | {"TRUNKLINE_HOME": str(home)}
-    died = subprocess.run([sys.executable, "-c", KILLED, step, conversation], env=environ, timeout=120, check=False)
+    died = subprocess.run(
+        [sys.executable, "-c", KILLED, step, conversation], env=environ, timeout=120, check=False
+    )
     assert died.returncode == -9
     again = run_trunkline(home, "memory", "purge", conversation, "--confirm", conversation, "--json")
     assert again.returncode == 0, again.stderr

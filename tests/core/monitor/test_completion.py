@@ -211,7 +211,9 @@ async def test_a_completion_has_a_span_of_its_own() -> None:
         await running.bus.subscribe(SPANS, hear)
         await trunkline.BlockModel(running.bus, "main").complete("x", purpose="summary")
         await _until(lambda: any(span.name == "chat" for span in spans))
-        await _until(lambda: any("trunkline.model.cost" in span.attributes for span in spans))  # not while it is open
+        await _until(
+            lambda: any("trunkline.model.cost" in span.attributes for span in spans)
+        )  # not while it is open
         (chat,) = (span for span in spans if span.name == "chat")
         assert chat.attributes["trunkline.model.purpose"] == "summary"
         handled = next(span for span in spans if "trunkline.model.cost" in span.attributes)

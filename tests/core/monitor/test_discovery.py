@@ -237,7 +237,9 @@ async def test_the_owner_says_how_tools_are_shown(tmp_path: Path) -> None:
         everything = await shown()
         assert not {"load_tools", "read_result", "start_engine"} & set(everything)
         assert {"everyday", "weather_forecast", "sendMail", "tide", "discover_tools"} <= set(everything)
-        await write(running, "preferences.toml", 'discovery = "on"\nalways_send = ["harbour:sea:*", "missing"]')
+        await write(
+            running, "preferences.toml", 'discovery = "on"\nalways_send = ["harbour:sea:*", "missing"]'
+        )
         assert await shown() == ["tide", *META, "everyday"]
         await write(running, "blocks/main/block.toml", 'always_send = ["sendM*"]')
         assert await shown() == ["sendMail", *META, "everyday"]

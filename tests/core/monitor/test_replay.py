@@ -151,7 +151,9 @@ async def test_a_turn_of_a_platform(tmp_path: Path) -> None:
         records = [stored.data async for stored in running.bus.history(RAW_JOURNAL, **keys)]
         feed: list[FeedItem] = []
         with anyio.fail_after(60):
-            while not (feed and isinstance(feed[-1].event, TurnEnded)):  # a reader is told before it is stored
+            while not (
+                feed and isinstance(feed[-1].event, TurnEnded)
+            ):  # a reader is told before it is stored
                 feed = [stored.data async for stored in running.bus.history(FEED, **keys)]
         done: Replay = replay(keys["turn"], records, feed)
         assert done.same and done.feed_same is True and done.text == answer.text

@@ -75,14 +75,22 @@ def test_the_owner_chooses_who_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toml: str, environ: dict[str, str], answers: str
 ) -> None:
     """By name, by settings, or by the key of an adapter that came with the platform; settings count before a key."""
-    assert asked(tmp_path, toml, monkeypatch, AcmePlugin() if "acme" in toml else object(), **environ) == answers
+    assert (
+        asked(tmp_path, toml, monkeypatch, AcmePlugin() if "acme" in toml else object(), **environ) == answers
+    )
 
 
 @pytest.mark.parametrize(
     ("toml", "said"),
     [
-        ('\n[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n', "NOPE_KEY is not set, which adapters.openai.api_key"),
-        ('[adapters.openai]\nbase_url = "http://127.0.0.1:9/v1"\napi_key = "$NOPE_KEY"\n', "NOPE_KEY is not set"),
+        (
+            '\n[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n',
+            "NOPE_KEY is not set, which adapters.openai.api_key",
+        ),
+        (
+            '[adapters.openai]\nbase_url = "http://127.0.0.1:9/v1"\napi_key = "$NOPE_KEY"\n',
+            "NOPE_KEY is not set",
+        ),
         ('[adapters.openai]\nmodel = "gpt-5"\n', "has settings, but the adapter lacks a key"),
         (
             '[runtime]\nprovider_adapter = "openai"\n[adapters.openai]\napi_key = { env = "NOPE_KEY" }\n',
@@ -115,4 +123,7 @@ def test_an_unset_key_is_told_and_nothing_answers_offline(tmp_path: Path, comman
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 1 and "NOPE_KEY is not set" in done.stdout + done.stderr
-    assert "trunkline.toml, line 4" in done.stdout + done.stderr and "I answer without a model" not in done.stdout
+    assert (
+        "trunkline.toml, line 4" in done.stdout + done.stderr
+        and "I answer without a model" not in done.stdout
+    )

@@ -62,7 +62,9 @@ async def test_a_process_that_fails_over_a_call_leaves_its_outcome_unknown(tmp_p
 
     context = tool_context(tmp_path)
     async with acting(failing, tmp_path / "home") as (bus, _):
-        with pytest.raises(OutcomeUnknown, match=r"outcome of act is unknown.*acme ended, or broke, while it ran act"):
+        with pytest.raises(
+            OutcomeUnknown, match=r"outcome of act is unknown.*acme ended, or broke, while it ran act"
+        ):
             await IsolatedTool(SPEC, "acme", bus, Hosting())(context, {})
         assert effects == ["act"]
         looking = replace(SPEC, effect="read")

@@ -86,7 +86,9 @@ async def spans(running: ProcessPlatform, name: str) -> list[SpanRecord]:
     with anyio.fail_after(60):
         while True:
             batches = [stored.data async for stored in running.bus.history(SPANS)]
-            found = [one for batch in batches for one in batch.spans if one.name == name and not one.unfinished]
+            found = [
+                one for batch in batches for one in batch.spans if one.name == name and not one.unfinished
+            ]
             if found:
                 return found
             await anyio.sleep(0.1)

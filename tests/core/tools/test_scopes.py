@@ -90,7 +90,9 @@ async def test_mb_t7_the_scope_system_reaches_everything_but_secrets_and_trunkli
     async with tools() as caller:
         caller.files["blocks/main/block.toml"] = scope("system")
         assert unmarked((await caller.call("read_file", {"path": "~/secret"})).output) == "the secret"
-        assert unmarked((await caller.call("read_file", {"path": f"{outside}/secret"})).output) == "the secret"
+        assert (
+            unmarked((await caller.call("read_file", {"path": f"{outside}/secret"})).output) == "the secret"
+        )
         assert (await caller.call("write_file", {"path": f"{outside}/new", "content": "x"})).status == "ok"
         (outside / "link").symlink_to(caller.home)
         (outside / ".env").write_text("KEY=1")

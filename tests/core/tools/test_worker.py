@@ -243,7 +243,9 @@ async def test_arguments_are_repaired_on_the_way(tools: Any) -> None:
     """Text that is JSON, and numbers in text, reach the tool in their types."""
     async with tools() as caller:
         await caller.call("write_file", '{"path": "a", "content": "0123456789"}')
-        assert unmarked((await caller.call("read_file", {"path": "a", "limit": "4"})).output).startswith("0123\n\n[Cut")
+        assert unmarked((await caller.call("read_file", {"path": "a", "limit": "4"})).output).startswith(
+            "0123\n\n[Cut"
+        )
         assert unmarked((await caller.call("read_file", {'path="a"': ""})).output) == "0123456789"
         refused = await caller.call("read_file", {"path": "a", "limit": "lots"})
         assert '"limit" must be a whole number' in refused.output

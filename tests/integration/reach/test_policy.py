@@ -18,6 +18,7 @@ from .rows import READS, ROWS, Row
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 
+
 async def chosen(reached: Reached, row: Row) -> None:
     """What the owner of the row's block has chosen."""
     if row.table:

@@ -34,7 +34,9 @@ def answer(request: ModelRequest) -> Answer:
     text = question.content.strip()
     done = [message for message in since if message.role == "tool" and message.name != SEARCH]
     if done:  # a plugin made the call of what the person said
-        return "\n\n".join(f"{_heading(message)}\n\n{told(unmarked(message.content))}" for message in done), ()
+        return "\n\n".join(
+            f"{_heading(message)}\n\n{told(unmarked(message.content))}" for message in done
+        ), ()
     if is_greeting(text):
         return _with_how_to(HELP), ()
     return _search(request, text, since)

@@ -218,11 +218,15 @@ def _new_client(settings: OpenAISettings, key: str) -> "openai.AsyncOpenAI":
     # What the environment says of organisations concerns OpenAI only.
     elsewhere = {"OpenAI-Organization": openai.Omit(), "OpenAI-Project": openai.Omit()}
     timeout = httpx2.Timeout(None, connect=settings.timeout_connect)
+    # Not the SDK's own: one that is left to the garbage collector closes itself in whatever loop runs by then.
+    http = httpx2.AsyncClient(
+        timeout=timeout, limits=openai.DEFAULT_CONNECTION_LIMITS, follow_redirects=False
+    )
     return openai.AsyncOpenAI(
         api_key=key,
         base_url=settings.url,
         max_retries=0,
         timeout=timeout,
         default_headers={} if settings.base_url is None else elsewhere,  # type: ignore[arg-type]
-        http_client=openai.DefaultAsyncHttpx2Client(timeout=timeout, follow_redirects=False),
+        http_client=http,
     )
