@@ -138,7 +138,9 @@ async def measure_one_turn(calls: int) -> list[float]:
             accepted = await running.send(str(calls))
             while len(asked := await running.gateway.waiting()) < calls:  # noqa: ASYNC110  asked over the bus
                 await anyio.sleep(0.2)
-            async with aclosing(running.gateway.watch(accepted.conversation, accepted.turn).events()) as events:
+            async with aclosing(
+                running.gateway.watch(accepted.conversation, accepted.turn).events()
+            ) as events:
                 for number, one in enumerate(asked):
                     progress(f"yes {number + 1} of {calls}")
                     clock.append(process_time())
@@ -157,7 +159,9 @@ def report_one_turn(quarters: Sequence[float], calls: int) -> str:
         (f"quarter {number}", milliseconds(cost), f"{cost / quarters[0]:.2f}")
         for number, cost in enumerate(quarters, 1)
     ]
-    return f"{machine.described()}\n\n{table((f'{calls} approvals in one turn', 'CPU ms a yes', 'ratio'), rows)}"
+    return (
+        f"{machine.described()}\n\n{table((f'{calls} approvals in one turn', 'CPU ms a yes', 'ratio'), rows)}"
+    )
 
 
 def report(figures: Figures, pending: int) -> str:

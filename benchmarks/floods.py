@@ -270,7 +270,15 @@ def _named(error: Exception) -> str:
 
 def report(found: list[dict[str, Any]]) -> str:
     """The figures as Markdown."""
-    head = ("flood", "what came of it", "s", "CPU s", "others: answered, failed, worst ms", "log lines/s", "readyz")
+    head = (
+        "flood",
+        "what came of it",
+        "s",
+        "CPU s",
+        "others: answered, failed, worst ms",
+        "log lines/s",
+        "readyz",
+    )
     rows = [
         (
             one["flood"],

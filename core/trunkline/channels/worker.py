@@ -80,7 +80,9 @@ class ChannelsWorker(Worker):
 async def _tell(channel: Channel, request: Request[TellOwner]) -> Done:
     """Who speaks is said by the platform, so no agent can pass for another, or for an approval of the platform's."""
     try:
-        await channel.tell_owner(printable(f"From the agent of block {request.data.block}:\n{request.data.text}"))
+        await channel.tell_owner(
+            printable(f"From the agent of block {request.data.block}:\n{request.data.text}")
+        )
     except Unavailable as unreachable:
         raise Refusal(ErrorCode.ENGINE_UNAVAILABLE, str(unreachable)) from unreachable
     except Exception as error:

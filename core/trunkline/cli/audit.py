@@ -27,7 +27,9 @@ trunkline audit --follow
     "--effect", type=click.Choice(["read", "write", "send", "exec"]), help="About tools with this effect."
 )
 @click.option(
-    "--event", type=click.Choice(["decision", "call", "approval", "permissions", "lost"]), help="Of this kind."
+    "--event",
+    type=click.Choice(["decision", "call", "approval", "permissions", "lost"]),
+    help="Of this kind.",
 )
 @click.option("--decision", type=click.Choice(["allowed", "asked", "denied", "approved", "expired"]),
               help="Decided so.")  # fmt: skip
@@ -86,7 +88,5 @@ def _line(entry: "AuditEntry", as_json: bool) -> None:
     took = f" {entry.seconds:.3f} s" if entry.seconds is not None else ""
     given = " ".join(f"{name}={value!r}" for name, value in (entry.arguments or {}).items())
     many = f" {entry.count} times since {entry.first:%H:%M:%S}" if entry.count and entry.first else ""
-    told = (
-        f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.block}  {what:<8}  {subject}{by}{took}{many}  {entry.why or given}"
-    )
+    told = f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.block}  {what:<8}  {subject}{by}{took}{many}  {entry.why or given}"
     click.echo(one_line(told.rstrip()))

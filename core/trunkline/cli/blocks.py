@@ -126,7 +126,9 @@ def set_choices(name: str, choices: tuple[str, ...], as_json: bool) -> None:
     for choice in choices:
         key, equals, value = choice.partition("=")
         if not equals:
-            raise click.UsageError(f"{choice!r} is no choice: write KEY=VALUE. To take a key out: blocks unset.")
+            raise click.UsageError(
+                f"{choice!r} is no choice: write KEY=VALUE. To take a key out: blocks unset."
+            )
         given.setdefault(key, []).append(value)
     _change(name, {key: value_of(key, words) for key, words in given.items()}, as_json)
 
@@ -166,7 +168,9 @@ def start_block(name: str, as_json: bool) -> None:
 
 @command.command("stop", examples="trunkline blocks stop garden\ntrunkline blocks stop garden --finish")
 @click.argument("name", type=BlockName())
-@click.option("--finish", is_flag=True, help="Let the turns end that were accepted, instead of cancelling them.")
+@click.option(
+    "--finish", is_flag=True, help="Let the turns end that were accepted, instead of cancelling them."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def stop_block(name: str, finish: bool, yes: bool, as_json: bool) -> None:
@@ -185,9 +189,13 @@ def stop_block(name: str, finish: bool, yes: bool, as_json: bool) -> None:
     click.echo(f"Block {name} is stopped.{said} Start it again: trunkline blocks start {name}")
 
 
-@command.command("reset", examples="trunkline blocks reset garden\ntrunkline blocks reset garden --hard --yes")
+@command.command(
+    "reset", examples="trunkline blocks reset garden\ntrunkline blocks reset garden --hard --yes"
+)
 @click.argument("name", type=BlockName())
-@click.option("--hard", is_flag=True, help="Its documents, skills, identity, sliders and workspace are lost too.")
+@click.option(
+    "--hard", is_flag=True, help="Its documents, skills, identity, sliders and workspace are lost too."
+)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print the block as JSON.")
 def reset_block(name: str, hard: bool, yes: bool, as_json: bool) -> None:
@@ -220,7 +228,9 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
 
     busy, waiting = with_gateway(at_work)
     if waiting:
-        click.echo(f"{waiting} of its calls {'waits' if waiting == 1 else 'wait'} for your approval and will not run.")
+        click.echo(
+            f"{waiting} of its calls {'waits' if waiting == 1 else 'wait'} for your approval and will not run."
+        )
     if busy:
         click.echo(f"Block {name} is answering now; the answer is cut.")
     if busy or waiting or always:

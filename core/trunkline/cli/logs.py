@@ -30,7 +30,9 @@ def set_up_logs(config: "Config", form: str = "auto") -> Iterator[None]:
     """Log from the configured level on, for the length of the block. ``form`` is auto, json or text."""
     as_json = form == "json" or (form == "auto" and not sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines(config=config) if as_json else Readable(READABLE, "%H:%M:%S", config=config))
+    handler.setFormatter(
+        JsonLines(config=config) if as_json else Readable(READABLE, "%H:%M:%S", config=config)
+    )
     handler.addFilter(Repeats(handler))
     root = logging.getLogger()
     before = root.level

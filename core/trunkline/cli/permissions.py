@@ -26,9 +26,7 @@ trunkline permissions main --host-network 30
     type=click.Choice(["block", "workspace", "system"]),
     help="Which files its file tools can reach.",
 )
-@click.option(
-    "--allow-shell/--deny-shell", default=None, help="Allow programs, or deny them in any case."
-)
+@click.option("--allow-shell/--deny-shell", default=None, help="Allow programs, or deny them in any case.")
 @click.option(
     "--allow-network/--deny-network", default=None, help="Allow its programs a network, or deny it any."
 )

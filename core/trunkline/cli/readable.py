@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 class Redacting(logging.Formatter):
     """A formatter that can take secrets out of what it is given; with a ``config`` those that it names too."""
 
-    def __init__(self, form: str | None = None, times: str | None = None, *, config: "Config | None" = None) -> None:
+    def __init__(
+        self, form: str | None = None, times: str | None = None, *, config: "Config | None" = None
+    ) -> None:
         super().__init__(form, times)
         self._config = config
 

@@ -38,7 +38,7 @@ class Repeats(logging.Filter):
         if record.levelno <= logging.DEBUG:
             return True
         self._end_spells(record.created)
-        place = (record.name, record.pathname, record.lineno)
+        place = _place(record)
         spell = self._spells.setdefault(place, _Spell(record.created))
         spell.lines += 1
         if spell.lines > LINES:
@@ -59,6 +59,13 @@ class Repeats(logging.Filter):
             self._handler.emit(record)
         finally:
             self._handler.release()
+
+
+def _place(record: logging.LogRecord) -> Place:
+    """What a plugin's process says is one place, whatever names of loggers it chooses: no plugin takes another's lines,
+    nor writes more than others by many names."""
+    plugin = getattr(record, "plugin", None)
+    return (record.name, record.pathname, record.lineno) if plugin is None else (f"plugin {plugin}", "", 0)
 
 
 def _summary(last: logging.LogRecord, left_out: int) -> logging.LogRecord:

@@ -76,7 +76,9 @@ async def memory_stored(patient: Patient) -> HealthResult | None:
     said = [f"Memory cannot write: {trouble}." for trouble in troubles]
     if unstored:
         said.append(f"{unstored} {'answer waits' if unstored == 1 else 'answers wait'} to be stored.")
-    hint = "Free some space, or make the folder writable. Nothing is lost: what waits is stored then by itself."
+    hint = (
+        "Free some space, or make the folder writable. Nothing is lost: what waits is stored then by itself."
+    )
     return bad(" ".join(said), hint)
 
 

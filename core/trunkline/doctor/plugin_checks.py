@@ -21,7 +21,9 @@ async def plugins_loaded(patient: Patient) -> HealthResult:
     plugins = patient.plugins
     if plugins is None:
         error = patient.plugins_error
-        return bad(error.sentence if error else "The plugins could not be looked for.", error.hint if error else "")
+        return bad(
+            error.sentence if error else "The plugins could not be looked for.", error.hint if error else ""
+        )
     report = plugins.examined()
     if report.missing:
         names = ", ".join(report.missing)

@@ -39,7 +39,9 @@ async def tools_always_send(patient: Patient) -> HealthResult | None:
         missing = unknown_names(names, found.tools or (), found.own)
         wrong += [f"{file}: {', '.join(missing)}"] if missing else []
     if wrong:
-        hint = "Write the names as the agent's discover_tools lists them. The other tools are sent all the same."
+        hint = (
+            "Write the names as the agent's discover_tools lists them. The other tools are sent all the same."
+        )
         return odd(f"always_send names tools that are not there: {'; '.join(wrong)}", hint)
     return fine("Every tool that is always to be sent is there")
 

@@ -2,6 +2,7 @@
 asks that again and again: what one of them finds is for all of them.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import anyio
@@ -20,25 +21,40 @@ class First(NamedTuple):
     parked: TurnState | None
 
 
+@dataclass(slots=True)
+class _Look:
+    """What was found in one conversation, and when it was looked."""
+
+    began: float = float("-inf")
+    first: First | None = None
+    order: anyio.Lock = field(default_factory=anyio.Lock)
+
+    @property
+    def is_used(self) -> bool:
+        return self.order.statistics().locked
+
+
 class Ahead:
     """Raises BusError when the bus does not answer."""
 
     def __init__(self, turns: Turns) -> None:
         self._turns = turns
-        self._found: dict[str, tuple[float, First]] = {}
+        self._looks: dict[str, _Look] = {}
 
     async def of(self, conversation: str) -> First:
         """The first turn of a conversation, as it was a second ago at most."""
-        known = self._found.get(conversation)
-        if known is not None and anyio.current_time() - known[0] < FRESH:
-            return known[1]
-        began = anyio.current_time()
-        self._found = {name: one for name, one in self._found.items() if began - one[0] < FRESH}
-        found = await self._look(conversation)
-        self._found[conversation] = (began, found)
-        return found
+        now = anyio.current_time()
+        self._looks = {
+            name: one for name, one in self._looks.items() if one.is_used or now - one.began < FRESH
+        }
+        look = self._looks.setdefault(conversation, _Look())
+        async with look.order:  # who comes while another one looks waits for what that one finds
+            if look.first is None or anyio.current_time() - look.began >= FRESH:
+                look.began, look.first = anyio.current_time(), None
+                look.first = await self._first(conversation)
+            return look.first
 
-    async def _look(self, conversation: str) -> First:
+    async def _first(self, conversation: str) -> First:
         """Only of a parked turn is more read than the end of the journal."""
         turn, parked = await self._turns.first(conversation)
         return First(turn, await self._turns.begun(turn) if parked else None)

@@ -27,7 +27,9 @@ class BlockArchives:
 
     async def listed(self) -> tuple[ArchivedBlock, ...]:
         """All of them."""
-        found = [match for name in await self._folders.folders("archive") if (match := _ARCHIVE.fullmatch(name))]
+        found = [
+            match for name in await self._folders.folders("archive") if (match := _ARCHIVE.fullmatch(name))
+        ]
         return tuple(
             ArchivedBlock(
                 name=match["name"],

@@ -80,7 +80,9 @@ class Blocks:
 
     async def answerer(self, name: str | None) -> Answerer:
         """Who answers in the block, as a monitor says."""
-        return await self._bus.call(ANSWERER, GetAnswerer(block=name or self.default), timeout=5.0, repeatable=True)
+        return await self._bus.call(
+            ANSWERER, GetAnswerer(block=name or self.default), timeout=5.0, repeatable=True
+        )
 
     async def create(self, request: CreateBlock, actor: str) -> Block:
         """Make a block: its choices and its identity, in one commit."""
@@ -147,7 +149,9 @@ class Blocks:
             with _refusing():
                 text = block_file.changed(file, request.changes)
             if text != file.content:
-                await self._rewrite(file, text, actor, f"change block {request.name}: {', '.join(request.changes)}")
+                await self._rewrite(
+                    file, text, actor, f"change block {request.name}: {', '.join(request.changes)}"
+                )
         return await self.show(request.name)
 
     async def stop(self, request: StopBlock, actor: str) -> BlockStopped:

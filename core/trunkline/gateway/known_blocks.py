@@ -38,7 +38,9 @@ class KnownBlocks(Known[KnownBlock]):
         def counts(path: str) -> bool:
             return path == PREFERENCES or path.rpartition("/")[2] == "block.toml"
 
-        super().__init__(bus, read, counts=counts, fresh_for=FRESH_FOR, keeps=lambda found: found.config is not None)
+        super().__init__(
+            bus, read, counts=counts, fresh_for=FRESH_FOR, keeps=lambda found: found.config is not None
+        )
 
 
 def _known(file: MemoryFile, preferences: MemoryFile | None) -> KnownBlock:

@@ -67,6 +67,7 @@ class Queue:
                 yield
             finally:
                 line.coming -= 1
+                self._known.pop(conversation, None)  # one more message may wait there now
         finally:
             line.senders -= 1
             if not line.senders:

@@ -153,7 +153,9 @@ class Messages:
         if not message.content.strip() and not _answers_a_tool(message):
             raise InvalidField(("content",), "The message has no content.")
         if len(message.shows) > MOST_SHOWS:
-            raise InvalidField(("shows",), f"What a channel shows is said in at most {MOST_SHOWS} characters.")
+            raise InvalidField(
+                ("shows",), f"What a channel shows is said in at most {MOST_SHOWS} characters."
+            )
 
     async def _admit(self, message: SendMessage, identity: Identity) -> None:
         for owned in self._rules:

@@ -21,7 +21,8 @@ from trunkline_bus import Bus, Scope, new_id
 SECONDS = 20.0
 """How long turns may take to end once they are cancelled. A call that has an effect is never cut in its middle."""
 
-LOOK_SECONDS = 0.1
+LOOK_SECONDS, LONGEST_LOOK = 0.1, 1.0
+"""Between two looks, each twice as far from the last: a look reads the inbox and all open questions."""
 
 
 class Stopping:
@@ -67,12 +68,14 @@ class Stopping:
         with anyio.move_on_after(SECONDS):
             while self._entering[block]:
                 await self._entered.wait()
+            pause = LOOK_SECONDS
             while under_way := await self._turns.of_block(block):
                 for turn in under_way:
                     if turn.turn and turn.turn not in cancelled:
                         await self._cancel(turn, by)
                         cancelled[turn.turn] = None
-                await anyio.sleep(LOOK_SECONDS)
+                await anyio.sleep(pause)
+                pause = min(2 * pause, LONGEST_LOOK)
             return tuple(cancelled)
         raise refusal(
             ErrorCode.CONFLICT,

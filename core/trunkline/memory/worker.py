@@ -110,7 +110,9 @@ class MemoryWorker(Worker):
         """The plugins that are here and cannot be asked what they keep: those that are not loaded, and broken ones."""
         report = self.context.plugins.report
         broken = {trouble.owner for trouble in report.troubles if trouble.hook == "trunkline_purgers"}
-        return [plugin.name for plugin in report.plugins if plugin.status != "loaded" or plugin.owner in broken]
+        return [
+            plugin.name for plugin in report.plugins if plugin.status != "loaded" or plugin.owner in broken
+        ]
 
     def _make_answers(self) -> tuple[Keeper, Sequence[Answers]]:
         """Everything that is answered, and who looks after chunks."""

@@ -59,7 +59,9 @@ class Actor:
                 outcome = await self._ask(request, scope)
                 if not _is_asked_again(request, outcome):
                     return outcome
-                log.warning("tool call %s (%s): a question that was answered is ignored", command.key, request.name)
+                log.warning(
+                    "tool call %s (%s): a question that was answered is ignored", command.key, request.name
+                )
                 if anyio.current_time() > deadline:
                     return _unapproved(command)
             except RemoteFault as fault:
@@ -125,7 +127,9 @@ class Unasking(Actor):
 def _is_asked_again(request: CallTool, outcome: ToolOutcome) -> bool:
     """Whether a person is to be asked for the very approval that the request carries. The first yes counts."""
     return (
-        outcome.status == "approval" and request.approved is not None and outcome.call_hash == request.approved
+        outcome.status == "approval"
+        and request.approved is not None
+        and outcome.call_hash == request.approved
     )
 
 

@@ -15,7 +15,11 @@ class Answerers:
     """The same choice as for a turn. ``standing`` tells what stands for a block."""
 
     def __init__(
-        self, config: Config, models: Models, standing: Callable[[str], Awaitable[Standing]], explainer: Explainer
+        self,
+        config: Config,
+        models: Models,
+        standing: Callable[[str], Awaitable[Standing]],
+        explainer: Explainer,
     ) -> None:
         self._config = config
         self._models = models

@@ -222,7 +222,9 @@ class Asker:
                     answer.first_chunk = round(anyio.current_time() - began, 6) or 1e-6
                 answer.take(event)
                 if answer.full:
-                    log.warning("the answer in turn %s is cut at %d bytes", request.turn, self._terms.max_answer)
+                    log.warning(
+                        "the answer in turn %s is cut at %d bytes", request.turn, self._terms.max_answer
+                    )
                     return
                 if isinstance(event, ToolRan):
                     await answer.stream.show(*ran_events(step=answer.step, ran=answer.ran[-1]))

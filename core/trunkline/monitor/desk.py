@@ -309,7 +309,9 @@ class TurnDesk:
         request = run.request
         return self._feeds.open(request.block, request.conversation, request.turn, run.epoch)
 
-    async def _started(self, request: TurnRequested, briefing: Briefing, choice: Choice | ModelError) -> Started:
+    async def _started(
+        self, request: TurnRequested, briefing: Briefing, choice: Choice | ModelError
+    ) -> Started:
         label = choice.label if isinstance(choice, Choice) else ""
         context, statuses = await self._briefer.context(briefing, label)
         return Started(

@@ -63,7 +63,9 @@ class Explainer:
     def _bare(self, text: str) -> str:
         """The text without what others must not see."""
         text = self._redactor.redacted(text.partition("Traceback")[0])
-        if len(text) > MOST_READ:  # some patterns take the square of what they are given, and turns wait for this
+        if (
+            len(text) > MOST_READ
+        ):  # some patterns take the square of what they are given, and turns wait for this
             text = text[:MOST_READ].rpartition(" ")[0]
         for mark, hidden in _HIDDEN:
             text = hidden.sub(mark, text)

@@ -87,7 +87,9 @@ class Journal:
     async def is_overtaken(self) -> bool:
         """Whether another owner has written since this one knew the end. Raises StreamError kinds."""
         known = self._last
-        return known is not None and await self._bus.last_seq(JOURNAL, conversation=self._conversation) != known
+        return (
+            known is not None and await self._bus.last_seq(JOURNAL, conversation=self._conversation) != known
+        )
 
     async def _find_end(self) -> None:
         try:

@@ -205,7 +205,11 @@ class Runner:
             return
         if isinstance(self._choice, ModelError):
             log.warning("turn %s has no model: %s", self._scope.turn, self._choice)
-            code, fault, detail = self._choice.code, self._choice.fault, self._means.terms.explainer.why(self._choice)
+            code, fault, detail = (
+                self._choice.code,
+                self._choice.fault,
+                self._means.terms.explainer.why(self._choice),
+            )
             await self._send.send(ModelCallFailed(step=command.step, code=code, fault=fault, detail=detail))
             return
         begun, self.begun = self.begun, ""

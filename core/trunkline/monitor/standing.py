@@ -17,6 +17,7 @@ from trunkline.messages.tools import ListTools, ToolCatalogue, ToolSchema, ToolS
 from trunkline.monitor.lean import lean
 from trunkline.monitor.visible import unknown_names
 from trunkline.runtime.known import Known
+from trunkline.runtime.private import whole_path
 from trunkline.seed import INSTRUCTIONS, is_untouched
 from trunkline.subjects import LIST_TOOLS, MEMORY_READ_MANY
 from trunkline.toml import BadSettings, read_settings
@@ -116,7 +117,7 @@ class Standings:
             block=own,
             preferences=preferences,
             problem=block_problem or problem,
-            files={name: file for name in self._files if (file := _said(files.get(_place(block, name))))},
+            files={name: file for name in self._files if (file := _said(files.get(whole_path(block, name))))},
         )
         self._tell_unknown(block, standing)
         return standing
@@ -138,7 +139,7 @@ class Standings:
             self._tools[block] = Tools.of(found)
 
     async def _load_files(self, block: str, files: dict[str, MemoryFile]) -> None:
-        named = (_place(block, name) for name in self._files)
+        named = (whole_path(block, name) for name in self._files)
         wish = ReadManyMemory(paths=tuple(dict.fromkeys((PREFERENCES, _block_file(block), *named))))
         found = await self._bus.call(MEMORY_READ_MANY, wish, timeout=PATIENCE, repeatable=True)
         files.update({file.path: file for file in found.files})
@@ -154,11 +155,6 @@ class Standings:
 def _block_file(block: str) -> str:
     """Where a block's configuration lies in memory."""
     return f"blocks/{block}/block.toml"
-
-
-def _place(block: str, name: str) -> str:
-    """Where a file lies that is named as ``Memory`` names files."""
-    return name[1:] if name.startswith("/") else f"blocks/{block}/{name}"
 
 
 def _said(file: MemoryFile | None) -> MemoryFile | None:

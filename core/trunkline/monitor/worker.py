@@ -139,7 +139,9 @@ class MonitorWorker(Worker):
 
     def _listener(self) -> Listener:
         credential = f"the token in {self.context.home.token_file}"
-        return Listener(address=self._engine.url, purpose="the bare agent loop (monitor.engine)", credential=credential)
+        return Listener(
+            address=self._engine.url, purpose="the bare agent loop (monitor.engine)", credential=credential
+        )
 
     async def _offer(self, held: Held) -> None:
         await self._desk.offer(held)

@@ -145,7 +145,9 @@ class Quarantine:
         """Put away the one plugin that explains the crashes best, once it was there often enough."""
         rows = []
         for suspect in filter(_is_accused, last.suspects):
-            seen = [s for c in register.crashes for s in c.suspects if s.owner == suspect.owner and _is_accused(s)]
+            seen = [
+                s for c in register.crashes for s in c.suspects if s.owner == suspect.owner and _is_accused(s)
+            ]
             ours = suspect.owner.partition(":")[0] in bundled()  # which is never put away without being named
             if (suspect.named or not ours) and len(seen) >= self._limit and suspect.owner in versions:
                 rows.append((suspect.named, len(seen), suspect.at, suspect))

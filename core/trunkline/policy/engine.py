@@ -96,12 +96,8 @@ def _is_spent(policy: Policy, used: Mapping[str, int | None]) -> bool:
 
 def _spent(policy: Policy, used: Mapping[str, int | None]) -> str:
     if used.get(policy.id, 0) is None:
-        return (
-            "a policy limits it to a number of times a day, and today's count cannot be read now."
-        )
-    return (
-        f"a policy limits it to {policy.conditions.max_per_day} times a day, and today's limit is reached."
-    )
+        return "a policy limits it to a number of times a day, and today's count cannot be read now."
+    return f"a policy limits it to {policy.conditions.max_per_day} times a day, and today's limit is reached."
 
 
 def _ids(policies: Iterable[Policy]) -> tuple[str, ...]:

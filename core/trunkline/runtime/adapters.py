@@ -99,7 +99,9 @@ def _given(config: Config, plugins: Plugins) -> list[str]:
 
 def _insist_on_keys(config: Config, plugins: Plugins, name: str) -> None:
     """Raises ConfigError when an adapter with settings names a variable that is not set, or cannot be used."""
-    sections = [one.item for one in plugins.config_sections() if (one.item.table, one.item.name) == ("adapters", name)]
+    sections = [
+        one.item for one in plugins.config_sections() if (one.item.table, one.item.name) == ("adapters", name)
+    ]
     if not sections or not config.sources.get(("adapters", name)):
         return
     section = config.section("adapters", name, sections[0].type)

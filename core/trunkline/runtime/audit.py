@@ -159,7 +159,13 @@ def _kinds(line: AuditEntry) -> tuple[AuditEntry, ...]:
     at = datetime.fromtimestamp(0, UTC)
     whose = AuditEntry(id="", at=at, event=line.event, block=line.block, actor=line.actor, why=SEVERAL)
     what = msgspec.structs.replace(
-        whose, tool=line.tool, effect=line.effect, decision=line.decision, by=line.by, status=line.status, why=line.why
+        whose,
+        tool=line.tool,
+        effect=line.effect,
+        decision=line.decision,
+        by=line.by,
+        status=line.status,
+        why=line.why,
     )
     return what, whose, msgspec.structs.replace(whose, block=ANY_BLOCK, actor="")
 

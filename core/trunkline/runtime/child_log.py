@@ -3,10 +3,11 @@ this process's log, and without secrets. A plugin may print what it likes, past 
 """
 
 import logging
-from typing import Any
 
 import msgspec
 from anyio.abc import ByteReceiveStream
+
+log = logging.getLogger(__name__)
 
 LONGEST = 16 * 1024
 """Bytes of one line; a longer one is told in pieces."""
@@ -41,12 +42,15 @@ def _log(name: str, line: bytes) -> None:
     try:
         said = msgspec.json.decode(line, type=_Line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        logging.getLogger(__name__).warning("plugin %s: %s", name, text, extra=_of(name))
+        _tell(name, __name__, logging.WARNING, f"plugin {name}: {text}")
         return
     level = logging.getLevelNamesMapping().get(said.level.upper(), logging.WARNING)
     whole = f"{said.message}\n{said.exception}" if said.exception else said.message
-    logging.getLogger(said.logger).log(level, "%s", whole, extra=_of(name))
+    _tell(name, said.logger, level, whole)
 
 
-def _of(name: str) -> dict[str, Any]:
-    return {"plugin": name}
+def _tell(plugin: str, logger: str, level: int, text: str) -> None:
+    """Log a text under the name of the process's own logger. A logger of this process's of that name knows nothing of
+    it: a plugin may choose any number of names."""
+    if log.isEnabledFor(level):
+        log.handle(log.makeRecord(logger, level, __file__, 0, "%s", (text,), None, extra={"plugin": plugin}))

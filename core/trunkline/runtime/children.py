@@ -123,7 +123,9 @@ async def _lived(child: Child, config: Config, url: str) -> int:
         finally:
             with anyio.CancelScope(shield=True):
                 await _end(process)
-        tasks.cancel_scope.deadline = anyio.current_time() + LAST_WORDS  # who left its group may hold the pipe
+        tasks.cancel_scope.deadline = (
+            anyio.current_time() + LAST_WORDS
+        )  # who left its group may hold the pipe
     return status
 
 

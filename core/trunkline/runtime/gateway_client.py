@@ -206,7 +206,9 @@ class GatewayClient:
 
     async def answerer(self, block: str | None = None) -> Answerer:
         """Who answers in a block; None is the default block. Raises Unavailable when no monitor says it at once."""
-        return await _answered(lambda: self._call(GET_ANSWERER, GetAnswerer(block=block), 6.0, repeatable=True))
+        return await _answered(
+            lambda: self._call(GET_ANSWERER, GetAnswerer(block=block), 6.0, repeatable=True)
+        )
 
     # Changes of blocks are not sent again once somebody may have heard them: a second archive is another one.
 

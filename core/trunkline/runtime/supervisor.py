@@ -180,7 +180,9 @@ def _door(config: Config, registry: Registry) -> LeafDoor | None:
 
 def _bus_listener(server: EmbeddedServer, home: Home) -> Listener:
     credential = f"a password made for this instance, in {run_file_path(home)}"
-    return Listener(address=server.url, purpose="the bus (NATS), for workers and commands", credential=credential)
+    return Listener(
+        address=server.url, purpose="the bus (NATS), for workers and commands", credential=credential
+    )
 
 
 def _door_listener(door: LeafDoor) -> Listener:

@@ -20,7 +20,9 @@ class LogRedactor:
     """Takes secrets out of text that is about to be logged. ``environ`` is the process's environment, ``names`` are the
     variables that the configuration takes secrets from, ``values`` further secrets, such as the home's token."""
 
-    def __init__(self, environ: Mapping[str, str], names: Iterable[str] = (), values: Iterable[str] = ()) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], names: Iterable[str] = (), values: Iterable[str] = ()
+    ) -> None:
         self._secrets = Secrets()
         named = {*names, *filter(NAMED.search, environ)}
         known = {*values, *(environ.get(name, "") for name in named)}

@@ -17,5 +17,14 @@ def holding(home: Path, text: bytes) -> set[str]:
 
 def objects(repository: Path) -> bytes:
     """Every object that a repository holds, led to or not, as its content."""
-    command = ["git", "-c", "safe.directory=*", "-C", str(repository), "cat-file", "--batch-all-objects", "--batch"]
+    command = [
+        "git",
+        "-c",
+        "safe.directory=*",
+        "-C",
+        str(repository),
+        "cat-file",
+        "--batch-all-objects",
+        "--batch",
+    ]
     return subprocess.run(command, capture_output=True, check=True, timeout=120).stdout

@@ -85,7 +85,9 @@ class Catalogue:
     def near(self, name: str, limits: Limits) -> list[str]:
         """The names nearest to one that no tool has: of tools that only read, since nobody knows what the one that was
         called would have done, and that the block may use."""
-        usable = (one.spec for one in self._tools.values() if one.spec.effect == "read" and limits.allow(one.spec))
+        usable = (
+            one.spec for one in self._tools.values() if one.spec.effect == "read" and limits.allow(one.spec)
+        )
         return difflib.get_close_matches(name, [spec.name for spec in usable], 3, 0.5)
 
     def meant(self, name: str, arguments: dict[str, Any] | str) -> tuple[Listed, dict[str, Any]]:
@@ -120,9 +122,7 @@ class Catalogue:
             )
         return self.find(meant.name), meant.arguments
 
-    def shown(
-        self, limits: Limits, version: str | None, restricted: tuple[str, ...] = ()
-    ) -> ToolCatalogue:
+    def shown(self, limits: Limits, version: str | None, restricted: tuple[str, ...] = ()) -> ToolCatalogue:
         """The tools of a block with these limits; without them when the asker has this version."""
         whole = self._shown.get((limits, restricted))
         if whole is None:

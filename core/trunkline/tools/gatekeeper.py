@@ -49,7 +49,9 @@ class Gatekeeper:
                 f"{invocation.spec.name} was not run: {decision.why} {decision.hint}".rstrip(),
                 kind="permission_denied",
             )
-        asks = decision.asks or invocation.spec.ends_planning  # always needs a person, whatever the policies permit
+        asks = (
+            decision.asks or invocation.spec.ends_planning
+        )  # always needs a person, whatever the policies permit
         if asks and invocation.approved != invocation.call_hash:
             return await self._question(invocation)
         outcome = await proceed(invocation)

@@ -133,7 +133,11 @@ async def test_MN_T6_what_throws_work_away_waits_for_a_person(tmp_path: Path) ->
         asked = await here.call("git_commit", message="x", amend=True)
         assert (asked.status, "replaces the last commit" in asked.question) == ("approval", True)
         for command in (["reset", "--hard"], ["checkout", "file"], ["checkout", "."], ["restore", "file"]):
-            for git_itself in (["git"], ["env", "X=1", "git"], ["timeout", "-s", "KILL", "9", "/usr/bin/git"]):
+            for git_itself in (
+                ["git"],
+                ["env", "X=1", "git"],
+                ["timeout", "-s", "KILL", "9", "/usr/bin/git"],
+            ):
                 said = await here.call("execute_command", command=[*git_itself, *command])
                 assert said.status == "approval", (git_itself, command)
         core = git(here.repo, "--exec-path")

@@ -81,7 +81,9 @@ async def test_a_purged_conversation_is_in_no_byte_of_the_home(tmp_path: Path) -
             assert any(f"/{stream}/" in name for name in before), stream
         done = await purged(running, conversation)
         assert done.conversations == (conversation,)
-        assert {"JOURNAL", "FEED", "EFFECT", "AUDIT", "FACTS", "OBJ_results"} <= {one.where for one in done.erased}
+        assert {"JOURNAL", "FEED", "EFFECT", "AUDIT", "FACTS", "OBJ_results"} <= {
+            one.where for one in done.erased
+        }
         left = holding(home, MARK.encode())
         assert not {name for name in left if not told(name, done)}, left
         assert not {name for name in left if name.startswith("memory")}
@@ -100,7 +102,9 @@ def told(name: str, done: MemoryPurged) -> bool:
     """Whether the report names the place where a file lies."""
     places = {kept.where for kept in done.kept}
     if name.startswith("bus/"):
-        return any(f"/{stream.name}/" in name and f"stream {stream.name}" in places for stream in STREAMS) or (
+        return any(
+            f"/{stream.name}/" in name and f"stream {stream.name}" in places for stream in STREAMS
+        ) or (
             "files of the NATS server" in places and any(f"/{one}/" in name for one in ("INBOX", "APPROVALS"))
         )
     return any(name in place or Path(name).parts[0] in place for place in places)
@@ -138,7 +142,9 @@ async def test_a_turn_that_waits_for_a_decision_holds_a_purge_up(tmp_path: Path)
 
 def test_a_strategy_with_another_source_stays_without_the_purged_one() -> None:
     """What only the purged conversation taught goes; a person's own words stay whatever their sources."""
-    sources = tuple(Source(block="main", conversation=one, turn=f"turn_{one}") for one in ("conv_a", "conv_b"))
+    sources = tuple(
+        Source(block="main", conversation=one, turn=f"turn_{one}") for one in ("conv_a", "conv_b")
+    )
     at = datetime(2026, 5, 4, tzinfo=UTC)
     strategy = Strategy(id="str-1", section="strategies", strategy="Ask first", sources=sources, timestamp=at)
     path = strategy_path("scripted", strategy.id)
@@ -149,4 +155,6 @@ def test_a_strategy_with_another_source_stays_without_the_purged_one() -> None:
         kept = Learnt().without(path, data, trunkline.Purge(target="x", conversations=frozenset(gone)))
         held = None if kept is None else read(kept.decode(), Strategy)
         assert left == (None if held is None else [one.conversation for one in held.sources])
-    assert Learnt().without(path, data, trunkline.Purge(target="x", conversations=frozenset({"conv_c"}))) == data
+    assert (
+        Learnt().without(path, data, trunkline.Purge(target="x", conversations=frozenset({"conv_c"}))) == data
+    )

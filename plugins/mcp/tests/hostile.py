@@ -52,7 +52,12 @@ def tools(cursor: str | None) -> dict[str, Any]:
             huge = tool("huge") | {"inputSchema": {"type": "object", "description": "x" * 100_000}}
             return {"tools": [tool("has.dots/and slashes"), huge, tool("fine"), tool("")]}
         case "broken":
-            bad = [{**tool("text"), "inputSchema": "a string"}, {"name": "bare"}, {**tool("x"), "name": 5}, "what"]
+            bad = [
+                {**tool("text"), "inputSchema": "a string"},
+                {"name": "bare"},
+                {**tool("x"), "name": 5},
+                "what",
+            ]
             return {"tools": [tool("echo"), *bad, tool("fine")]}
         case "swarm":
             return {"tools": [{"name": "bare"}, *(tool(f"tool_{n}") for n in range(3_000))]}

@@ -69,9 +69,7 @@ def entry(mode: str, **more: Any) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def line_to(
-    home: Path, mode: str, *, sandbox: Bare | None = None, **more: Any
-) -> AsyncIterator[Line]:
+async def line_to(home: Path, mode: str, *, sandbox: Bare | None = None, **more: Any) -> AsyncIterator[Line]:
     """A line to a server that misbehaves, while the context lasts."""
     server = server_of("brave", entry(mode, **more))
     dialler = Dialler(home, home / "workspaces", sandbox or Bare())

@@ -136,7 +136,11 @@ json = st.recursive(
 words = ("type", "enum", "enumNames", "oneOf", "items", "default", "minimum", "title", "description")
 
 
-@given(st.dictionaries(st.text(max_size=8), st.dictionaries(st.sampled_from(words), json, max_size=5), max_size=3))
+@given(
+    st.dictionaries(
+        st.text(max_size=8), st.dictionaries(st.sampled_from(words), json, max_size=5), max_size=3
+    )
+)
 def test_no_form_breaks_it(properties: dict[str, Any]) -> None:
     """Whatever a server sends for a form, a person is asked something readable or it is declined."""
     person = Says("1", "1", "1")

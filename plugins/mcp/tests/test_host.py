@@ -195,7 +195,9 @@ async def test_what_was_allowed_for_longer_ends_when_the_tool_becomes_another(
         )
         assert asked.detail.covers.startswith("echo of the MCP server brave with")
         always = {"subject": "block:main", "resource": "tool:echo", "action": "*", "effect": "allow"}
-        files = {"policies/approved-1.json": json.dumps(always | {"conditions": {"shape": asked.detail.shape}})}
+        files = {
+            "policies/approved-1.json": json.dumps(always | {"conditions": {"shape": asked.detail.shape}})
+        }
         await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, actor="owner"))
         assert (await call(running, "echo")).status == "ok"
         write(tmp_path, {"brave": entry("plain", env=changed)})

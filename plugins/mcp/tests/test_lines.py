@@ -165,7 +165,9 @@ async def test_which_call_asks_must_be_sure(tmp_path):
             assert '{"action": "decline"}' in await called(tools["ask"], tmp_path, owner)
             tasks.cancel_scope.cancel()
         assert owner.asked == []
-        assert any("wanted to ask you something. It was declined: 2 calls are under way" in note for note in notes)
+        assert any(
+            "wanted to ask you something. It was declined: 2 calls are under way" in note for note in notes
+        )
 
 
 async def test_one_tool_that_cannot_be_read_keeps_no_other_away(tmp_path):

@@ -124,7 +124,11 @@ async def test_doctor_tells_of_a_key_that_is_missing_and_of_servers_that_nobody_
     write(tmp_path, {"far": {"url": "https://example.org/mcp", "headers": headers}, "good": GOOD})
     result = await check_of(tmp_path)()
     assert (result.status, "far: FAR_KEY is not set" in result.summary) == ("warning", True)
-    assert "NEAR_KEY" not in result.summary and "tk-123" not in str(result) and "trunkline mcp list" in result.hint
+    assert (
+        "NEAR_KEY" not in result.summary
+        and "tk-123" not in str(result)
+        and "trunkline mcp list" in result.hint
+    )
     monkeypatch.setenv("FAR_KEY", "x")
     result = await check_of(tmp_path)()
     assert result.status == "ok" and result.summary.startswith("2 MCP servers; no tools worker runs here")

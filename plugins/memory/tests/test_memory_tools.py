@@ -78,7 +78,8 @@ async def test_search_is_narrowed_and_says_why(context: ToolContext) -> None:
     await used(changing.memory_write, context, path="apples.md", content="The apples are red.\n")
     keep = {"content": "Anna's apples are green", "tags": ["Fruit"]}
     sure, unsure = [
-        (await used(remembering.remember, context, **keep, confidence=share))["chunk_ids"][0] for share in (0.9, 0.2)
+        (await used(remembering.remember, context, **keep, confidence=share))["chunk_ids"][0]
+        for share in (0.9, 0.2)
     ]
 
     async def ids(**more: Any) -> set[str]:

@@ -11,7 +11,9 @@ from trunkline_planning.todos import Todo, tasks_in, written
 words = st.text(min_size=1, max_size=80).filter(lambda text: text.split())
 
 
-@given(st.lists(st.tuples(st.integers(1, 30), words), max_size=8), st.lists(words, max_size=5), words, st.text())
+@given(
+    st.lists(st.tuples(st.integers(1, 30), words), max_size=8), st.lists(words, max_size=5), words, st.text()
+)
 def test_entries_come_back_as_they_were_put(
     steps: list[tuple[int, str]], risks: list[str], task: str, context: str
 ) -> None:
@@ -31,8 +33,14 @@ def test_entries_come_back_as_they_were_put(
 def test_what_a_person_wrote_into_the_plan_stays() -> None:
     """Sections of their own, lines below an entry, a section that was deleted."""
     plan = Plan.new("Move the beans", "They are tall.")
-    edited = Plan(plan.text.replace("## Files\n", "## Doubts\n\nIs it not too late?\n") + "\nAnd mind the cat.\n")
-    grown = edited.with_step(2, "**Dig**").with_step(1, "**Look**\n   twice").with_entry("Files", "`a.md` (modify)")
+    edited = Plan(
+        plan.text.replace("## Files\n", "## Doubts\n\nIs it not too late?\n") + "\nAnd mind the cat.\n"
+    )
+    grown = (
+        edited.with_step(2, "**Dig**")
+        .with_step(1, "**Look**\n   twice")
+        .with_entry("Files", "`a.md` (modify)")
+    )
     assert "Is it not too late?" in grown.text and "And mind the cat." in grown.text
     assert grown.entries("Steps") == ["1. **Look**\n   twice", "2. **Dig**"]
     assert grown.entries("Files") == ["- `a.md` (modify)"]

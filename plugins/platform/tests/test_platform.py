@@ -50,7 +50,9 @@ async def test_MB_F18_a_message_goes_out_by_a_named_channel_once_it_is_allowed(t
 
     config = {"permissions.approvals": "some", "channels.enabled": ("news", "mute")}
     async with platform(tmp_path, config=config, plugins=[Channels()]) as running:
-        accepted = await running.send('/tool send_channel_message channel=news content="The beans are up.\u001b[2J"')
+        accepted = await running.send(
+            '/tool send_channel_message channel=news content="The beans are up.\u001b[2J"'
+        )
         with anyio.fail_after(60):
             while not (waiting := await running.gateway.waiting()):  # noqa: ASYNC110  asked over the bus
                 await anyio.sleep(0.05)
@@ -62,7 +64,11 @@ async def test_MB_F18_a_message_goes_out_by_a_named_channel_once_it_is_allowed(t
         assert told.startswith("From the agent of block main:\nThe beans are up.") and "\x1b" not in told
     config["permissions.approvals"] = "none"
     async with platform(tmp_path, config=config, plugins=[Channels()]) as running:
-        for name, why in (("nobody", "No channel nobody"), ("mute", "cannot tell"), ("a.>", "no name of a channel")):
+        for name, why in (
+            ("nobody", "No channel nobody"),
+            ("mute", "cannot tell"),
+            ("a.>", "no name of a channel"),
+        ):
             ended = await running.say(f'/tool send_channel_message channel="{name}" content=x')
             assert why in results(ended.events)[0]
 

@@ -143,7 +143,9 @@ FILLS = "i=0; while :; do i=$((i+1)); dd if=/dev/zero of=file-$i bs=1048576 coun
 @pytest.mark.anyio
 @pytest.mark.usefixtures("image")
 @pytest.mark.parametrize("before", [0, 150], ids=["empty", "too large already"])
-async def test_a_workspace_is_not_filled_beyond_its_bound(workspace: Path, tmp_path: Path, before: int) -> None:
+async def test_a_workspace_is_not_filled_beyond_its_bound(
+    workspace: Path, tmp_path: Path, before: int
+) -> None:
     """The program is ended and told why; no container is left. A workspace that is too large can be cleared up."""
     home, sandbox = tmp_path / "home", docker(tmp_path / "home", warm=0, workspace=100)
     (workspace / "old").write_bytes(bytes(before * 2**20))

@@ -113,7 +113,11 @@ async def test_orders_in_a_page_have_no_effect_that_nobody_approved(opened: Any,
 async def test_no_network_is_no_web(opened: Any, make_page: Any) -> None:
     """A block that may not use the network is refused with the reason, and nobody is asked for anything."""
     site = await opened({"/": make_page("words", "text/plain")})
-    config = {"permissions.allow_network": False, "plugins.web.allow": (site.allow,), "monitor.discovery_above": 12}
+    config = {
+        "permissions.allow_network": False,
+        "plugins.web.allow": (site.allow,),
+        "monitor.discovery_above": 12,
+    }
     async with platform(config=config) as running:
         for call in (
             f"fetch_webpage url={site.origin}/",

@@ -65,3 +65,18 @@ def test_a_percent_sign_in_what_was_left_out_is_text(handler: logging.StreamHand
         log(handler, "%s", "100 %s", at=0.0)
     log(handler, "%s", "100 %s", at=SECONDS)
     assert lines(handler)[-2:] == [f"1 more lines like this one in {SECONDS:g} s: 100 %s", "100 %s"]
+
+
+def test_a_plugin_neither_evades_the_limit_nor_uses_up_anothers(
+    handler: logging.StreamHandler[io.StringIO],
+) -> None:
+    """The process chooses the names of its loggers, as many as it likes."""
+    for number in range(500):
+        for plugin, logger in (("noisy", f"acme.{number}"), ("quiet", "acme.0")):
+            if plugin == "quiet" and number:
+                continue
+            record = logging.LogRecord(logger, logging.ERROR, "log.py", 0, f"{plugin} {number}", (), None)
+            record.created, record.plugin = number / 100, plugin
+            handler.handle(record)
+    assert len([line for line in lines(handler) if line.startswith("noisy")]) == LINES
+    assert "quiet 0" in lines(handler)

@@ -20,6 +20,7 @@ class Prompt(Generic[T]):
     read: Callable[[str], T | None]
     hint: str = ""
 
+
 Tone = Literal["plain", "dim", "warning", "error"]
 
 

@@ -277,7 +277,9 @@ class TurnView:
         if hint := words.hint(event):
             self._screen.note(hint)
         took = words.seconds(monotonic() - self._began)
-        self._screen.note(" · ".join(filter(None, (words.tokens(event.usage), words.money(event.cost), took))))
+        self._screen.note(
+            " · ".join(filter(None, (words.tokens(event.usage), words.money(event.cost), took)))
+        )
         self._outcome = Outcome(failed=failed, usage=event.usage, context=event.context, cost=event.cost)
 
 

@@ -137,7 +137,11 @@ def amount(count: int) -> str:
     """A count of tokens in few characters: ``812``, ``1.7k``, ``128k``, ``1M``."""
     for unit, size in (("M", 1_000_000), ("k", 1_000)):
         if count >= size:
-            return f"{count / size:.1f}".removesuffix(".0") + unit if count < 10 * size else f"{count // size}{unit}"
+            return (
+                f"{count / size:.1f}".removesuffix(".0") + unit
+                if count < 10 * size
+                else f"{count // size}{unit}"
+            )
     return str(count)
 
 

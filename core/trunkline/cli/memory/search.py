@@ -91,9 +91,7 @@ def _show(found: "MemoryHits", *, names: bool, why: bool) -> None:
     for hit in found.hits:
         say(hit.path if names else f"{_place(hit)}: {_speaker(hit)}{hit.content.strip()}")
         for one in hit.why if why else ():
-            say(
-                f"    {one.signal:<11}{'+' if one.adds else '×'} {one.weight:<8g}{one.detail}".rstrip()
-            )
+            say(f"    {one.signal:<11}{'+' if one.adds else '×'} {one.weight:<8g}{one.detail}".rstrip())
     if why and not names:
         click.echo(found.searched, err=True)
 

@@ -87,7 +87,9 @@ async def archive(request: Request) -> Response:
 
 async def restore(request: Request) -> Response:
     """``POST /api/blocks/{name}/restore``"""
-    return reply(_state(await services_of(request).blocks.restore(request.path_params["name"], _owner(request))))
+    return reply(
+        _state(await services_of(request).blocks.restore(request.path_params["name"], _owner(request)))
+    )
 
 
 async def delete(request: Request) -> Response:

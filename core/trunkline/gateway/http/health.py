@@ -49,7 +49,9 @@ async def _checks(parts: Parts) -> dict[str, str]:
         try:
             await parts.services.bus.last(INBOX)
             checks["bus"] = "failing" if parts.services.room.failing else "ok"
-            beats = [entry.value for entry in await parts.services.bus.kv(WORKER_BUCKET).entries() if entry.value]
+            beats = [
+                entry.value for entry in await parts.services.bus.kv(WORKER_BUCKET).entries() if entry.value
+            ]
             working = [beat for beat in beats if not beat.draining]
             checks["tools"] = "ok" if any(beat.kind == "tools" for beat in working) else "missing"
             if any(beat.kind == "monitor" for beat in working):

@@ -76,7 +76,9 @@ async def chat_completions(request: Request) -> ASGIApp:
     accepted = await place.send(history)
     answer = _Answer(accepted, chat.model, place, (*history, *said), told_why=is_owner(request))
     fresh = not accepted.duplicate
-    watch = FeedReader(parts.services.bus, accepted.conversation, accepted.turn, fresh=fresh, looks=parts.looks)
+    watch = FeedReader(
+        parts.services.bus, accepted.conversation, accepted.turn, fresh=fresh, looks=parts.looks
+    )
     headers = {"X-Conversation-ID": accepted.conversation, "X-Turn-ID": accepted.turn}
     if chat.stream:
         with_usage = chat.stream_options is not None and chat.stream_options.include_usage

@@ -26,7 +26,9 @@ class Policy(msgspec.Struct, frozen=True):
     def bounds(self) -> str:
         """Its conditions, in words that say no more than the file: each with its value, without the shape of a call."""
         told = {"shape": "calls like the one that was approved"}
-        parts = (told.get(name) or f"{name.replace('_', ' ')} {value}" for name, value in self.conditions.items())
+        parts = (
+            told.get(name) or f"{name.replace('_', ' ')} {value}" for name, value in self.conditions.items()
+        )
         return "; ".join(parts)[:200]
 
 

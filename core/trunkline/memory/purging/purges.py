@@ -44,12 +44,16 @@ class Purges:
         try:
             notes = await self._notes.all()
         except Refusal as refusal:
-            log.error("the notes of purges cannot be read, so late writes of purged turns are let in: %s", refusal)
+            log.error(
+                "the notes of purges cannot be read, so late writes of purged turns are let in: %s", refusal
+            )
             return
         for note in notes:
             self._late.add(note.turns)
             if note.state == "begun":
-                log.warning("a purge was cut short; to finish it, run: trunkline memory purge %s", note.target)
+                log.warning(
+                    "a purge was cut short; to finish it, run: trunkline memory purge %s", note.target
+                )
 
     async def purge(self, wish: PurgeMemory, scope: Scope) -> MemoryPurged:
         """Take something out for good, and say what is gone and what is left.
@@ -81,7 +85,11 @@ class Purges:
         begun = await self._notes.unfinished(wish.target)
         known = together(found, nothing(wish.target) if begun is None else begun.purge)
         named = conversation_named(wish.target)
-        return known if named is None else msgspec.structs.replace(known, conversations=known.conversations | {named})
+        return (
+            known
+            if named is None
+            else msgspec.structs.replace(known, conversations=known.conversations | {named})
+        )
 
     async def _erase(self, purge: Purge) -> list[Erased]:
         return [] if self._around is None else await self._around.erase(purge)

@@ -135,9 +135,7 @@ class Streams:
             FACT_STREAM: await self._erase(FACT_STREAM, said),
             AUDIT_STREAM: await self._erase(AUDIT_STREAM, said),
             DEAD_STREAM: await self._erase(DEAD_STREAM, lambda _, body: names(body)),
-            TRANSCRIPTS.stream_name: await self._erase(
-                TRANSCRIPTS.stream_name, lambda _, body: names(body)
-            ),
+            TRANSCRIPTS.stream_name: await self._erase(TRANSCRIPTS.stream_name, lambda _, body: names(body)),
             RESULTS.stream_name: await self._erase_results(purge),
             FEED_STREAM: await self._erase_named(FEED_STREAM, "trunkline.feed.turn.{}.*", purge),
             JOURNAL_STREAM: await self._erase_named(JOURNAL_STREAM, "trunkline.journal.turn.{}.*", purge),
@@ -212,9 +210,7 @@ class Streams:
     async def _named(self) -> set[str | None]:
         """The bodies that messages of streams name."""
         return {
-            record.headers.get(CLAIM)
-            for stream in STREAMS
-            async for record in self._bus.records(stream.name)
+            record.headers.get(CLAIM) for stream in STREAMS async for record in self._bus.records(stream.name)
         }
 
     # Telling -------------------------------------------------------------------------------------------------

@@ -30,7 +30,9 @@ _BREAKS = ("\n\n", "\n", ". ", "! ", "? ", " ")
 OFFLINE = "offline"
 """The adapter that answers without a model."""
 
-NO_MODEL = "No model is configured that could summarise it. Read it in parts, or use ingest_document and search."
+NO_MODEL = (
+    "No model is configured that could summarise it. Read it in parts, or use ingest_document and search."
+)
 
 _FRAME = (
     "Summarise this text: what it is, what it says, with its names, numbers, dates and decisions. Say nothing that it "

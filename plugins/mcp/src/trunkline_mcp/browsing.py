@@ -65,7 +65,10 @@ async def visit_here(home: Path, tell: Callable[[str], None]) -> AsyncIterator[H
     """A visit, for as long as the context lasts; doctor tells of its port."""
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0) as listener:
         here = Here(int(listener.extra(SocketAttribute.local_port)), tell)
-        purpose, credential = "the way back from a sign-in page (mcp login)", "the state that the page was given"
+        purpose, credential = (
+            "the way back from a sign-in page (mcp login)",
+            "the state that the page was given",
+        )
         with listed(home / "run", Listener(address=here.callback, purpose=purpose, credential=credential)):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(listener.serve, here.heard)

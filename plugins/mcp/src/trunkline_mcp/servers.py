@@ -193,7 +193,9 @@ def server_of(name: str, entry: Any, block: str = "") -> Server:
     if not isinstance(entry, dict):
         raise BadEntry("it has to be an object with a command or a url")
     for key in entry.keys() - set(KEYS):
-        if near := get_close_matches(key, KEYS, 1, cutoff=0.75):  # a slip in "disabled" must not begin the server
+        if near := get_close_matches(
+            key, KEYS, 1, cutoff=0.75
+        ):  # a slip in "disabled" must not begin the server
             raise BadEntry(f"there is no {key!r}; did you mean {near[0]!r}?")
     command, url = _command(entry), _url(entry)
     if bool(command) == bool(url):

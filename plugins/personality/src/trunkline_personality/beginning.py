@@ -29,7 +29,13 @@ async def first_words(turn: TurnInfo) -> ContextPart | None:
     or where the owner said already who they are."""
     request = turn.request
     by_owner = request.actor == OWNERS_ID or request.actor.startswith(OF_CHANNEL)
-    if not by_owner or request.trigger != "message" or request.one_shot or request.client_tools or _says(turn, OWNER):
+    if (
+        not by_owner
+        or request.trigger != "message"
+        or request.one_shot
+        or request.client_tools
+        or _says(turn, OWNER)
+    ):
         return None
     if any(message.role == "assistant" for message in turn.history) or await _others(
         turn.memory, request.conversation

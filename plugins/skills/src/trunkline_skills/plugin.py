@@ -18,7 +18,11 @@ def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trun
     """``skills.files``: which skills cannot be used, and why."""
     from trunkline_skills.checking import check_of
 
-    return [trunkline.HealthCheck("skills.files", check_of(settings.section(trunkline.RuntimeSettings).memory_root))]
+    return [
+        trunkline.HealthCheck(
+            "skills.files", check_of(settings.section(trunkline.RuntimeSettings).memory_root)
+        )
+    ]
 
 
 @trunkline.hookimpl

@@ -107,5 +107,7 @@ def _tell(listening: ExitStack, home: Path, block: str, address: str) -> None:
 
     credential = f"the token in {home / 'token'}"
     purpose = f"the block {block}, for other agents (mcp serve)"
-    listening.enter_context(listed(home / "run", Listener(address=address, purpose=purpose, credential=credential)))
+    listening.enter_context(
+        listed(home / "run", Listener(address=address, purpose=purpose, credential=credential))
+    )
     click.echo(f"Serving at {address}. The token is in the home's file token. Stop with Ctrl-C.", err=True)

@@ -104,7 +104,9 @@ class Bubblewrap(Sandbox):
                 place: _text(theirs, text.encode()) for place, text in system.made(program.limits).items()
             }
             words = options(program, made, self._settings.system)
-            filtered = _text(theirs, encoded(calls.program(platform.machine(), grouped=self._place is not None)))
+            filtered = _text(
+                theirs, encoded(calls.program(platform.machine(), grouped=self._place is not None))
+            )
             handles = ("--seccomp", filtered, "--json-status-fd", tells, "--block-fd", waits)
             given = _text(theirs, "\0".join((*map(str, handles), *words)).encode())
             with anyio.CancelScope(shield=True):  # else only the outer one of two processes would be ended
