@@ -25,14 +25,46 @@ class Command(click.Command):
         write_examples(self.examples, formatter)
 
 
+LIST = "list"
+"""The command of a group that is meant when none is named."""
+
+
 class Group(click.Group):
-    """A group of ``Command`` with ``examples`` of its own."""
+    """A group of ``Command`` with ``examples`` of its own. One that has a command ``list`` lists when none is named."""
 
     command_class = Command
 
     def __init__(self, *arguments: Any, examples: str = "", **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.examples = examples
+
+    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
+        """The words, with ``list`` before them where no command is named, so that its options can be given too."""
+        if not self._says_what(context, args) and self._can_list(context):
+            args = [LIST, *args]
+        return super().parse_args(context, args)
+
+    def collect_usage_pieces(self, context: click.Context) -> list[str]:
+        """The parts of the usage line; the command is in brackets where it may be left out."""
+        pieces = super().collect_usage_pieces(context)
+        optional = self._can_list(context)
+        return [piece.replace("COMMAND", "[COMMAND]") if optional else piece for piece in pieces]
+
+    def format_help_text(self, context: click.Context, formatter: Formatter) -> None:
+        """What the group is for, and what it does without a command."""
+        super().format_help_text(context, formatter)
+        if self._can_list(context):
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(f'Without a command it does what "{LIST}" does.')
+
+    def _can_list(self, context: click.Context) -> bool:
+        return LIST in self.list_commands(context)
+
+    def _says_what(self, context: click.Context, words: list[str]) -> bool:
+        """Whether a command or an option of the group itself is the first word; the shell asks while it is typed."""
+        own = {option for parameter in self.get_params(context) for option in parameter.opts}
+        return context.resilient_parsing or any(not word.startswith("-") or word in own for word in words[:1])
 
     def format_epilog(self, context: click.Context, formatter: Formatter) -> None:
         """The examples."""

@@ -36,6 +36,36 @@ def test_every_command_has_a_help_with_examples() -> None:
         assert f"trunkline {name}" in help_text.partition("Examples:")[2], name
 
 
+def groups() -> list[tuple[str, click.Group]]:
+    """The groups that have a command ``list``, those of plugins and those within a group too."""
+    found: list[tuple[str, click.Group]] = []
+    waiting: list[tuple[str, click.Command | None]] = [("", cli)]
+    while waiting:
+        path, command = waiting.pop()
+        if not isinstance(command, click.Group):
+            continue
+        context = click.Context(command, info_name=path)
+        names = command.list_commands(context)
+        found += [(path, command)] if "list" in names else []
+        waiting += [(f"{path} {name}".strip(), command.get_command(context, name)) for name in names]
+    return sorted(found, key=lambda one: one[0])
+
+
+def test_a_group_without_a_command_lists(trunkline: Run) -> None:
+    """Whoever types the name of what there are many of sees them, with the options of ``list``; the help says so."""
+    there = groups()
+    assert {"approvals", "mcp", "memory", "memory chunks", "tasks"} <= {name for name, _ in there}
+    for name, group in there:
+        bare = trunkline(*name.split())
+        assert bare.returncode < 2 and "Usage:" not in bare.stdout + bare.stderr, name
+        help_text = group.get_help(click.Context(group, info_name=f"trunkline {name}"))
+        assert "[COMMAND]" in help_text and 'Without a command it does what "list" does.' in help_text, name
+    assert trunkline("plugins").stdout == trunkline("plugins", "list").stdout
+    assert json.loads(trunkline("conversations", "--json").stdout)["total"] == 0
+    slip = trunkline("conversations", "--jsn")
+    assert slip.returncode == 2 and "--json" in slip.stderr
+
+
 def test_the_help_lists_every_command_with_a_whole_line() -> None:
     """Plugins' commands too: no line ends in dots because it did not fit."""
     lines = dict(cli.lines())  # type: ignore[attr-defined]
