@@ -8,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from trunkline.cli.completing import complete_by_name
+from trunkline.cli.other_words import suggested
 
 Formatter = click.HelpFormatter
 
@@ -43,6 +44,20 @@ class Group(click.Group):
         if not self._says_what(context, args) and self._can_list(context):
             args = [LIST, *args]
         return super().parse_args(context, args)
+
+    def resolve_command(
+        self, context: click.Context, words: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; for a slip or another program's word, an error with what is near."""
+        try:
+            return super().resolve_command(context, words)
+        except click.NoSuchCommand as slip:
+            word, names = slip.command_name, self.list_commands(context)
+            meant = suggested(word, names)
+            if meant is None:
+                raise click.NoSuchCommand(word, possibilities=names, ctx=context) from None
+            message = f"No such command {word!r}. Did you mean {meant!r}?"
+            raise click.NoSuchCommand(word, message, ctx=context) from None
 
     def collect_usage_pieces(self, context: click.Context) -> list[str]:
         """The parts of the usage line; the command is in brackets where it may be left out."""
@@ -93,16 +108,6 @@ class LazyGroup(Group):
         module = name.replace("-", "_") + ("_" if keyword.iskeyword(name) else "")
         found: click.Command = importlib.import_module(f"{self._package}.{module}").command
         return found
-
-    def resolve_command(
-        self, context: click.Context, words: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is meant; for a slip, an error with the names that are near."""
-        try:
-            return super().resolve_command(context, words)
-        except click.NoSuchCommand as slip:
-            names = self.list_commands(context)
-            raise click.NoSuchCommand(slip.command_name, possibilities=names, ctx=context) from None
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         """The names that begin so, from the table: nothing is imported for it."""
