@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         verdict_in,
         waiting_approval,
     )
+    from trunkline.channels.finding import conversation_found
     from trunkline.channels.letters import Letter, LetterChannel
     from trunkline.config.secret import Secret
     from trunkline.config.settings import (
@@ -180,6 +181,7 @@ _PLACES: dict[str, str] = {
     "trunkline.memory.log_store": "LogStore",
     "trunkline.memory.record": "MemoryRecord",
     "trunkline.channels.deciding": "Verdict approval_news approval_words chosen hand_in verdict_in waiting_approval",
+    "trunkline.channels.finding": "conversation_found",
     "trunkline.messages.approvals": "Approval ApprovalDetail ApprovalScope",
     "trunkline.messages.blocks": "Block BlockConfig Pulse",
     "trunkline.messages.completion": "Completion",
@@ -364,6 +366,7 @@ __all__ = [
     "beneath",
     "chosen",
     "command_preview",
+    "conversation_found",
     "diff_preview",
     "hand_in",
     "hookimpl",

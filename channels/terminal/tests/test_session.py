@@ -294,7 +294,7 @@ async def test_a_tool_result_can_be_shown_again_in_full() -> None:
 
 
 async def test_conversations_are_listed_and_opened() -> None:
-    """By number and by id; the next message goes on with the one that was opened."""
+    """By number, id and the beginning of an id; the next message goes on with the one that was opened."""
     async with talking() as talk:
         await talk.say("one")
         first = talk.session.place.conversation
@@ -309,6 +309,10 @@ async def test_conversations_are_listed_and_opened() -> None:
         assert talk.gateway.sent[-1].conversation == first
         await talk.say("/open 9")
         assert "no number 9" in talk.screen.all("error")[-1]
+        await talk.say("/new", f"/open {first[:-1]}")
+        assert talk.session.place.conversation == first or "fits 2" in talk.screen.all("error")[-1]
+        await talk.say("/open nothing")
+        assert "begins with 'nothing'" in talk.screen.all("error")[-1]
 
 
 async def test_steering_does_not_break_the_answer_that_streams() -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
+from trunkline.cli.completing import ConversationName
 
 if TYPE_CHECKING:
     import anyio
@@ -23,7 +24,8 @@ echo "What did I plan for today?" | trunkline chat
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--block", help="The block in which a new conversation begins.")
-@click.option("--conversation", help='A conversation to go on with; "last" is the one answered last.')
+@click.option("--conversation", type=ConversationName(),
+              help='A conversation to go on with, by id or number; "last" is the one answered last.')  # fmt: skip
 @click.option(
     "--channel", default="terminal", show_default=True, help="The channel that takes this terminal."
 )

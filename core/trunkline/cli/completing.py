@@ -23,8 +23,21 @@ class BlockName(StringParamType):
         self, context: click.Context, parameter: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """The blocks there are."""
-        names = [name.rstrip("/") for name in _names("blocks") if name.endswith("/")]
-        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in _blocks() if name.startswith(incomplete)]
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
+        """What could be given."""
+        return f"There are: {', '.join(_blocks())}." if _blocks() else None
+
+
+class ConversationName(StringParamType):
+    """What a person calls a conversation by."""
+
+    name = "conversation"
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
+        """What could be given."""
+        return 'Give its number or id from "trunkline conversations", the beginning of the id, or "last".'
 
 
 class MemoryPath(StringParamType):
@@ -86,6 +99,10 @@ def complete_by_name(parameters: list[click.Parameter]) -> None:
         kind = TYPES.get(parameter.name or "")
         if kind is not None and type(parameter.type) is StringParamType:
             parameter.type = kind()
+
+
+def _blocks() -> list[str]:
+    return [name.rstrip("/") for name in _names("blocks") if name.endswith("/")]
 
 
 def _below(folder: str, begun: str) -> list[str]:

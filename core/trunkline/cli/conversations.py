@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Group
-from trunkline.cli.completing import BlockName
+from trunkline.cli.completing import BlockName, ConversationName
 from trunkline.cli.with_gateway import with_gateway
 
 if TYPE_CHECKING:
@@ -15,15 +15,19 @@ if TYPE_CHECKING:
 EXAMPLES = """
 trunkline conversations list
 trunkline conversations list --block garden --search beans
-trunkline conversations open last
-trunkline conversations rename last "Beans for next year"
-trunkline conversations open conv_01J9ZQ6T4M3W5N8R2K7V0XYB1D
+trunkline conversations open 2
+trunkline conversations open conv_3nvwn
+trunkline conversations rename last Beans for next year
 """
 
 
 @click.group(cls=Group, examples=EXAMPLES)
 def command() -> None:
-    """List conversations, name one, and open one in this terminal."""
+    """List conversations, name one, and open one in this terminal.
+
+    A conversation is named by its number in the list, its id, the beginning of the id, or "last", which is the one
+    answered last.
+    """
 
 
 @command.command(
@@ -34,7 +38,7 @@ def command() -> None:
 @click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="How many.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_conversations(block: str | None, search: str | None, limit: int, as_json: bool) -> None:
-    """List conversations, the newest first."""
+    """List conversations, the newest first. Those of all are numbered; with --block or --search give the id."""
     from trunkline.cli.output import json_out, table
 
     found = _page(block, search, limit)
@@ -44,11 +48,13 @@ def list_conversations(block: str | None, search: str | None, limit: int, as_jso
     if not found.conversations:
         click.echo("There are no conversations.")
         return
+    is_whole = block is None and search is None
     rows = [
-        (f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.block, str(one.message_count), one.id, one.title or "")
-        for one in found.conversations
+        (*((str(number),) if is_whole else ()), f"{one.updated_at.astimezone():%Y-%m-%d %H:%M}", one.block,
+         str(one.message_count), one.id, one.title or "")
+        for number, one in enumerate(found.conversations, 1)
     ]  # fmt: skip
-    table(rows, header=("LAST", "BLOCK", "MESSAGES", "ID", "TITLE"))
+    table(rows, header=(*(("NO",) if is_whole else ()), "LAST", "BLOCK", "MESSAGES", "ID", "TITLE"))
     if found.total > len(rows):
         click.echo(f"{found.total - len(rows)} more; see --limit and --search.", err=True)
 
@@ -60,36 +66,43 @@ def _page(block: str | None, search: str | None, limit: int) -> "ConversationPag
     return with_gateway(lambda gateway: gateway.conversations(query))
 
 
-@command.command("open", examples="trunkline conversations open last")
-@click.argument("id")
+@command.command("open", examples="trunkline conversations open last\ntrunkline conversations open 2")
+@click.argument("conversation", type=ConversationName())
 @click.pass_context
-def open_conversation(context: click.Context, id: str) -> object:
-    """Continue the conversation ID in this terminal; "last" is the one answered last. The same as
-    "trunkline chat --conversation ID"."""
+def open_conversation(context: click.Context, conversation: str) -> object:
+    """Continue CONVERSATION in this terminal, as "trunkline chat --conversation CONVERSATION" does.
+
+    It is a number or an id of "trunkline conversations", the beginning of an id, or "last".
+    """
     from trunkline.cli.chat import command as chat
 
-    return context.invoke(chat, block=None, conversation=id, channel="terminal")
+    return context.invoke(chat, block=None, conversation=conversation, channel="terminal")
 
 
 @command.command(
     "rename",
-    examples='trunkline conversations rename last "Beans for next year"\ntrunkline conversations rename last --made',
+    examples="trunkline conversations rename last Beans for next year\ntrunkline conversations rename 2 --made",
 )
-@click.argument("id")
-@click.argument("title", required=False)
+@click.argument("conversation", type=ConversationName())
+@click.argument("title", nargs=-1)
 @click.option("--made", is_flag=True, help="Take the title back: it is made from what was said first.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def rename_conversation(id: str, title: str | None, made: bool, as_json: bool) -> None:
-    """Give the conversation ID a TITLE of yours, which stays; "last" is the one answered last."""
+def rename_conversation(conversation: str, title: tuple[str, ...], made: bool, as_json: bool) -> None:
+    """Give CONVERSATION a TITLE of yours, which stays. The words of a title need no quotation marks.
+
+    CONVERSATION is a number or an id of "trunkline conversations", the beginning of an id, or "last".
+    """
     from trunkline.cli.last import conversation_named
     from trunkline.cli.output import json_out
 
-    if (title is None) != made:
-        raise click.UsageError("Give a TITLE, or --made.")
+    if bool(title) == made:
+        raise click.UsageError(
+            "Give a TITLE, or --made." if made else f"Give {conversation!r} a TITLE, or --made."
+        )
 
     async def rename(gateway: "GatewayClient") -> "ConversationSummary":
-        conversation = await conversation_named(gateway, id, None) or id
-        return await gateway.rename_conversation(conversation, title)
+        meant = await conversation_named(gateway, conversation, None) or conversation
+        return await gateway.rename_conversation(meant, " ".join(title) if title else None)
 
     renamed = with_gateway(rename)
     if as_json:

@@ -1,29 +1,46 @@
-"""What ``last`` names: the conversation that was answered last, or the turn that the journal ends with."""
+"""What a word on the command line names: a conversation, by its number or the beginning of its id, or a turn."""
 
+import re
 from typing import Any
 
 from trunkline.abc.channels import Gateway
+from trunkline.channels.finding import conversation_found
 from trunkline.errors import TrunklineError
 from trunkline.messages.conversation import ListConversations
 from trunkline.monitor.journal import RAW_JOURNAL, RawRecord
 from trunkline_bus import Bus, Stored, SubjectError
 
 LAST = "last"
+_NUMBER = re.compile(r"[0-9]{1,6}")
 
 
 async def conversation_named(gateway: Gateway, name: str | None, block: str | None) -> str | None:
-    """The conversation's id. ``last`` is the one that was answered last, within ``block`` if one is given.
+    """The conversation's id, from its beginning or its number in ``trunkline conversations``, the newest being 1.
+    ``last`` is the one that was answered last, within ``block`` if one is given. None stays None.
 
     Raises:
-        TrunklineError: there is no conversation yet.
+        TrunklineError: there is no such conversation, or several are meant.
     """
-    if name != LAST:
-        return name
-    page = await gateway.conversations(ListConversations(block=block, limit=1))
-    if not page.conversations:
-        where = f" in block {block}" if block else ""
-        raise TrunklineError(f"There is no conversation{where} yet.", hint="Leave --conversation out.")
-    return page.conversations[0].id
+    if name is None:
+        return None
+    if name == LAST:
+        return await _at(gateway, 1, block)
+    if _NUMBER.fullmatch(name):
+        return await _at(gateway, int(name), None)
+    return await conversation_found(gateway, name)
+
+
+async def _at(gateway: Gateway, number: int, block: str | None) -> str:
+    page = await gateway.conversations(ListConversations(block=block, limit=1, offset=max(0, number - 1)))
+    if page.conversations and number:
+        return page.conversations[0].id
+    where = f" in block {block}" if block else ""
+    if page.total:
+        raise TrunklineError(
+            f"There is no conversation {number}: the list has {page.total}.",
+            hint='"trunkline conversations" shows their numbers.',
+        )
+    raise TrunklineError(f"There is no conversation{where} yet.", hint='Begin one: trunkline say "hello".')
 
 
 async def last_record(bus: Bus, turn: str) -> Stored[RawRecord]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from trunkline.cli.command import Command
+from trunkline.cli.completing import ConversationName
 
 if TYPE_CHECKING:
     from trunkline.abc.channels import Gateway
@@ -32,7 +33,8 @@ PATIENCE = 2.0
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("text", required=False)
 @click.option("--block", help="The block in which a new conversation begins.")
-@click.option("--conversation", help='A conversation to go on with; "last" is the one answered last.')
+@click.option("--conversation", type=ConversationName(),
+              help='A conversation to go on with, by id or number; "last" is the one answered last.')  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object when the turn has ended.")
 @click.option(
     "--stream/--no-stream", default=None, help="Print text as it comes. Default: on a terminal only."

@@ -13,7 +13,8 @@ def test_conversations_are_listed_with_a_title_and_searched(trunkline: Run) -> N
     said = json.loads(trunkline("say", "--json", "Please tell me where the beans are. Thanks.").stdout)
     trunkline("say", "And the peas?", "--conversation", said["conversation"])
     table = trunkline("conversations", "list").stdout
-    assert table.split()[:5] == ["LAST", "BLOCK", "MESSAGES", "ID", "TITLE"]
+    assert table.split()[:7] == ["NO", "LAST", "BLOCK", "MESSAGES", "ID", "TITLE", "1"]
+    assert not trunkline("conversations", "list", "--search", "BEANS").stdout.startswith("NO")
     assert said["conversation"] in table and "Where the beans are" in table
     found = json.loads(trunkline("conversations", "list", "--search", "BEANS", "--json").stdout)
     assert [one["title"] for one in found["conversations"]] == ["Where the beans are"]
@@ -46,4 +47,26 @@ def test_a_conversation_is_named_by_its_owner(trunkline: Run) -> None:
     made = json.loads(trunkline("conversations", "rename", "last", "--made", "--json").stdout)
     assert made["title"] == "Where are the beans?"
     gone = trunkline("conversations", "rename", "conv_x", "t")
-    assert gone.returncode == 1 and "no such conversation" in gone.stderr
+    assert gone.returncode == 1 and "no conversation whose id begins with 'conv_x'" in gone.stderr
+    plain = trunkline("conversations", "rename", "1", "Beans", "for", "next", "year")
+    assert plain.stdout.endswith(": Beans for next year\n"), plain.stderr
+
+
+def test_a_conversation_is_named_by_its_number_or_the_beginning_of_its_id(trunkline: Run) -> None:
+    """Whoever gives nothing, or what fits none or several, is told what could be given and what was found."""
+    first, second = (
+        json.loads(trunkline("say", "--json", said).stdout)["conversation"] for said in ("one", "two")
+    )
+    said = trunkline("say", "--json", "more", "--conversation", first[:12])
+    assert json.loads(said.stdout)["conversation"] == first, said.stderr
+    assert trunkline("conversations", "open", "1", stdin="and more\n").returncode == 0
+    named = trunkline("conversations", "rename", second.removeprefix("conv_")[:8], "Two")
+    assert named.stdout == f"{second}: Two\n", named.stderr
+    several = trunkline("conversations", "open", "conv_")
+    assert several.returncode == 1 and "fits 2 conversations" in several.stderr
+    assert first in several.stderr and f"{second} (Two)" in several.stderr
+    beyond = trunkline("conversations", "open", "7")
+    assert beyond.returncode == 1 and "There is no conversation 7: the list has 2." in beyond.stderr
+    nothing = trunkline("conversations", "open")
+    assert nothing.returncode == 2 and 'number or id from "trunkline conversations"' in nothing.stderr
+    assert "There are: main." in trunkline("permissions").stderr

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from trunkline import ListConversations, TrunklineError, approval_news, verdict_in
+from trunkline import ListConversations, TrunklineError, approval_news, conversation_found, verdict_in
 from trunkline.fence import unmarked
 from trunkline_terminal import transcript, words
 
@@ -255,7 +255,10 @@ async def _open(session: "Session", rest: str) -> None:
     is_number = rest.isascii() and rest.isdigit()
     if is_number and not 0 < int(rest) <= len(session.listed):
         raise TrunklineError(f"There is no number {rest} in the list.", hint="/conversations lists them.")
-    await session.resume(session.listed[int(rest) - 1] if is_number else rest)
+    if is_number:
+        await session.resume(session.listed[int(rest) - 1])
+    else:
+        await session.resume(await session.outage.through(lambda: conversation_found(session.gateway, rest)))
     session.show_status()
     session.screen.note(f"You are in: {session.place.title or session.place.conversation}")
 
