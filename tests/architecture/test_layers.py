@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -145,6 +146,14 @@ def test_the_turn_machine_does_no_io():
         assert [where(file, line) for module, line in imports(file) if not within(module, *allowed)] == []
         tree = ast.parse(file.read_text())
         assert not [node for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef | ast.Await)]
+
+
+def test_mypy_reads_every_plugin():
+    """Where a plugin's package is missing from mypy's path, mypy takes the names that others import from it for Any."""
+    mypy = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]
+    sources = {str(package.parent.relative_to(ROOT)) for package in packages()}
+    assert {path for path in mypy["mypy_path"] if path.endswith("/src")} == sources
+    assert sources <= {str(path.relative_to(ROOT)) for glob in mypy["files"] for path in ROOT.glob(glob)}
 
 
 @pytest.mark.parametrize("folder", ["bus/trunkline_bus", "core/trunkline"])

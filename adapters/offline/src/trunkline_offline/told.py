@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-NOTHING = (None, "", [], {})
+NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
 def told(result: str) -> str:

@@ -142,6 +142,7 @@ class OpenAIAdapter(ModelAdapter):
         would be left to the garbage collector, which may run in any thread.
         """
         client = await self._open(key)
+        assert self._texts is not None  # opened with the client
         stream: openai.AsyncStream[str] | None = None
         try:
             content = msgspec.json.encode(body)

@@ -114,7 +114,8 @@ def _of_system(error: BaseException | None) -> str:
     said = next(filter(None, map(_of_system, inner)), "")
     if said or not isinstance(error, OSError):
         return said
-    return os.strerror(error.errno) if (error.errno or 0) > 0 else error.strerror or ""
+    number = error.errno or 0
+    return os.strerror(number) if number > 0 else error.strerror or ""
 
 
 def _said(body: Any) -> tuple[str, str]:

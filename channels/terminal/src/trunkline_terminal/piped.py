@@ -5,7 +5,7 @@ On a dumb terminal there is a prompt, and approvals are asked; through a pipe th
 
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TextIO
 
@@ -88,7 +88,7 @@ class Piped:
         return FAILED if self._session.failed or self._session.turns.failed else 0
 
 
-async def _presses() -> AsyncIterator[None]:
+async def _presses() -> AsyncGenerator[None]:
     """Each Ctrl-C. Afterwards it means again what it meant before: asyncio forgets that."""
     before = signal.getsignal(signal.SIGINT)
     try:

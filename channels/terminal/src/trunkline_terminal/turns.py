@@ -276,9 +276,9 @@ class TurnView:
             self._screen.note(sentence, "error" if failed else "warning")
         if hint := words.hint(event):
             self._screen.note(hint)
-        took = words.seconds(monotonic() - self._began)
+        whole = words.seconds(monotonic() - self._began)
         self._screen.note(
-            " · ".join(filter(None, (words.tokens(event.usage), words.money(event.cost), took)))
+            " · ".join(filter(None, (words.tokens(event.usage), words.money(event.cost), whole)))
         )
         self._outcome = Outcome(failed=failed, usage=event.usage, context=event.context, cost=event.cost)
 

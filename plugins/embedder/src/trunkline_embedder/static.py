@@ -12,7 +12,7 @@ import anyio.to_thread
 import trunkline
 
 if TYPE_CHECKING:
-    import numpy
+    import numpy.typing
     from wordllama.inference import WordLlamaInference
 
 FIRST_MERGE = 259
@@ -46,11 +46,13 @@ class StaticEmbedder(trunkline.Embedder):
         )
         return [self._vector(one.ids).tolist() for one in encoded]
 
-    def _vector(self, tokens: Sequence[int]) -> "numpy.ndarray":
-        import numpy
+    def _vector(self, tokens: Sequence[int]) -> "numpy.typing.NDArray[numpy.float32]":
+        import numpy.typing
 
         chosen = numpy.asarray(tokens, dtype=numpy.intp)
-        total = self._weights[chosen] @ self._model.embedding[chosen].astype(numpy.float32)
+        total: numpy.typing.NDArray[numpy.float32] = self._weights[chosen] @ self._model.embedding[
+            chosen
+        ].astype(numpy.float32)
         length = float(numpy.linalg.norm(total))
         return total / length if length else total
 
@@ -65,9 +67,9 @@ class StaticEmbedder(trunkline.Embedder):
         return model
 
     @cached_property
-    def _weights(self) -> "numpy.ndarray":
+    def _weights(self) -> "numpy.typing.NDArray[numpy.float32]":
         """Of every token."""
-        import numpy
+        import numpy.typing
 
         ranks = numpy.maximum(numpy.arange(len(self._model.embedding)) - FIRST_MERGE, 1)
         tokenizer = self._model.tokenizer

@@ -67,7 +67,7 @@ def fs_write(
     """Write a file, or change a part of it. ``confirmed`` is nothing: only a person's own yes counts as one."""
     kind, name = _COMMANDS[command]
     text = file_text if command == "create" else new_str
-    needed = {"file_text" if command == "create" else "new_str": text}
+    needed: dict[str, Any] = {"file_text" if command == "create" else "new_str": text}
     given: dict[str, Any] = {_TEXT[kind]: text}
     if command == "str_replace":
         needed["old_str"] = given["find"] = old_str

@@ -63,8 +63,8 @@ def verdict_on(invocation: ToolInvocation, protected: Sequence[str]) -> Verdict:
         words = words_of(given) or []
         return ruled_on_words(words[1:] if words[:1] == ["git"] else words, protected)
     text = given.strip() if isinstance(given, str) else ""
-    words = given if isinstance(given, list) else listed(text)
-    return ruled(shlex.join(map(str, words)) if words else text, protected)
+    listing = given if isinstance(given, list) else listed(text)
+    return ruled(shlex.join(map(str, listing)) if listing else text, protected)
 
 
 def ruled_on_words(words: Sequence[str], protected: Sequence[str]) -> Verdict:

@@ -65,7 +65,8 @@ def _conversation(
         yield trunkline.Gap(what=where, why="it is no conversation")
         return
     began = time_of(talk.get("create_time"))
-    messages, pictures = [], 0
+    messages: list[trunkline.Message] = []
+    pictures = 0
     branch = _branch(nodes, text_of(talk.get("current_node")))
     for key in branch:
         said = mapping(mapping(nodes[key]).get("message"))
@@ -77,7 +78,7 @@ def _conversation(
         if text.strip() and role and not _is_hidden(said, content):
             at = time_of(said.get("create_time"), messages[-1].created_at if messages else began)
             name = text_of(mapping(said.get("author")).get("name")) or None
-            tool = {"name": name, "tool_call_id": key} if role == "tool" else {}
+            tool: dict[str, Any] = {"name": name, "tool_call_id": key} if role == "tool" else {}
             messages.append(message(key, role, text, at, **tool))
     yield trunkline.ImportedConversation(
         id=id, title=text_of(talk.get("title")) or None, created_at=began, messages=messages, source=where
@@ -97,12 +98,11 @@ def _branch(nodes: Mapping[str, Any], leaf: str) -> list[str]:
         )
     found: list[str] = []
     seen: set[str] = set()
-    key: str | None = leaf
-    while key in nodes and key not in seen:
+    key: object = leaf
+    while isinstance(key, str) and key in nodes and key not in seen:
         seen.add(key)
         found.append(key)
-        above = mapping(nodes[key]).get("parent")
-        key = above if isinstance(above, str) else None
+        key = mapping(nodes[key]).get("parent")
     return found[::-1]
 
 

@@ -55,7 +55,9 @@ def _conversations(found: Database, path: str) -> Iterator[trunkline.ImportedCon
         talk = talks.setdefault(session, [])
         id = text_of(row.get("id")) or str(len(talk))
         text, about = text_of(row.get("content")), _about(row.get("metadata"))
-        tool = {"tool_call_id": text_of(about.get("tool_call_id")) or id} if row.get("role") == "tool" else {}
+        tool: dict[str, Any] = {}
+        if row.get("role") == "tool":
+            tool["tool_call_id"] = text_of(about.get("tool_call_id")) or id
         talk.append(
             message(
                 f"crevnclaw-{session}-{id}", row.get("role"), text, time_of(row.get("created_at")), **tool

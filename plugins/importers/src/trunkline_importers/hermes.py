@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import trunkline
@@ -75,8 +75,9 @@ def _decoded(value: object) -> object:
 
 
 def _written(source: trunkline.Source, path: str, id: str, form: str) -> trunkline.ImportedConversation:
+    head: Mapping[str, Any] = {}
     if form == "jsonl":
-        lines, head = [mapping(line) for line in source.lines(path)], {}
+        lines = [mapping(line) for line in source.lines(path)]
     else:
         head = mapping(source.json(path))
         lines = [mapping(line) for line in items(head.get("messages"))]

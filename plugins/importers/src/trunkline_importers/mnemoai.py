@@ -104,10 +104,10 @@ def _learned(found: object, model: str, kind: str, path: str, source: trunkline.
             if entry.get("strategy"):
                 yield _strategy(entry, folder, path, otherwise)
         return
-    for entry in _texts(found):
-        match = EPISODE.search(entry[0])
+    for text, about in _texts(found):
+        match = EPISODE.search(text)
         if match:
-            yield _episode(match, entry[1], folder, path, otherwise)
+            yield _episode(match, about, folder, path, otherwise)
 
 
 def _strategy(

@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from trunkline import HealthResult
-from trunkline_mcp.host import Standing, read_standings
+from trunkline_mcp.host import read_standings
+from trunkline_mcp.line import Standing
 from trunkline_mcp.servers import find_servers
 
 

@@ -37,7 +37,7 @@ trunkline mcp add --block garden --folder /srv/garden files npx -y @modelcontext
 @click.option("--readable", multiple=True, metavar="FOLDER", help="A further folder that it may read.")
 @click.option("--replace", is_flag=True, help="Write over a server of the same name.")
 @click.pass_obj
-def command(home: Path, name: str, block: str, replace: bool, **given: Any) -> None:
+def command(home: Path, /, name: str, block: str, replace: bool, **given: Any) -> None:
     """Name a server, whose tools agents then have. It is connected at once where the platform runs."""
     import trunkline
     from trunkline_mcp.writing import put

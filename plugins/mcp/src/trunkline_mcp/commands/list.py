@@ -6,7 +6,8 @@ from typing import Any
 import click
 
 from trunkline.cli.command import Command
-from trunkline_mcp.host import Standing, read_standings
+from trunkline_mcp.host import read_standings
+from trunkline_mcp.line import Standing
 from trunkline_mcp.servers import Server, find_servers
 
 NOBODY = "No platform runs on this home, so no server is connected."

@@ -48,7 +48,7 @@ class ServedBlock:
     def __init__(self, bus: trunkline.Bus, block: str, agent: str) -> None:
         self.block = block
         self._bus = bus
-        self._names = {"agent": agent, "block": block}
+        self._names: dict[str, Any] = {"agent": agent, "block": block}
         self._conversation = new_id("conv")
         self._known: tuple[str | None, tuple[ToolSpec, ...]] = (None, ())
 

@@ -18,8 +18,8 @@ from trunkline_bus import BusError
 from trunkline_mcp.serving.block import Refused, ServedBlock
 
 if TYPE_CHECKING:
-    from mcp.server import ServerSession
     from mcp.server.context import ServerRequestContext as Context
+    from mcp.server.session import ServerSession
 
 log = logging.getLogger(__name__)
 

@@ -55,7 +55,8 @@ class Contained(SandboxProcess):
         engine = Engine(self._engine.host)
         while watch.is_on:
             try:
-                return await engine.call("POST", f"/containers/{self._container}/kill", seconds=KILL_SECONDS)
+                await engine.call("POST", f"/containers/{self._container}/kill", seconds=KILL_SECONDS)
+                return
             except EngineError as error:
                 if not error.is_silent:  # it has ended
                     return
