@@ -10,7 +10,8 @@ import trunkline
 EXPORTS = {
     "AdmissionRule", "AppendConversation", "Approval", "ApprovalDetail", "ApprovalScope", "Verdict",
     "arguments_preview", "command_preview", "diff_preview", "message_preview", "preview",
-    "approval_news", "approval_words", "verdict_in", "waiting_approval", "chosen", "hand_in", "conversation_found", "NoAnswer", "Person",
+    "approval_news", "approval_words", "verdict_in", "waiting_approval", "chosen", "hand_in", "NoAnswer", "Person",
+    "conversation_found",
     "ApprovalRequested", "ApprovalSettled", "AskModel",
     "Authenticator", "Block", "BlockConfig", "BlockModel", "BlockPath", "Bus", "BusMessage", "BusMiddleware", "Call",
     "Change", "Channel", "ChannelsSettings", "Chunk", "ChunkMetadata", "ChunkType", "Completer", "Completion",
