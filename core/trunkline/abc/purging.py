@@ -11,7 +11,8 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
     """What is taken out for good.
 
     ``paths`` are files of memory, under every name that they had. ``conversations`` are those among them, and ``turns``
-    theirs. ``lines`` are lines of the text that goes, by which copies of it are recognised.
+    theirs. ``lines`` are lines of the text that goes, by which copies of it are recognised; ``own`` those that the
+    program itself writes, by which nothing is.
     """
 
     target: str
@@ -19,12 +20,18 @@ class Purge(msgspec.Struct, frozen=True, kw_only=True):
     conversations: frozenset[str] = frozenset()
     turns: frozenset[str] = frozenset()
     lines: frozenset[bytes] = frozenset()
+    own: frozenset[bytes] = frozenset()
 
 
 class Purger:
-    """Takes out what a plugin made of the text that is purged. A subclass changes one method or both."""
+    """Takes out what a plugin made of the text that is purged. A subclass changes what it needs.
+
+    ``texts`` are the fixed sentences that the plugin says in any conversation: they are nobody's, so what else has them
+    is no copy of what is purged.
+    """
 
     name: str = ""
+    texts: Sequence[str] = ()
 
     def without(self, path: str, data: bytes, purge: Purge) -> bytes | None:
         """What is left of a file of memory that the plugin wrote; ``data`` itself when nothing of it goes, None when

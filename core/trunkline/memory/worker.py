@@ -28,11 +28,13 @@ from trunkline.memory.collected.collections import Collections
 from trunkline.memory.errand import Errands
 from trunkline.memory.purging.around import Around
 from trunkline.memory.purging.late import Late
+from trunkline.memory.purging.own_words import own_words
 from trunkline.memory.purging.purges import Purges
 from trunkline.memory.redaction import Redaction
 from trunkline.memory.store import GitMemoryStore
 from trunkline.memory.vectors.choosing import chosen_embedder
 from trunkline.memory.write_check import WriteCheck
+from trunkline.messages.memory import searched_by
 from trunkline.messages.workers import WorkerBeat, WorkerKind
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.secrets.finding import Secrets
@@ -104,7 +106,10 @@ class MemoryWorker(Worker):
         around = Around(
             context.bus, context.home, retention, self._audit, self._collections, self._unasked_plugins
         )
-        return Purges(self._store, [owned.item for owned in context.plugins.purgers()], around, self._late)
+        purgers = [owned.item for owned in context.plugins.purgers()]
+        texts = [*map(searched_by, (None, 0, 1)), *(text for purger in purgers for text in purger.texts)]
+        own = own_words(texts, (owned.item.spec for owned in context.plugins.tools()))
+        return Purges(self._store, purgers, around, self._late, own)
 
     def _unasked_plugins(self) -> list[str]:
         """The plugins that are here and cannot be asked what they keep: those that are not loaded, and broken ones."""

@@ -33,11 +33,13 @@ class Erased(msgspec.Struct, frozen=True, kw_only=True):
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a purge left, or could not reach. ``where`` is a path, a stream or a place in words, ``what`` is a sentence.
-    It is gone ``until`` that time at the latest; None: until somebody takes it out."""
+    It is gone ``until`` that time at the latest; None: until somebody takes it out. ``conversation`` is the one that
+    holds it, if one does."""
 
     where: str
     what: str
     until: datetime | None = None
+    conversation: str = ""
 
 
 class MemoryPurged(Payload, frozen=True, kw_only=True, tag="memory.purged.v1"):

@@ -244,7 +244,7 @@ async def test_another_conversation_that_repeats_it_is_told(chunks: Chunks) -> N
     await said(chunks.store, "conv_fork", f"I said it before: {SECRET}")
     done = await purge(chunks, "conv_zebra")
     (where,) = [where for where in told(done) if "conv_fork" in where]
-    assert "Purge it as well: conv_fork" in told(done)[where]
+    assert where == "conversation conv_fork" and "Purge it as well" in told(done)[where]
 
 
 async def test_what_comes_too_late_is_refused(chunks: Chunks) -> None:

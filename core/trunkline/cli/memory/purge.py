@@ -57,18 +57,38 @@ def command(target: str, confirm: str | None, reason: str, as_json: bool) -> Non
 def _tell(done: "MemoryPurged") -> None:
     from trunkline.cli.output import say
 
+    say(f"{_summary(done)}\n")
     for path in done.paths:
         say(f"Purged {path}")
     for path in done.changed:
         say(f"Purged a part of {path}")
     for erased in done.erased:
         say(f"Erased {erased.count} in {erased.where}")
-    click.echo(
-        f"{done.commits} commits were written anew. Noted in audit/purges.jsonl as {done.version[:10]}."
-    )
     click.echo("\nKept:")
     for kept in done.kept:
         say(f"* {kept.where}: {kept.what}{_until(kept)}")
+
+
+def _summary(done: "MemoryPurged") -> str:
+    """What was done, and how much is left to look at."""
+    messages = sum(erased.count for erased in done.erased)
+    others = sum(1 for kept in done.kept if kept.conversation)
+    left = (
+        f"{_count(others, 'other conversation has', 'other conversations have')} lines of it. "
+        if others
+        else ""
+    )
+    part = f", a part of {len(done.changed)} more" if done.changed else ""
+    erased = f", and {_count(messages, 'message', 'messages')} of the server" if messages else ""
+    return (
+        f"{_count(len(done.paths), 'file is', 'files are')} gone with all versions{part}{erased}. "
+        f"{_count(done.commits, 'commit was', 'commits were')} written anew.\n"
+        f"{left}What is kept stands at the end. This is noted in audit/purges.jsonl as {done.version[:10]}."
+    )
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
 
 
 def _until(kept: "Kept") -> str:

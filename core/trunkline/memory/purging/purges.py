@@ -18,7 +18,9 @@ from trunkline.memory.purging.around import Around
 from trunkline.memory.purging.derived import Derived, without
 from trunkline.memory.purging.late import Late
 from trunkline.memory.purging.notes import Note, Notes
+from trunkline.memory.purging.own_words import others
 from trunkline.memory.purging.target import conversation_named
+from trunkline.memory.purging.telling import told_once
 from trunkline.memory.purging.tracing import nothing, together
 from trunkline.messages.purging import Erased, Kept, MemoryPurged, PurgeMemory
 from trunkline_bus import Refusal, Scope
@@ -28,15 +30,21 @@ log = logging.getLogger(__name__)
 
 class Purges:
     """Purges one store. ``purgers`` are those of plugins, ``around`` is all that is kept besides memory, ``late`` the
-    rule that learns which turns are gone."""
+    rule that learns which turns are gone, ``own`` are the program's own words."""
 
     def __init__(
-        self, store: MemoryStore, purgers: Sequence[Purger], around: Around | None, late: Late
+        self,
+        store: MemoryStore,
+        purgers: Sequence[Purger],
+        around: Around | None,
+        late: Late,
+        own: frozenset[bytes] = frozenset(),
     ) -> None:
         self._store = store
         self._purgers = tuple(purgers)
         self._around = around
         self._late = late
+        self._own = own
         self._notes = Notes(store)
 
     async def remember(self) -> None:
@@ -76,7 +84,7 @@ class Purges:
         purged = await self._take_out(purge, wish.actor)
         erased += await self._erase(purge)  # what was under way when the first look was
         kept = (*purged.kept, *told, *(await self._around.kept(purge) if self._around is not None else ()))
-        return await self._done(note, purge, purged, _summed(erased), kept, scope)
+        return await self._done(note, purge, purged, _summed(erased), told_once(kept), scope)
 
     async def _known(self, wish: PurgeMemory) -> Purge:
         """What the target stands for, with what a try before this one knew. A conversation of which memory has
@@ -84,6 +92,7 @@ class Purges:
         found = await self._store.trace(wish.target)
         begun = await self._notes.unfinished(wish.target)
         known = together(found, nothing(wish.target) if begun is None else begun.purge)
+        known = msgspec.structs.replace(known, lines=others(known.lines, self._own), own=self._own)
         named = conversation_named(wish.target)
         return (
             known

@@ -219,10 +219,11 @@ class Streams:
         """What holds lines of the text still: in which conversations' messages, until when. Raises BusError."""
         told: list[Kept] = []
         wording = Wording(purge.lines)
+        known = await self._calls() if purge.lines else {}
         for stream in LOOKED_THROUGH if purge.lines else ():
             told += [
-                Kept(where=f"stream {stream}", what=what, until=until)
-                for what, until in (await self._holding(stream, wording)).items()
+                Kept(where=f"stream {stream}", what=HOLDING, until=until, conversation=conversation)
+                for conversation, until in (await self._holding(stream, wording, known)).items()
             ]
         told += [one async for one in self._results_holding(wording)] if purge.lines else []
         if any(
@@ -234,15 +235,26 @@ class Streams:
             told.append(Kept(where="files of the NATS server", what=UNREACHED))
         return told
 
-    async def _holding(self, stream: str, wording: Wording) -> dict[str, datetime | None]:
-        """Sentences about what holds it, each with when the last of it is gone."""
+    async def _holding(
+        self, stream: str, wording: Wording, known: Mapping[str, str]
+    ) -> dict[str, datetime | None]:
+        """The conversations whose messages hold it ("": messages of none), each with when the last of it is gone."""
         found: dict[str, datetime | None] = {}
         age = self._ages[stream]
         async for record, body in self._bodies(stream):
             if wording.held(body):
                 until = None if age is None else record.time + timedelta(seconds=age)
-                found[_whose(record, body)] = until
+                found[_whose(record, body, known)] = until
         return found
+
+    async def _calls(self) -> dict[str, str]:
+        """The conversations of the calls in the ledger, by their keys there."""
+        return {
+            entry.key: conversation
+            async for conversation, _, entries in self._written("*")
+            for entry in entries
+            if isinstance(entry, ToolPlanned)
+        }
 
     async def _results_holding(self, wording: Wording) -> AsyncIterator[Kept]:
         objects = self._bus.objects(RESULTS)
@@ -251,8 +263,9 @@ class Streams:
             if data is not None and wording.held(data):
                 yield Kept(
                     where=f"stored result {info.metadata.get('id', info.name)}",
-                    what=_of(info),
+                    what="It holds lines of it.",
                     until=self._gone(info),
+                    conversation=info.metadata.get("conversation", ""),
                 )
 
     def _gone(self, info: ObjectInfo) -> datetime | None:
@@ -261,13 +274,19 @@ class Streams:
         return datetime.fromisoformat(info.mtime.replace("Z", "+00:00")) + timedelta(seconds=self._result_age)
 
     async def _turns_of(self, conversation: str) -> AsyncIterator[tuple[str, tuple[JournalEntry, ...]]]:
-        """The turns in the journal with what is written of them, by record; nothing of one that cannot be read."""
+        """The turns in the journal with what is written of them, by record."""
+        async for _, turn, entries in self._written(conversation):
+            yield turn, entries
+
+    async def _written(self, conversation: str) -> AsyncIterator[tuple[str, str, tuple[JournalEntry, ...]]]:
+        """Conversation, turn and what is written of it, by record; nothing of one that cannot be read. ``*`` is any
+        conversation."""
         async for record, body in self._bodies(JOURNAL_STREAM, f"trunkline.journal.turn.{conversation}.*"):
             try:
                 entries = msgspec.json.decode(body, type=_Written).data.entries
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 entries = ()
-            yield _last(record), entries
+            yield record.subject.split(".")[-2], _last(record), entries
 
     async def _bus_has(self, stream: str) -> bool:
         async for _ in self._bus.records(stream):
@@ -282,6 +301,8 @@ class Streams:
             except DecodeError:
                 yield record, record.data
 
+
+HOLDING = "Messages hold lines of it."
 
 UNREACHED = (
     "Messages that were handled, replaced or have expired cannot be read any more, and cannot be overwritten; their "
@@ -313,20 +334,11 @@ def _said(body: bytes) -> _Said:
         return _Said()
 
 
-def _whose(record: StoredRecord, body: bytes) -> str:
-    """A sentence about whose message holds the text."""
+def _whose(record: StoredRecord, body: bytes, known: Mapping[str, str]) -> str:
+    """The conversation that a message is of, or that its call is ``known`` to be of; "" when it is of none."""
     parts = record.subject.split(".")
     if parts[1:3] == ["turn", "part"]:
-        named = parts[-1:]
-    elif parts[1:3] in (["journal", "turn"], ["feed", "turn"]):
-        named = parts[-2:-1]
-    else:
-        named = [_said(body).conversation]
-    if not named[0]:
-        return "Messages of no conversation hold lines of it."
-    return f"The conversation {named[0]} holds lines of it. Purge it as well: {named[0]}"
-
-
-def _of(info: ObjectInfo) -> str:
-    conversation = info.metadata.get("conversation", "")
-    return f"A long result of the conversation {conversation} holds lines of it. Purge it as well: {conversation}"
+        return parts[-1]
+    if parts[1:3] in (["journal", "turn"], ["feed", "turn"]):
+        return parts[-2]
+    return _said(body).conversation or known.get(_last(record), "")

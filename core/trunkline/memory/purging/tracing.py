@@ -12,6 +12,7 @@ import pygit2
 
 from trunkline.abc.purging import Purge
 from trunkline.memory.conversations import parse
+from trunkline.memory.purging.own_words import others
 from trunkline.memory.purging.past import Past, Version
 from trunkline.memory.purging.target import Target, conversation_of
 from trunkline.memory.purging.wording import Wording
@@ -85,6 +86,7 @@ class Tracing:
             conversations=frozenset(self._conversations),
             turns=self._turns() | self._known.turns,
             lines=self._lines() | self._known.lines,
+            own=self._known.own,
         )
         edits = self._edits(purge, without)
         gone = {
@@ -92,7 +94,8 @@ class Tracing:
             for path, left in edits.items()
             if self._past.held[path] == {blob for blob in left if left[blob] is None}
         }
-        kept = (*self._told(purge, edits), *self._written(purge, gone))
+        told = self._told(purge, edits)
+        kept = (*told, *self._written(purge, gone | {one.where for one in told}))
         return Traced(purge, edits, frozenset(gone) | self._known.paths, kept, self._past.there)
 
     # What goes -----------------------------------------------------------------------------------------------
@@ -138,7 +141,7 @@ class Tracing:
         lines: frozenset[bytes] = frozenset()
         ended = {path: self._past.last(path) for path, _ in self._out if _grows(path)}
         blobs = {blob for path, blob in self._out if blob in ended.get(path, (blob,))}
-        return lines.union(*map(self._past.lines, blobs))
+        return others(lines.union(*map(self._past.lines, blobs)), self._known.own)
 
     def _turns(self) -> frozenset[str]:
         """The turns of the conversations: those that were stored, and those that changed memory."""
@@ -201,8 +204,11 @@ class Tracing:
         if conversation is not None:
             return Kept(
                 where=path,
-                what=f"The conversation {conversation} has {lines}. Purge it as well: {conversation}",
+                what=f"It has {lines}.",
+                conversation=conversation,
             )
+        if path.startswith("audit/"):
+            return Kept(where=path, what=f"It has {lines}. They go with the conversations that they name.")
         if path in self._past.there:
             return Kept(
                 where=path, what=f"It has {lines}, now or in its history. Purge it as well, by this path."
@@ -212,15 +218,16 @@ class Tracing:
             what=f"History has {lines} in this file, which is not there any more. Purge it by this path.",
         )
 
-    def _written(self, purge: Purge, gone: Set[str]) -> Iterator[Kept]:
-        """Files that were written in the conversations, or name one, and are not theirs."""
+    def _written(self, purge: Purge, known: Set[str]) -> Iterator[Kept]:
+        """Files that were written in the conversations, or name one, and are not theirs. Of ``known`` ones enough is
+        said."""
         paths = {path for one in purge.conversations for path in self._past.written.get(one, ())}
-        for path in sorted(paths - gone)[:MOST_TOLD]:
+        for path in sorted(paths - known)[:MOST_TOLD]:
             yield Kept(
                 where=path,
                 what="It was written in the conversation and may repeat it. Purge it by this path.",
             )
-        named = self._naming - paths if purge.conversations else set()
+        named = self._naming - paths - known if purge.conversations else set()
         for path in sorted(path for path in named if not path.startswith("audit/"))[:MOST_TOLD]:
             yield Kept(where=path, what="It names the conversation, and no plugin took anything out of it.")
 
@@ -254,4 +261,5 @@ def together(one: Purge, other: Purge) -> Purge:
         conversations=one.conversations | other.conversations,
         turns=one.turns | other.turns,
         lines=one.lines | other.lines,
+        own=one.own | other.own,
     )

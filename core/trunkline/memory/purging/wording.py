@@ -12,8 +12,8 @@ SOUGHT = 200
 _BREAK = re.compile(rb'(?:\\+[nrt"/]?|["\n\r\t])+')
 """Where lines end, in a file as in a text that lies in JSON."""
 
-_NAME = re.compile(rb"[a-z_]+|[a-z]+_[0-9A-Za-z]{20,}|chunk-[0-9a-f-]+|[0-9T:.+Z-]+")
-"""A key, an id or a time: in a record of anything."""
+_NAME = re.compile(rb"[a-z_]+|[a-z]+_[0-9A-Za-z]{20,}|chunk-[0-9a-f-]+|[0-9T:.+Z-]+|[0-9a-f]{12}")
+"""A key, an id, a time or the digest of a mark: in a record of anything."""
 
 
 def lines_of(data: bytes) -> frozenset[bytes]:
