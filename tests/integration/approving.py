@@ -65,7 +65,7 @@ async def scheduled(talker: Talker, text: str) -> MessageAccepted:
     message = Message(id=new_id("msg"), role="user", content=text)
     request = TurnRequested(
         turn=new_id("turn"), block="main", conversation=new_id("conv"), message=message, actor="pulse",
-        channel="pulse", trigger="schedule",
+        permissions=("*",), channel="pulse", trigger="schedule",
     )  # fmt: skip
     await talker.bus.append(INBOX, request, conversation=request.conversation)
     return MessageAccepted(

@@ -12,6 +12,9 @@ from trunkline.messages.gateway import SendMessage
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """Who asks. ``type`` is one of PA-F20's (owner, collaborator, service, ...). Only an owner decides about calls,
     takes permissions back, changes blocks and names conversations: an authenticator has to say that somebody is one.
+
+    ``permissions`` are what the tool calls of their turns may do at most, whatever the type: ``tools:read_*``,
+    ``memory:/finances/*``, or ``*`` for everything. They only take away, and what cannot be read permits nothing.
     """
 
     id: str

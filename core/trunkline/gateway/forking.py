@@ -11,6 +11,7 @@ from trunkline.gateway.running import TurnState
 from trunkline.messages.conversation import ForkedFrom
 from trunkline.messages.gateway import ForkTurn
 from trunkline.messages.turn import Finished, Fork, ModelCallPlanned, Started, TurnRequested
+from trunkline.policy.of_turn import given, left
 
 
 def check_step(state: TurnState, wish: ForkTurn) -> None:
@@ -37,6 +38,10 @@ def asked_model(state: TurnState) -> str | None:
 
 
 def forked(request: TurnRequested, state: TurnState, wish: ForkTurn) -> TurnRequested:
-    """The request of the new turn, which says where it comes from."""
+    """The request of the new turn, which says where it comes from. Where nothing new is said it follows the words of
+    others once more, and may do no more than they may."""
     origin = ForkedFrom(conversation=state.request.conversation, turn=state.request.turn, step=wish.step)
+    if wish.content is None:
+        scopes = left(state.request, state.entries).narrowed(given(request).scopes)
+        request = replace(request, permissions=scopes)
     return replace(request, history=None, fork=Fork(origin=origin, says=wish.content is not None))

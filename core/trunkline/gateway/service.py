@@ -230,6 +230,7 @@ def _request(message: SendMessage, sender: Sender, block: str, conversation: str
         conversation=conversation,
         message=first,
         actor=sender.identity.id,
+        permissions=tuple(sender.identity.permissions),
         channel=sender.channel,
         history=history,
         preceding=tuple(preceding) or msgspec.UNSET,

@@ -41,6 +41,8 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     ``shows`` is what a person sees of an answer in this channel, by the channel's own words; unset where it says none.
     ``model`` and ``instructions`` hold for this turn only. With ``forked_from`` the monitor takes the transcript from
     that turn's journal; ``said`` is whether ``message`` is a person's new one, or stands for what came before the step.
+    ``permissions`` are the scopes of the credential that sent it (``tools:*``, ``memory:/path/*``), within which its
+    tool calls are kept; unset in a record of an earlier version.
     """
 
     turn: str
@@ -49,6 +51,7 @@ class TurnRequested(Payload, frozen=True, kw_only=True, tag="turn.requested.v1")
     message: Message
     actor: str
     channel: str
+    permissions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     trigger: Literal["message", "webhook", "schedule"] = "message"
     history: tuple[Message, ...] | None = None
     preceding: tuple[Message, ...] | msgspec.UnsetType = msgspec.UNSET
@@ -244,9 +247,11 @@ class Parked(msgspec.Struct, frozen=True, kw_only=True, tag="parked"):
 
 
 class Steered(msgspec.Struct, frozen=True, kw_only=True, tag="steered"):
-    """A message came in while the turn ran and is given to the model at the next step."""
+    """A message came in while the turn ran and is given to the model at the next step. ``permissions`` are those of the
+    credential that sent it; unset in a record of an earlier version."""
 
     message: Message
+    permissions: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 class CancelRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="cancel_recorded"):

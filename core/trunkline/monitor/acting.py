@@ -25,13 +25,11 @@ LONGEST_SILENT_PAUSE = 5.0
 
 
 class Actor:
-    """Sends tool calls. ``silence`` is after how many seconds without a sign of life a worker counts as gone, and
-    ``permissions`` the scopes that the calls are kept within."""
+    """Sends tool calls. ``silence`` is after how many seconds without a sign of life a worker counts as gone."""
 
-    def __init__(self, bus: Bus, silence: float, permissions: tuple[str, ...] = ("*",)) -> None:
+    def __init__(self, bus: Bus, silence: float) -> None:
         self._bus = bus
         self._silence = silence
-        self._permissions = permissions
 
     async def outcome(
         self, command: RunTool, scope: Scope, actor: str, forked_from: str | None = None
@@ -49,7 +47,7 @@ class Actor:
             forked_from=forked_from,
             answers=command.answers,
             again=command.again,
-            permissions=self._permissions,
+            permissions=command.permissions,
         )
         deadline = anyio.current_time() + PATIENCE
         heard, pause = command.again, PAUSE

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from trunkline.monitor.assembly import assembled
 from trunkline.monitor.standing import PATIENCE, Standing, Standings
 from trunkline.monitor.transcript import message_id
 from trunkline.monitor.visible import Showing, gone, showing, visible
+from trunkline.policy import ActorPermissions
+from trunkline.policy.of_turn import given
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import LOAD_MESSAGES
 from trunkline.telemetry import names
@@ -130,6 +132,7 @@ class Briefer:
         return self._briefing(request, known, standing)
 
     def _briefing(self, request: TurnRequested, messages: Iterable[Message], standing: Standing) -> Briefing:
+        standing = _within(standing, given(request))
         return Briefing(request, _before(request, messages), standing, self._settings.discovery_above)
 
     def info(self, briefing: Briefing, model: str = "") -> TurnInfo:
@@ -198,6 +201,17 @@ class Briefer:
     async def _slice(self, request: TurnRequested, after: int) -> ConversationSlice:
         wish = LoadConversation(block=request.block, conversation=request.conversation, after=after)
         return await self._bus.call(LOAD_MESSAGES, wish, timeout=PATIENCE, repeatable=True)
+
+
+def _within(standing: Standing, permissions: ActorPermissions) -> Standing:
+    """Without the tools that the permissions of whoever asks leave out: a model is not shown them, and ``/tool`` names
+    them as those that may not be used. Whether a call is permitted the tools worker decides."""
+    tools = standing.tools
+    barred = frozenset(spec.name for spec in tools.specs if not permissions.tool(spec.name, spec.identity))
+    own = tuple(spec for spec in tools.own if permissions.tool(spec.name, spec.identity))
+    if not barred and len(own) == len(tools.own):
+        return standing
+    return replace(standing, tools=replace(tools, own=own, restricted=tools.restricted | barred))
 
 
 def _before(request: TurnRequested, messages: Iterable[Message]) -> tuple[Message, ...]:

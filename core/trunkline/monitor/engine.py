@@ -10,7 +10,6 @@ import errno
 import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -32,7 +31,7 @@ from trunkline.messages.turn import (
 )
 from trunkline.monitor.acting import Unasking
 from trunkline.monitor.asking import Terms
-from trunkline.monitor.briefing import Briefer, Briefing
+from trunkline.monitor.briefing import Briefer
 from trunkline.monitor.mailbox import Mailbox
 from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.runner import Means, Runner
@@ -175,23 +174,23 @@ class EngineServer:
     async def _loop(self, wish: EngineRequest, caller: Caller, show: "_Show") -> None:
         """Run the loop; whatever happens, it ends with an event that says so."""
         try:
-            await self._run(_request(wish, caller.actor), caller.permissions, show)
+            await self._run(_request(wish, caller), show)
         except (BusError, BaseExceptionGroup) as error:
             log.exception("engine request %s failed", wish.metadata.correlation_id, exc_info=error)
             await show.emit(TurnEnded(reason="error", code=ErrorCode.TOOL_ERROR))
 
-    async def _run(self, request: TurnRequested, permissions: tuple[str, ...], show: "_Show") -> None:
+    async def _run(self, request: TurnRequested, show: "_Show") -> None:
         async def nowhere(*_: object) -> None:
             return None
 
-        briefing = _within(await self._briefer.brief(request, []), ActorPermissions(permissions))
+        briefing = await self._briefer.brief(request, [])
         try:
             choice: Choice | ModelError = self._models.choose(briefing.preference)
         except ModelError as error:
             choice = error
         means = Means(
             models=self._models,
-            actor=Unasking(self._bus, self._settings.tool_silence, permissions),
+            actor=Unasking(self._bus, self._settings.tool_silence),
             record=nowhere,
             store=nowhere,
             settle=nowhere,
@@ -230,18 +229,7 @@ def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
     return Caller(actor, own.narrowed(given)) if actor == identity.id or identity == OWNER else None
 
 
-def _within(briefing: Briefing, permissions: ActorPermissions) -> Briefing:
-    """The briefing with the tools that the permissions include."""
-    tools = briefing.standing.tools
-    kept, own = (
-        tuple(spec for spec in specs if permissions.tool(spec.name, spec.identity))
-        for specs in (tools.specs, tools.own)
-    )
-    tools = replace(tools, specs=kept, own=own)
-    return replace(briefing, standing=replace(briefing.standing, tools=tools))
-
-
-def _request(wish: EngineRequest, actor: str) -> TurnRequested:
+def _request(wish: EngineRequest, caller: Caller) -> TurnRequested:
     """The turn. Its conversation is one of its own: what a person allowed in a conversation of the gateway does not
     count here, whatever id the caller names."""
     messages = tuple(
@@ -257,10 +245,11 @@ def _request(wish: EngineRequest, actor: str) -> TurnRequested:
     return TurnRequested(
         turn=new_id("turn"),
         block=str(wish.metadata.client_context.get("block", "main")),
-        conversation=f"engine_{key_of(actor, wish.metadata.conversation_id or wish.metadata.correlation_id)}",
+        conversation=f"engine_{key_of(caller.actor, wish.metadata.conversation_id or wish.metadata.correlation_id)}",
         message=messages[-1],
         history=messages[:-1],
-        actor=actor,
+        actor=caller.actor,
+        permissions=caller.permissions,
         channel="engine",
     )
 

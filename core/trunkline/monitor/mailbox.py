@@ -19,6 +19,7 @@ from trunkline.messages.turn import (
 )
 from trunkline.monitor.held import Held
 from trunkline.monitor.turn import Turn
+from trunkline.policy.of_turn import given
 
 
 class Mailbox:
@@ -80,11 +81,15 @@ def entry_of(held: Held, turn: Turn) -> JournalEntry | None:
         case TurnCancelRequested(by=by, mode=mode):
             return CancelRecorded(by=by, mode=mode)
         case TurnSteered(request=request):
-            return None if turn.knows(request.message.id) else Steered(message=request.message)
+            return None if turn.knows(request.message.id) else _steered(request)
         case ApprovalDecided() as decision:
             return _decision(decision, turn)
         case _:
             return None
+
+
+def _steered(request: TurnRequested) -> Steered:
+    return Steered(message=request.message, permissions=given(request).scopes)
 
 
 def _decision(decision: ApprovalDecided, turn: Turn) -> ApprovalRecorded | None:

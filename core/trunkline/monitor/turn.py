@@ -40,6 +40,8 @@ from trunkline.messages.turn import (
     denial,
 )
 from trunkline.monitor.steps import Action, Step
+from trunkline.policy import ActorPermissions
+from trunkline.policy.of_turn import given, steered
 from trunkline_bus import key_of
 
 
@@ -72,13 +74,15 @@ class AskModel:
 @dataclass(frozen=True, slots=True)
 class RunTool:
     """Have a tools worker run the call under this ledger key. ``approved`` is the hash that a person allowed,
-    ``answers`` what people said to the call's questions. ``again``: an owner before this one may have sent it."""
+    ``answers`` what people said to the call's questions. ``again``: an owner before this one may have sent it.
+    ``permissions`` are the scopes that the call is kept within."""
 
     call: ToolCall
     key: str
     approved: str | None = None
     again: bool = False
     answers: tuple[Answer, ...] = ()
+    permissions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +123,8 @@ class Turn:
         """All that was taken in, in the journal's order."""
         self.request: TurnRequested | None = None
         self.started: Started | None = None
+        self.permissions = ActorPermissions(())
+        """What its calls are kept within: what everybody may do whose words it follows."""
         self.steps: list[Step] = []
         self.usage = Usage()
         self.last_input_tokens = 0
@@ -148,11 +154,11 @@ class Turn:
     def knows(self, message_id: str) -> bool:
         """Whether this message was taken into the turn already."""
         assert self.request is not None
-        steered = [message.id for step in self.steps for message in step.steered]
+        taken = [message.id for step in self.steps for message in step.steered]
         return message_id in {
             self.request.message.id,
             *(m.id for m in (*self.early, *self.pending)),
-            *steered,
+            *taken,
         }
 
     def accepts(self, entry: JournalEntry) -> bool:
@@ -212,7 +218,8 @@ class Turn:
                 return AskModel(planned.step)
             case ToolPlanned():
                 action = _action(self, planned.call.id)[1]
-                return RunTool(planned.call, planned.key, action.approved, action.again, action.answers)
+                scopes = self.permissions.scopes
+                return RunTool(planned.call, planned.key, action.approved, action.again, action.answers, scopes)
             case _:
                 return Release()
 
@@ -223,7 +230,7 @@ class Turn:
 def _note(turn: Turn, entry: JournalEntry) -> None:
     match entry:
         case Started():
-            turn.started, turn.request = entry, entry.request
+            turn.started, turn.request, turn.permissions = entry, entry.request, given(entry.request)
         case Resumed():
             _note_resumed(turn)
         case ModelCallFinished():
@@ -234,6 +241,7 @@ def _note(turn: Turn, entry: JournalEntry) -> None:
         case CancelRecorded():
             _note_cancel(turn, entry)
         case Steered():
+            turn.permissions = steered(turn.permissions, entry)
             _note_steered(turn, entry.message)
         case ToolPlanned() | ToolFinished() | ApprovalAsked() | ApprovalRecorded():
             _note_of_call(turn, entry)
@@ -256,7 +264,7 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
         Action(call, call.name in client_tools, key_of(turn.request.turn, str(entry.step), str(n), call.id))
         for n, call in enumerate(entry.tool_calls)
     )
-    steered, turn.pending = turn.pending, []
+    messages, turn.pending = turn.pending, []
     step = Step(
         entry.step,
         entry.text,
@@ -265,7 +273,7 @@ def _note_answer(turn: Turn, entry: ModelCallFinished) -> None:
         entry.ran,
         commanded=entry.commanded,
         derived=_derived(turn),
-        steered=steered,
+        steered=messages,
     )
     turn.steps.append(step)
     turn.usage = turn.usage + entry.usage
@@ -306,8 +314,8 @@ def _note_steered(turn: Turn, message: Message) -> None:
 
 
 def _settle(turn: Turn) -> None:
-    steered, turn.pending = turn.pending, []
-    (turn.steps[-1].steered if turn.steps else turn.early).extend(steered)
+    messages, turn.pending = turn.pending, []
+    (turn.steps[-1].steered if turn.steps else turn.early).extend(messages)
 
 
 def _note_of_call(turn: Turn, entry: ToolPlanned | ToolFinished | ApprovalAsked | ApprovalRecorded) -> None:

@@ -142,7 +142,7 @@ async def test_where_nobody_can_be_asked_a_call_in_its_middle_is_stopped_and_in_
     async with tools(wonders) as caller:
 
         async def told(name: str) -> ToolOutcome:
-            command = RunTool(ToolCall(id="c", name=name, arguments={}), f"call_{name}")
+            command = RunTool(ToolCall(id="c", name=name, arguments={}), f"call_{name}", permissions=("*",))
             scope = Scope(block="main", conversation="conv_c", turn="turn_t")
             return await Unasking(caller.bus, 3.0).outcome(command, scope, "owner")
 

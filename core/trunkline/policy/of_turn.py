@@ -1,0 +1,40 @@
+"""What the tool calls of a turn may do at most: what was given to the credential that began it, and to each that
+steered it since. Pure."""
+
+from collections.abc import Iterable
+
+from msgspec import UnsetType
+
+from trunkline.messages.turn import JournalEntry, Steered, TurnRequested
+from trunkline.policy.actor_permissions import ActorPermissions
+
+OWNER, CHANNEL = "owner", "channel:"
+"""Who asks with the home's token, and how the owner's channels are named."""
+
+
+def given(request: TurnRequested) -> ActorPermissions:
+    """What the credential permits that sent a message.
+
+    An earlier version did not say: the owner and the owner's channels had everything, and of anybody else nobody knows.
+    """
+    if not isinstance(request.permissions, UnsetType):
+        return ActorPermissions(request.permissions)
+    known = request.actor == OWNER or request.actor.startswith(CHANNEL)
+    return ActorPermissions() if known else ActorPermissions(())
+
+
+def steered(permissions: ActorPermissions, entry: Steered) -> ActorPermissions:
+    """What is left once somebody steered: a turn follows the words of all of them, and what one of them may not have
+    done is not done. An earlier version did not say who it was."""
+    if isinstance(entry.permissions, UnsetType):
+        return permissions
+    return ActorPermissions(permissions.narrowed(entry.permissions))
+
+
+def left(request: TurnRequested, entries: Iterable[JournalEntry]) -> ActorPermissions:
+    """What is left to a turn after these entries of its journal."""
+    permissions = given(request)
+    for entry in entries:
+        if isinstance(entry, Steered):
+            permissions = steered(permissions, entry)
+    return permissions

@@ -1,0 +1,186 @@
+"""What a turn's tools may do is bounded by the credential that sent it, whatever way it came and whoever goes on."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx
+import msgspec
+import pytest
+from tests.visitors import HEADER, Visitors
+
+from trunkline.abc.gateway import Identity
+from trunkline.messages.conversation import Message
+from trunkline.messages.gateway import ForkTurn, MessageAccepted
+from trunkline.messages.turn import TurnRequested
+from trunkline.subjects import INBOX
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import new_id
+
+from .approving import answer, ask, asking, question_of, results, write
+
+pytestmark = pytest.mark.anyio
+
+PEOPLE = (
+    Identity(id="reader", permissions=("tools:read_file", "tools:ask_human")),
+    Identity(id="writer", permissions=("tools:*",)),
+    Identity(id="boss", type="owner", permissions=("tools:read_file",)),
+    Identity(id="nobody", permissions=()),
+    Identity(id="odd", permissions=("everything", "tools", "tools:")),
+)
+WRITE = write("x.txt")
+REMEMBER = 'call:memory_read {"path": "/secret.md"} ;; quote'
+LEFT_OUT = "permissions of this request do not include"
+
+
+class House:
+    """A platform in which nobody is asked about calls, and its door."""
+
+    def __init__(self, running: Platform, http: httpx.AsyncClient) -> None:
+        self.running = running
+        self.http = http
+        self.written = running.home.workspace("main") / "x.txt"
+
+    @asynccontextmanager
+    async def said(self, who: str, text: str) -> AsyncIterator[MessageAccepted]:
+        """Somebody says it over HTTP; at the end the turn has ended."""
+        body, headers = {"content": text}, {HEADER: who}
+        async with self.http.stream("POST", "/conversations/messages", json=body, headers=headers) as response:
+            assert response.status_code == 200, await response.aread()
+            turn, conversation = response.headers["x-turn-id"], response.headers["x-conversation-id"]
+            yield MessageAccepted(block="main", conversation=conversation, turn=turn, message_id="")
+            await response.aread()
+
+    async def say(self, who: str, text: str) -> str:
+        """What came of all the calls of the turn."""
+        async with self.said(who, text) as accepted:
+            pass
+        return await self.results(accepted)
+
+    async def results(self, accepted: MessageAccepted) -> str:
+        return " ".join(results((await self.running.answer(accepted)).events))
+
+    async def steer(self, who: str, turn: str, text: str) -> None:
+        """Somebody steers the turn."""
+        done = await self.http.post(f"/api/turns/{turn}/steer", json={"content": text}, headers={HEADER: who})
+        assert done.status_code == 202, done.text
+
+
+@asynccontextmanager
+async def open_house(provider: str, home: Path) -> AsyncIterator[House]:
+    (home / "memory").mkdir(parents=True, exist_ok=True)
+    (home / "memory" / "secret.md").write_text("the combination is 4711")
+    config: dict[str, Any] = asking(provider, **{"permissions.approvals": "none"})
+    async with (
+        platform(home, config=config, plugins=[Visitors(*PEOPLE)]) as running,
+        httpx.AsyncClient(base_url=running.url, timeout=60) as http,
+    ):
+        yield House(running, http)
+
+
+async def test_a_turn_does_what_its_credential_permits_and_no_more(provider: str, tmp_path: Path) -> None:
+    """Over the native API and OpenAI's: what the permissions leave out is refused, whatever type the identity has;
+    none at all and such as nobody can read permit nothing. The owner's token and channels have everything."""
+    async with open_house(provider, tmp_path) as house:
+        for who in ("reader", "boss", "nobody", "odd"):
+            assert LEFT_OUT in await house.say(who, WRITE)
+            body = {"model": "main", "messages": [{"role": "user", "content": WRITE}]}
+            done = await house.http.post("/v1/chat/completions", json=body, headers={HEADER: who})
+            assert done.status_code == 200, done.text
+        assert not house.written.exists()
+        assert LEFT_OUT in await house.say("writer", REMEMBER)
+        await house.say("writer", WRITE)
+        assert house.written.exists()
+        assert "4711" in " ".join(results((await house.running.say(REMEMBER)).events))
+
+
+async def test_a_command_runs_within_the_permissions_of_whoever_types_it(provider: str, tmp_path: Path) -> None:
+    """``/tool`` is no way around them; its list names what may not be used."""
+    async with open_house(provider, tmp_path) as house:
+        command = '/tool write_file path=x.txt content="x"'
+        assert LEFT_OUT in await house.say("reader", command)
+        async with house.said("reader", "/tool") as accepted:
+            pass
+        told = (await house.running.answer(accepted)).text
+        assert "`read_file " in told and "`write_file`" in told.partition("may not use")[2]
+        assert not house.written.exists()
+        await house.say("writer", command)
+        assert house.written.exists()
+
+
+async def test_whoever_steers_a_turn_takes_away_and_adds_nothing(provider: str, tmp_path: Path) -> None:
+    """A turn may do what everybody may whose words it follows, from when they came."""
+    async with open_house(provider, tmp_path) as house:
+        accepted = await house.running.send("slow:60:50")
+        await house.steer("reader", accepted.turn, WRITE)
+        assert LEFT_OUT in await house.results(accepted)
+        async with house.said("reader", "slow:60:50") as accepted:
+            await house.steer("writer", accepted.turn, WRITE)
+        assert LEFT_OUT in await house.results(accepted)
+        assert not house.written.exists()
+
+
+async def test_a_fork_may_do_what_both_may(provider: str, tmp_path: Path) -> None:
+    """Asking another's words again permits no more than they had; new words are those of whoever says them."""
+    async with open_house(provider, tmp_path) as house:
+        async with house.said("reader", WRITE) as theirs:
+            pass
+        fork = house.running.gateway.fork
+        assert LEFT_OUT in await house.results(await fork(ForkTurn(turn=theirs.turn, step=0)))
+        begun = (await house.running.say("say:hello")).accepted
+        again = await fork(ForkTurn(turn=begun.turn, step=1, content=WRITE))
+        assert LEFT_OUT not in await house.results(again)
+        house.written.unlink()
+        for wish in ({"step": 0}, {"step": 0, "content": WRITE}):
+            done = await house.http.post(f"/api/turns/{again.turn}/fork", json=wish, headers={HEADER: "reader"})
+            taken = done.json()
+            forked = MessageAccepted(
+                block="main", conversation=taken["conversation_id"], turn=taken["turn"], message_id=""
+            )
+            assert LEFT_OUT in await house.results(forked)
+        assert not house.written.exists()
+        own = await fork(ForkTurn(turn=theirs.turn, step=0, content=WRITE))
+        assert LEFT_OUT not in await house.results(own) and house.written.exists()
+
+
+async def test_a_turn_that_another_monitor_goes_on_with_stays_as_narrow(provider: str, tmp_path: Path) -> None:
+    """What a parked turn may do comes out of its journal."""
+    program = ask("Well?", then=WRITE)
+    async with open_house(provider, tmp_path) as house, anyio.create_task_group() as tasks:
+        turns: list[MessageAccepted] = []
+
+        async def talk() -> None:
+            async with house.said("reader", program) as accepted:
+                turns.append(accepted)
+
+        tasks.start_soon(talk)
+        with anyio.fail_after(60):
+            while not turns:  # noqa: ASYNC110  the head of the answer tells it
+                await anyio.sleep(0.05)
+        await question_of(house.running, turns[0])
+        tasks.cancel_scope.cancel()
+    async with open_house(provider, tmp_path) as house:
+        await answer(house.running.gateway, await question_of(house.running, turns[0]), "Go on.")
+        assert LEFT_OUT in await house.results(turns[0])
+        assert not house.written.exists()
+
+
+@pytest.mark.parametrize(("actor", "permitted"), [("owner", True), ("channel:cli", True), ("ann", False)])
+async def test_a_message_of_an_earlier_version_says_nothing_of_permissions(
+    provider: str, tmp_path: Path, actor: str, permitted: bool
+) -> None:
+    """It is answered: the owner's as before, and of anybody else nobody knows what they may do."""
+    async with open_house(provider, tmp_path) as house:
+        message = Message(id=new_id("msg"), role="user", content=WRITE)
+        request = TurnRequested(
+            turn=new_id("turn"), block="main", conversation=new_id("conv"), message=message, actor=actor, channel="x"
+        )
+        assert b"permissions" not in msgspec.json.encode(request)
+        await house.running.bus.append(INBOX, request, conversation=request.conversation)
+        accepted = MessageAccepted(
+            block="main", conversation=request.conversation, turn=request.turn, message_id=message.id
+        )
+        assert (LEFT_OUT not in await house.results(accepted)) is permitted
+        assert house.written.exists() is permitted
