@@ -1,4 +1,5 @@
-"""The shape of a call: its tool and the values of its arguments, but for those that the tool calls free.
+"""The shape of a call: its tool and the values of its arguments, but for those that the tool calls free. Paths among
+them are given here as what they lead to.
 
 Of the address of a page its host counts: who allows one page for longer allows that host.
 """

@@ -16,6 +16,7 @@ from trunkline.abc.tools import STAGES, Proceed, ToolInvocation, ToolMiddleware
 from trunkline.messages.tools import ToolOutcome, ToolSpec
 from trunkline.plugins.crumbs import Doing
 from trunkline.tools.faults import being_cancelled, incident, refused, tool_error_in
+from trunkline.tools.leading import settled
 from trunkline_bus import key_of
 
 MAY_CHANGE_ARGUMENTS = ("schema", "policy")
@@ -114,9 +115,10 @@ class Dispatch:
 
 
 def call_hash(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
-    """What an approval is bound to: the tool, whose it is, what it is said to be, and exactly these arguments. While a
-    person thinks, another server's tool may have come under the name, or the server may have made it another one."""
-    text = json.dumps(arguments, sort_keys=True, separators=(",", ":"), default=repr)
+    """What an approval is bound to: the tool, whose it is, what it is said to be, exactly these arguments, and where
+    their paths lead. While a person thinks, another server's tool may have come under the name, the server may have
+    made it another one, or a link may have been swapped."""
+    text = json.dumps(settled(spec, arguments), sort_keys=True, separators=(",", ":"), default=repr)
     return key_of("call", spec.source, spec.name, spec.definition, text)
 
 
@@ -139,7 +141,8 @@ async def _performed(invocation: ToolInvocation, perform: Proceed, trip: _Trip) 
     if trip.performed and not invocation.spec.repeatable:
         raise RuntimeError(f"a guard proceeded twice with {invocation.spec.name}, which must not run twice")
     if call_hash(invocation.spec, invocation.arguments) != invocation.call_hash:
-        raise RuntimeError(f"a guard changed the arguments of {invocation.spec.name} in place")
+        name = invocation.spec.name
+        raise RuntimeError(f"a guard changed the arguments of {name} in place, or a path in them leads elsewhere now")
     trip.performed = True
     return await perform(invocation)
 

@@ -17,6 +17,7 @@ from trunkline.policy import bound_by, shape_of
 from trunkline.previews import arguments_preview, in_short, preview
 from trunkline.secrets.finding import Secrets
 from trunkline.text import printable
+from trunkline.tools.leading import settled
 from trunkline.tools.permissions import Permissions
 
 log = logging.getLogger(__name__)
@@ -74,7 +75,7 @@ class Gatekeeper:
 
     def _for_longer(self, invocation: ToolInvocation) -> dict[str, str]:
         """What a lasting approval would cover. There is no lasting approval for the end of planning."""
-        spec, arguments = invocation.spec, invocation.arguments
+        spec, arguments = invocation.spec, settled(invocation.spec, invocation.arguments)
         if spec.ends_planning:
             return {}
         free = f"; any {', '.join(spec.free)}" if spec.free else ""

@@ -19,6 +19,7 @@ from trunkline.policy import SCOPES, Asked, Decision, decide, hint, preset, reas
 from trunkline.policy.explain import WORDS, explained
 from trunkline.policy.looking import is_look
 from trunkline.policy.presets import HOST_NETWORK, LOOK, NOTING, PLANNING
+from trunkline.tools.leading import settled
 from trunkline.tools.memory_wishes import in_memory, memory_paths_of
 from trunkline.tools.quotas import Quotas
 from trunkline.tools.resources import paths_of, texts_at
@@ -220,7 +221,7 @@ def _asked(invocation: ToolInvocation, policies: list[Policy]) -> Iterator[Asked
         aliases=others,
         action=_action(spec, invocation.arguments),
         conversation=context.conversation,
-        shape=shape_of(spec, invocation.arguments) if shaped else "",
+        shape=shape_of(spec, settled(spec, invocation.arguments)) if shaped else "",
     )
     yield wish
     if spec.network:

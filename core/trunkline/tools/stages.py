@@ -83,8 +83,9 @@ class GateStage:
         if invocation.approved is not None and invocation.approved != invocation.call_hash:
             log.warning("call %s carries an approval of another call", invocation.context.call)
             raise ToolError(
-                f"The approval is for another call of {invocation.spec.name}: the tool, its description or its "
-                "arguments differ. The call was not run. Call the tool again to ask for approval.",
+                f"The approval is for another call of {invocation.spec.name}: the tool, its description, its "
+                "arguments or where their paths lead differ. "
+                "The call was not run. Call the tool again to ask for approval.",
                 kind="conflict",
             )
         return await proceed(invocation)
