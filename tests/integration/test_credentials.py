@@ -47,7 +47,9 @@ class House:
     async def said(self, who: str, text: str) -> AsyncIterator[MessageAccepted]:
         """Somebody says it over HTTP; at the end the turn has ended."""
         body, headers = {"content": text}, {HEADER: who}
-        async with self.http.stream("POST", "/conversations/messages", json=body, headers=headers) as response:
+        async with self.http.stream(
+            "POST", "/conversations/messages", json=body, headers=headers
+        ) as response:
             assert response.status_code == 200, await response.aread()
             turn, conversation = response.headers["x-turn-id"], response.headers["x-conversation-id"]
             yield MessageAccepted(block="main", conversation=conversation, turn=turn, message_id="")
@@ -96,7 +98,9 @@ async def test_a_turn_does_what_its_credential_permits_and_no_more(provider: str
         assert "4711" in " ".join(results((await house.running.say(REMEMBER)).events))
 
 
-async def test_a_command_runs_within_the_permissions_of_whoever_types_it(provider: str, tmp_path: Path) -> None:
+async def test_a_command_runs_within_the_permissions_of_whoever_types_it(
+    provider: str, tmp_path: Path
+) -> None:
     """``/tool`` is no way around them; its list names what may not be used."""
     async with open_house(provider, tmp_path) as house:
         command = '/tool write_file path=x.txt content="x"'
@@ -134,7 +138,9 @@ async def test_a_fork_may_do_what_both_may(provider: str, tmp_path: Path) -> Non
         assert LEFT_OUT not in await house.results(again)
         house.written.unlink()
         for wish in ({"step": 0}, {"step": 0, "content": WRITE}):
-            done = await house.http.post(f"/api/turns/{again.turn}/fork", json=wish, headers={HEADER: "reader"})
+            done = await house.http.post(
+                f"/api/turns/{again.turn}/fork", json=wish, headers={HEADER: "reader"}
+            )
             taken = done.json()
             forked = MessageAccepted(
                 block="main", conversation=taken["conversation_id"], turn=taken["turn"], message_id=""
@@ -145,7 +151,9 @@ async def test_a_fork_may_do_what_both_may(provider: str, tmp_path: Path) -> Non
         assert LEFT_OUT not in await house.results(own) and house.written.exists()
 
 
-async def test_a_turn_that_another_monitor_goes_on_with_stays_as_narrow(provider: str, tmp_path: Path) -> None:
+async def test_a_turn_that_another_monitor_goes_on_with_stays_as_narrow(
+    provider: str, tmp_path: Path
+) -> None:
     """What a parked turn may do comes out of its journal."""
     program = ask("Well?", then=WRITE)
     async with open_house(provider, tmp_path) as house, anyio.create_task_group() as tasks:
@@ -175,7 +183,12 @@ async def test_a_message_of_an_earlier_version_says_nothing_of_permissions(
     async with open_house(provider, tmp_path) as house:
         message = Message(id=new_id("msg"), role="user", content=WRITE)
         request = TurnRequested(
-            turn=new_id("turn"), block="main", conversation=new_id("conv"), message=message, actor=actor, channel="x"
+            turn=new_id("turn"),
+            block="main",
+            conversation=new_id("conv"),
+            message=message,
+            actor=actor,
+            channel="x",
         )
         assert b"permissions" not in msgspec.json.encode(request)
         await house.running.bus.append(INBOX, request, conversation=request.conversation)

@@ -30,7 +30,9 @@ def failed(answer: Answer) -> bool:
     return any(isinstance(event, ToolEnded) and event.error for event in answer.events)
 
 
-async def test_a_lasting_yes_ends_where_its_link_is_swapped(provider: str, tmp_path: Path, link: Path) -> None:
+async def test_a_lasting_yes_ends_where_its_link_is_swapped(
+    provider: str, tmp_path: Path, link: Path
+) -> None:
     """The file that was meant is written without asking, by any name that leads there; what the same name leads to
     later is asked about, and so it is with a folder that became a link."""
     config = asking(provider, **{"permissions.scope": "system"})

@@ -219,7 +219,9 @@ class Turn:
             case ToolPlanned():
                 action = _action(self, planned.call.id)[1]
                 scopes = self.permissions.scopes
-                return RunTool(planned.call, planned.key, action.approved, action.again, action.answers, scopes)
+                return RunTool(
+                    planned.call, planned.key, action.approved, action.again, action.answers, scopes
+                )
             case _:
                 return Release()
 

@@ -142,7 +142,9 @@ async def _performed(invocation: ToolInvocation, perform: Proceed, trip: _Trip) 
         raise RuntimeError(f"a guard proceeded twice with {invocation.spec.name}, which must not run twice")
     if call_hash(invocation.spec, invocation.arguments) != invocation.call_hash:
         name = invocation.spec.name
-        raise RuntimeError(f"a guard changed the arguments of {name} in place, or a path in them leads elsewhere now")
+        raise RuntimeError(
+            f"a guard changed the arguments of {name} in place, or a path in them leads elsewhere now"
+        )
     trip.performed = True
     return await perform(invocation)
 
