@@ -10,7 +10,6 @@ file, a transcript or a steering message brings.
 import json
 import re
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from trunkline.fence import unmarked
@@ -19,9 +18,11 @@ from trunkline.messages.tools import ToolSchema, ToolSpec
 from trunkline.messages.turn import ModelCallFinished, TurnRequested
 from trunkline.monitor.asking import sayable_call
 from trunkline.monitor.steps import Step
+from trunkline.words.slips import tool_meant
 from trunkline_bus import key_of
 
 COMMAND = "/tool"
+LIST = "`/tool` lists the tools."
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What a vendor takes for a tool's name: a call by another name would spoil the transcript for good."""
@@ -66,7 +67,7 @@ def answer(
     if not command:
         return _said(number, listing(tools, barred))
     try:
-        name, arguments = parsed(command, tools)
+        name, arguments = parsed(command, tools, barred)
     except BadCommand as error:
         return _said(number, str(error))
     call = sayable_call(ToolCall(id=f"call_{key_of(turn, COMMAND)}", name=name, arguments=arguments))
@@ -86,15 +87,18 @@ def listing(tools: Sequence[Tool], barred: frozenset[str] = frozenset()) -> str:
     return f"{told}\n\nThis block may not use: {names}. Run one to read why, and how to permit it."
 
 
-def parsed(command: str, tools: Sequence[Tool]) -> tuple[str, dict[str, Any]]:
-    """The tool and its arguments. A name that nobody knows is for the tools worker to refuse, which says why.
+def parsed(
+    command: str, tools: Sequence[Tool], barred: frozenset[str] = frozenset()
+) -> tuple[str, dict[str, Any]]:
+    """The tool and its arguments. A name that nobody knows is for the tools worker to refuse, which says what is meant.
 
     Raises:
         BadCommand: the name is none that a tool could have, or the arguments cannot be read.
     """
     name, _, rest = command.replace("\n", " ", 1).partition(" ")
     if _NAME.fullmatch(name) is None:
-        raise BadCommand(f"There is no tool {name[:SHOWN]!r}.{_hint(name[:SHOWN], tools)}")
+        free = [tool for tool in tools if tool.name not in barred]
+        raise BadCommand(f"There is no tool {name[:SHOWN]!r}.{_hint(name[:SHOWN], free)}")
     tool = _named(name, tools) or ToolSchema(name=name, description="", parameters={})
     return name, _arguments(rest, tool)
 
@@ -112,14 +116,18 @@ def _results(step: Step, tools: Sequence[Tool]) -> Iterable[str]:
         text = unmarked(outcome.output)
         ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
         shown = f"{name} {'failed' if outcome.kind else 'says'}:\n\n{ticks}\n{text}\n{ticks}"
-        yield shown if _named(name, tools) or not outcome.kind else f"{shown}\n\n{_hint(name, tools).strip()}"
+        yield shown if _named(name, tools) or not outcome.kind else f"{shown}\n\n{LIST}"
 
 
 def _hint(name: str, tools: Sequence[Tool]) -> str:
     """What else could be meant by a name that no tool has."""
-    near = get_close_matches(name, [other for tool in tools for other in _names(tool)], 3)
-    meant = f" Did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else ""
-    return f"{meant} `/tool` lists the tools."
+    near = tool_meant(name, {other: _effect(tool) for tool in tools for other in _names(tool)})
+    return f" Did you mean `{near}`? {LIST}" if near else f" {LIST}"
+
+
+def _effect(tool: Tool) -> str:
+    """A tool of a program that asks for answers says nothing of it, and may do anything."""
+    return tool.effect if isinstance(tool, ToolSpec) else "exec"
 
 
 def _named(name: str, tools: Sequence[Tool]) -> Tool | None:

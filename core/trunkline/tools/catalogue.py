@@ -1,6 +1,5 @@
 """The tools there are at one time, and the guards that stand around them. Does not change; runs none of them."""
 
-import difflib
 import logging
 from collections.abc import Iterable
 from typing import Any
@@ -16,6 +15,7 @@ from trunkline.tools.arguments import prepared
 from trunkline.tools.checks import NAME, problems
 from trunkline.tools.dispatch import Dispatch
 from trunkline.tools.limits import Limits
+from trunkline.words.slips import tool_meant
 from trunkline_bus import key_of
 
 log = logging.getLogger(__name__)
@@ -28,9 +28,9 @@ PLATFORM = "trunkline"
 class NoSuchTool(ToolError):
     """No tool has this ``name``."""
 
-    def __init__(self, name: str, near: Iterable[str] = ()) -> None:
+    def __init__(self, name: str, meant: str | None = None) -> None:
         self.name = name
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        hint = f" Did you mean {meant}?" if meant else ""
         super().__init__(f"There is no tool called {name!r}.{hint} Nothing was run.", kind="not_found")
 
 
@@ -82,13 +82,10 @@ class Catalogue:
             raise NoSuchTool(name)
         return found
 
-    def near(self, name: str, limits: Limits) -> list[str]:
-        """The names nearest to one that no tool has: of tools that only read, since nobody knows what the one that was
-        called would have done, and that the block may use."""
-        usable = (
-            one.spec for one in self._tools.values() if one.spec.effect == "read" and limits.allow(one.spec)
-        )
-        return difflib.get_close_matches(name, [spec.name for spec in usable], 3, 0.5)
+    def near(self, name: str, limits: Limits) -> str | None:
+        """The name of a tool that the block may use which is meant by one that no tool has, if any is."""
+        usable = [one.spec for one in self._tools.values() if limits.allow(one.spec)]
+        return tool_meant(name, {said: spec.effect for spec in usable for said in (spec.name, *spec.also)})
 
     def meant(self, name: str, arguments: dict[str, Any] | str) -> tuple[Listed, dict[str, Any]]:
         """The tool that a call by this name means, and the arguments for it: its own, or what an alias makes of them.

@@ -10,7 +10,7 @@ from trunkline.errors import ToolError
 from trunkline.messages.policies import Policy
 from trunkline.messages.tools import ToolSpec
 from trunkline.policy import Decision
-from trunkline.tools.catalogue import Catalogue
+from trunkline.tools.catalogue import Catalogue, NoSuchTool
 from trunkline.tools.limits import Limits
 from trunkline.tools.manifest import CLI
 from trunkline.tools.permissions import OWNER, Permissions
@@ -74,10 +74,14 @@ class Discovery:
         return [spec for spec in specs if not spec.blocks or context.block in spec.blocks]
 
     async def named(self, context: ToolContext, name: str) -> ToolSpec:
-        """The tool of that name. Raises ToolError when the block has none; the text names the nearest ones."""
-        spec = (await self._catalogue()).find(name).spec
-        if spec.blocks and context.block not in spec.blocks:
-            raise ToolError(f"There is no tool called {name!r}.", kind="not_found")
+        """The tool of that name. Raises ToolError when the block has none; the text names what is meant."""
+        catalogue = await self._catalogue()
+        try:
+            spec = catalogue.find(name).spec
+        except NoSuchTool:
+            spec = None
+        if spec is None or (spec.blocks and context.block not in spec.blocks):
+            raise NoSuchTool(name, catalogue.near(name, await self._limits_of(context.block)))
         return spec
 
     async def known(self, context: ToolContext, specs: Sequence[ToolSpec]) -> list[Known]:
