@@ -140,6 +140,7 @@ def test_the_turn_machine_does_no_io():
         "trunkline.errors",
         "trunkline.messages",
         "trunkline.monitor.steps",
+        "trunkline.policy",
         "trunkline_bus",
     )
     for file in (ROOT / "core/trunkline/monitor/turn.py", ROOT / "core/trunkline/monitor/steps.py"):
