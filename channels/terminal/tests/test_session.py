@@ -293,6 +293,27 @@ async def test_a_tool_result_can_be_shown_again_in_full() -> None:
         assert "so much" in talk.screen.all("error")[-1]
 
 
+async def test_the_results_of_an_opened_conversation_can_be_shown() -> None:
+    """/show knows what its tools told before this sitting, with the calls; those of the conversation that was left are
+    gone from it."""
+    call = ToolCall(id="c1", name="read_file", arguments={"path": "a.md"})
+    said = [
+        Message(id="m1", role="user", content="go"),
+        Message(id="m2", role="assistant", content="", tool_calls=(call,)),
+        Message(id="m3", role="tool", content="old text", tool_call_id="c1", name="read_file"),
+        Message(id="m4", role="assistant", content="There it is."),
+    ]
+    async with talking() as talk:
+        opened = talk.gateway.add_conversation("main", said)
+        talk.session.turns.results.append(("other", "of another conversation"))
+        await talk.say(f"/open {opened}")
+        await talk.say("/show")
+        assert talk.screen.all("note")[-1] == "read_file path=a.md\nold text"
+        await talk.say("/show 2")
+        assert "so much" in talk.screen.all("error")[-1]
+        assert talk.screen.all("answer") == ["There it is."]
+
+
 async def test_conversations_are_listed_and_opened() -> None:
     """By number, id and the beginning of an id; the next message goes on with the one that was opened."""
     async with talking() as talk:

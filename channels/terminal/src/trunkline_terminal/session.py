@@ -100,11 +100,13 @@ class Session:
         raise TrunklineError(f"There is no block {name!r}.", hint=hint)
 
     async def resume(self, conversation: str) -> None:
-        """Go on with a conversation: show its last messages, and its running turn from the start."""
-        view = await self.view(conversation)
+        """Go on with a conversation: show its last messages, and its running turn from the start. What its tools told
+        can be shown again."""
+        view = await self.view(conversation, include_tools=True)
         summary = view.summary
         self.place = Place(summary.block, summary.id, summary.title or "")
         self._recall(view)
+        self.turns.recall([message for message in view.messages if message.turn != view.running])
         if view.running:
             self.turns.follow(Followed(summary.id, view.running))
 

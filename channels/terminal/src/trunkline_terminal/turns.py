@@ -1,7 +1,7 @@
 """Shows turns, one after the other, from their feeds. Knows no commands and no keys."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
@@ -16,6 +16,7 @@ from trunkline import (
     ApprovalSettled,
     FeedEvent,
     Gateway,
+    Message,
     MessageSteered,
     ReasoningDelta,
     RemoteFault,
@@ -39,7 +40,7 @@ Render = Callable[[FeedEvent], str | None] | None
 """How plugins word events."""
 
 Results = deque[tuple[str, str]]
-"""What tools told in this sitting, the latest last: the call in words, and the result."""
+"""What tools told in this conversation, the latest last: the call in words, and the result."""
 
 RESULTS = 50
 """How many results are kept to be shown again."""
@@ -339,6 +340,16 @@ class Turns:
             self._known.add(followed.turn)
             self.waiting.append(followed)
             self._change()
+
+    def recall(self, messages: Iterable[Message]) -> None:
+        """Put what tools told in these messages of a conversation in place of what is kept to be shown again."""
+        self.results.clear()
+        labels: dict[str | None, str] = {}
+        for message in messages:
+            labels |= {call.id: words.call_label(call) for call in message.tool_calls}
+            if message.role == "tool":
+                label = labels.get(message.tool_call_id, message.name or "A tool")
+                self.results.append((label, message.content))
 
     def knows(self, turn: str) -> bool:
         """Whether the turn is, was or will be shown here."""
