@@ -26,6 +26,7 @@ PUBLIC = (
     "trunkline.fence",  # the mark around what is data, and text that can end none
     "trunkline.json_file",  # JSON that others wrote, with the line of what is wrong
     "trunkline.latch",  # whether panic holds: a sandbox begins nothing then
+    "trunkline.readout",  # a tool's result as people read it
     "trunkline.runtime.listeners",  # what doctor tells of open ports, which a command of a plugin may open too
     "trunkline.seccomp",  # writes filters of system calls; knows nothing of ours
     "trunkline.seed",  # the texts that a memory begins with

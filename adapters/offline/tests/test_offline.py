@@ -155,10 +155,10 @@ async def test_what_a_plugin_had_called_is_shown() -> None:
     call = ToolCall(id="c", name="personality_set", arguments={"command": "Max humor"})
     result = '{"hud": "off", "mode": "", "auto_calibrate": false, "sliders": {"humor": 100, "verbosity": 28}}'
     text, calls = await ask(user("Max humor"), *after(call, result))
-    shown = "- hud: off\n- auto calibrate: no\n- sliders: humor 100, verbosity 28"
+    shown = "```\nhud: off\nauto calibrate: no\nsliders: humor: 100, verbosity: 28\n```"
     assert calls == [] and f"personality_set says:\n\n{shown}" in text
-    for plain in ("Done.\nAll of it.", "[1, 2]"):
-        assert f"```\n{plain}\n```" in (await ask(user("Max humor"), *after(call, plain)))[0]
+    for plain, told in (("Done.\nAll of it.", "Done.\nAll of it."), ("[1, 2]", "- 1\n- 2")):
+        assert f"```\n{told}\n```" in (await ask(user("Max humor"), *after(call, plain)))[0]
     refused = (await ask(user("Max humor"), *after(call, "There is no slider.", error=True)))[0]
     assert "personality_set failed:" in refused and "There is no slider." in refused
 

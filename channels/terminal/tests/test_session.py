@@ -306,10 +306,10 @@ async def test_the_results_of_an_opened_conversation_can_be_shown() -> None:
     async with talking() as talk:
         opened = talk.gateway.add_conversation("main", said)
         talk.session.turns.results.append(("other", "of another conversation"))
-        await talk.say(f"/open {opened}")
-        await talk.say("/show")
+        await talk.session.handle(f"/open {opened}")
+        await talk.session.handle("/show")
         assert talk.screen.all("note")[-1] == "read_file path=a.md\nold text"
-        await talk.say("/show 2")
+        await talk.session.handle("/show 2")
         assert "so much" in talk.screen.all("error")[-1]
         assert talk.screen.all("answer") == ["There it is."]
 

@@ -18,6 +18,7 @@ from trunkline.messages.tools import ToolSchema, ToolSpec
 from trunkline.messages.turn import ModelCallFinished, TurnRequested
 from trunkline.monitor.asking import sayable_call
 from trunkline.monitor.steps import Step
+from trunkline.readout import readout
 from trunkline.words.slips import tool_meant
 from trunkline_bus import key_of
 
@@ -108,12 +109,12 @@ def _said(step: int, text: str) -> ModelCallFinished:
 
 
 def _results(step: Step, tools: Sequence[Tool]) -> Iterable[str]:
-    """What the calls came to, as it is: without the mark that is meant for models."""
+    """What the calls came to, as people read it: without the mark and the JSON that are meant for models."""
     for action in step.actions:
         name, outcome = action.call.name, action.outcome
         if outcome is None:
             continue
-        text = unmarked(outcome.output)
+        text = readout(unmarked(outcome.output))
         ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
         shown = f"{name} {'failed' if outcome.kind else 'says'}:\n\n{ticks}\n{text}\n{ticks}"
         yield shown if _named(name, tools) or not outcome.kind else f"{shown}\n\n{LIST}"

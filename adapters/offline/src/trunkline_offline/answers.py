@@ -2,9 +2,9 @@
 
 from trunkline import Message, ModelRequest, ToolCall
 from trunkline.fence import unmarked
+from trunkline.readout import readout
 from trunkline_offline.passages import Passage, passages_of, rank
 from trunkline_offline.questions import is_greeting, keywords
-from trunkline_offline.told import told
 
 SEARCH = "memory_search"
 SEARCH_LIMIT = 50
@@ -34,9 +34,7 @@ def answer(request: ModelRequest) -> Answer:
     text = question.content.strip()
     done = [message for message in since if message.role == "tool" and message.name != SEARCH]
     if done:  # a plugin made the call of what the person said
-        return "\n\n".join(
-            f"{_heading(message)}\n\n{told(unmarked(message.content))}" for message in done
-        ), ()
+        return "\n\n".join(f"{_heading(message)}\n\n{_told(message)}" for message in done), ()
     if is_greeting(text):
         return _with_how_to(HELP), ()
     return _search(request, text, since)
@@ -51,6 +49,12 @@ def _since_question(request: ModelRequest) -> tuple[Message | None, tuple[Messag
 
 def _heading(message: Message) -> str:
     return f"{message.name or 'The tool'} {'failed' if message.error else 'says'}:"
+
+
+def _told(message: Message) -> str:
+    """What the tool told: a sentence as it is, lines in a code fence."""
+    text = readout(unmarked(message.content)).strip()
+    return text if "\n" not in text and not text.startswith(("-", "#", ">")) else f"```\n{text}\n```"
 
 
 def _search(request: ModelRequest, text: str, since: tuple[Message, ...]) -> Answer:

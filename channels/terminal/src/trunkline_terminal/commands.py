@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from trunkline import ListConversations, TrunklineError, approval_news, conversation_found, verdict_in
 from trunkline.fence import unmarked
+from trunkline.readout import readout
 from trunkline_terminal import transcript, words
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ async def _show(session: "Session", rest: str) -> None:
             "No tool has told so much here yet." if results else "No tool has told anything here yet."
         )
     label, output = results[-number]
-    session.screen.note(f"{label}\n{unmarked(output).strip() or '(nothing)'}", "plain")
+    session.screen.note(f"{label}\n{readout(unmarked(output)).strip() or '(nothing)'}", "plain")
 
 
 async def _conversations(session: "Session", rest: str) -> None:

@@ -106,7 +106,8 @@ class Session:
         summary = view.summary
         self.place = Place(summary.block, summary.id, summary.title or "")
         self._recall(view)
-        self.turns.recall([message for message in view.messages if message.turn != view.running])
+        ended = [one for one in view.messages if view.running is None or one.turn != view.running]
+        self.turns.recall(ended)
         if view.running:
             self.turns.follow(Followed(summary.id, view.running))
 

@@ -10,6 +10,7 @@ from msgspec import UnsetType
 
 from trunkline import ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
 from trunkline.fence import unmarked
+from trunkline.readout import readout
 from trunkline.messages.answerer import Answerer
 from trunkline.messages.approvals import DEADLINE, decider
 from trunkline_terminal.screen import Answer, Prompt
@@ -87,7 +88,7 @@ FOLDED = 3
 
 def folded(output: str, width: int) -> list[str]:
     """The first lines of a tool's result, and how to see the others."""
-    lines = [line for line in unmarked(output).strip().splitlines() if line.strip()]
+    lines = [line for line in readout(unmarked(output)).strip().splitlines() if line.strip()]
     shown = [short(line, width) for line in lines[:FOLDED]]
     more = len(lines) - len(shown)
     cut = more or any(len(line) > width for line in lines[:FOLDED])

@@ -1,0 +1,83 @@
+"""A tool's result as people read it: what comes as JSON on one line, for models, in lines of names and values. Pure."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+MOST = 1_000_000
+"""Characters of a result beyond which it is shown as it is."""
+
+WIDTH = 100
+"""Characters of a line that an object with plain values, or a list of them, may take."""
+
+_EMPTY = (None, "", [], {})
+_TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
+
+
+def readout(result: str) -> str:
+    """The result in lines, if it is an object or a list on one line of JSON; every other one as it is, so that a file of
+    JSON that a tool has read keeps its form."""
+    text = result.strip()
+    if not text.startswith(("{", "[")) or "\n" in text or len(text) > MOST:
+        return result
+    try:
+        found = json.loads(text)
+        return "\n".join(_lines(found)) or "(nothing)"
+    except (ValueError, RecursionError):
+        return result
+
+
+def _lines(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _entry(key, one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _item(one)
+    else:
+        yield from _plain(value).split("\n")
+
+
+def _entry(key: str, value: Any) -> Iterator[str]:
+    """A name with its value, on one line where that is short."""
+    name, short = key.replace("_", " "), _short(value)
+    if value in ([], {}):
+        yield f"{name}: none"
+    elif short is not None:
+        yield f"{name}: {short}"
+    elif value not in _EMPTY:
+        yield f"{name}:"
+        yield from (f"  {line}" for line in _lines(value))
+
+
+def _item(value: Any) -> Iterator[str]:
+    short = _short(value)
+    lines = list(_lines(value)) if short is None else [short]
+    yield from (f"{'  ' if number else '- '}{line}" for number, line in enumerate(lines))
+
+
+def _short(value: Any) -> str | None:
+    """A value on one line; None when it is empty or needs more."""
+    if value in _EMPTY:
+        return None
+    parts = value if isinstance(value, list) else list(value.values()) if isinstance(value, dict) else None
+    if parts is None:
+        text = _plain(value)
+        return None if "\n" in text else text
+    if any(isinstance(part, list | dict) and part for part in parts):
+        return None
+    if isinstance(value, dict):
+        told = [f"{key.replace('_', ' ')}: {_plain(part)}" for key, part in value.items() if part not in _EMPTY]
+    else:
+        told = [_plain(part) for part in parts]
+    text = ", ".join(told)
+    return text if len(text) <= WIDTH and "\n" not in text else None
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = str(value)
+    time = _TIME.fullmatch(text)
+    return f"{time[1]} {time[2]} UTC" if time else text
