@@ -118,11 +118,13 @@ async def test_sending_again_attaches_to_the_turn(curl: Curl) -> None:
 
 
 async def test_the_program_fails_with_the_status(curl: Curl) -> None:
-    """``curl --fail`` ends with 22 for a refusal, and the body is the code and the sentence."""
+    """``curl --fail`` ends with 22 for a refusal, and the body is the code, the sentence and what to send."""
     command = ["curl", "-s", "--fail-with-body", f"{curl.url}/conversations"]
     done = await anyio.run_process(command, check=False)
     assert done.returncode == 22
-    assert done.stdout == b'{"code":"unauthorized","message":"A valid credential is required."}'
+    body = json.loads(done.stdout)
+    assert (body["code"], body["message"]) == ("unauthorized", "A valid credential is required.")
+    assert "in the header Authorization, as Bearer TOKEN" in body["metadata"]["reason"]
 
 
 async def begun(curl: Curl, content: str, count: int) -> tuple[str, list[Event]]:

@@ -28,12 +28,18 @@ def refusal(code: ErrorCode, sentence: str = "") -> Refusal:
 
 class InvalidField(Refusal):
     """A request that is not valid, and which part of it. ``field`` is the path in the body, such as ``("messages", 0,
-    "role")``, or the name of a parameter or header; empty for all of the body."""
+    "role")``, or the name of a parameter or header; empty for all of the body. With the code ``not_found`` it names
+    what is not there."""
 
-    def __init__(self, field: tuple[str | int, ...] | str, reason: str) -> None:
+    def __init__(
+        self,
+        field: tuple[str | int, ...] | str,
+        reason: str,
+        code: ErrorCode = ErrorCode.INVALID_REQUEST,
+    ) -> None:
         self.field = field
         self.reason = reason
-        super().__init__(ErrorCode.INVALID_REQUEST, f"{self.param or 'the request'}: {reason}")
+        super().__init__(code, f"{self.param or 'the request'}: {reason}")
 
     @property
     def param(self) -> str:

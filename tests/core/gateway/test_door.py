@@ -56,6 +56,8 @@ async def test_without_the_token_nobody_comes_in(house: House) -> None:
                 response = await client.get(path, headers=given)
                 assert (response.status_code, path) == (401, path)
                 assert response.headers["www-authenticate"] == "Bearer"
+                if path == "/conversations":
+                    assert response.json()["metadata"]["reason"].endswith("as Bearer TOKEN, or in X-API-Key.")
 
 
 async def test_the_token_opens_both_doors(house: House) -> None:

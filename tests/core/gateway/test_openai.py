@@ -197,7 +197,10 @@ async def test_blocks_are_models(house: House, client: openai.AsyncOpenAI) -> No
     ):
         with pytest.raises(openai.NotFoundError) as refused:
             await ask
-        assert refused.value.code == "model_not_found"
+        assert refused.value.code == "model_not_found" and refused.value.param == "model"
+        assert "It is the name of a block. There are: garden, main." in refused.value.message
+    with pytest.raises(openai.NotFoundError, match=r"Did you mean garden\?"):
+        await client.chat.completions.create(model="gardne:gpt-5", messages=HI)
     assert len(house.monitor.requests) == 1
 
 
@@ -207,6 +210,7 @@ async def test_a_wrong_key_is_refused_as_openai_does(house: House) -> None:
         with pytest.raises(openai.AuthenticationError) as refused:
             await client.chat.completions.create(model="main", messages=HI)
     assert refused.value.code == "invalid_api_key"
+    assert "in the header Authorization" in refused.value.message and "wrong" not in refused.value.message
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ BODIES: tuple[tuple[str, str, Any, str], ...] = (
     ("post", "/api/blocks", {}, "/name"),
     ("post", "/api/blocks", {"name": "No Block"}, "/name"),
     ("post", "/api/blocks", {"name": "b", "config": {"enabled": "yes"}}, "/config/enabled"),
+    ("post", "/api/blocks", {"name": "b", "config": {"descripton": "x"}}, "/config/descripton"),
     ("patch", "/conversations/{id}", {"title": 7}, "/title"),
     ("patch", "/api/blocks/{name}", {"config": {"permissions": {"plan": "yes"}}}, "/config/permissions/plan"),
     ("post", "/api/blocks/{name}/stop", {"finish": 1}, "/finish"),
@@ -64,6 +65,14 @@ CHATS: tuple[tuple[Any, str | None], ...] = (
     ({"messages": HI, "stream": "yes"}, "stream"),
     ({"messages": HI, "metadata": {"client_message_id": 7}}, "metadata.client_message_id"),
 )  # fmt: skip
+
+
+async def test_a_block_that_is_not_there_is_told_with_those_that_are(house: House) -> None:
+    """The code and its sentence stay; what is meant stands beside them."""
+    response = await house.http.post(NEW, json={"content": "x", "metadata": {"block": "mian"}})
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
+    told = response.json()["metadata"]
+    assert told["field"] == "/metadata/block" and "Did you mean main? There are: " in told["reason"]
 
 
 async def begun(house: House) -> tuple[str, str]:

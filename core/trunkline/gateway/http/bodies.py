@@ -57,17 +57,21 @@ def _decoded(body: bytes, kind: type[T]) -> T:
 
 _WHERE = re.compile(r" - at `(key in )?\$(.*)`$")
 _PART = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.+)`")
 _MISSING = re.compile(r"Object missing required field `(.+)`")
 
 
 def misfit(message: str, within: tuple[str | int, ...] = ()) -> InvalidField:
-    """What msgspec says of a value, with the field that it names. What came is not repeated."""
+    """What msgspec says of a value, with the field that it names. What came is not repeated, but for the name of a
+    field that is not there."""
     place = _WHERE.search(message)
     reason = message[: place.start()] if place else message
     path = _PART.findall(place[2]) if place else []
     field = (*within, *(name or int(number) for name, number in path))
     if missing := _MISSING.fullmatch(reason):
         return InvalidField((*field, missing[1]), "It is required.")
+    if unknown := _UNKNOWN.fullmatch(reason):
+        return InvalidField((*field, unknown[1]), "There is no such field here.")
     reason = re.sub(r"^Invalid enum value .*$", "It is not one of the known values.", reason)
     return InvalidField(field, reason if reason.endswith(".") else f"{reason}.")
 

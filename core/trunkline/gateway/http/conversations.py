@@ -5,10 +5,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from trunkline.errors import ErrorCode
 from trunkline.gateway.faults import InvalidField
 from trunkline.gateway.http.bodies import moment, read_json, whole_number
 from trunkline.gateway.http.events import events_of, held_up
 from trunkline.gateway.http.held import questions_ahead
+from trunkline.gateway.http.naming import no_such_block
 from trunkline.gateway.http.parts import parts_of, sender_of, services_of
 from trunkline.gateway.http.replies import reply
 from trunkline.gateway.http.schemas import (
@@ -29,6 +31,7 @@ from trunkline.messages.gateway import (
     SendMessage,
 )
 from trunkline.runtime.feed import FeedReader
+from trunkline_bus import Refusal
 
 CLIENT_ID_LENGTH = 200
 
@@ -134,7 +137,12 @@ async def _take_in(request: Request, conversation: str | None) -> ASGIApp:
         client_id=client_id(request, new.metadata),
         metadata=new.metadata,
     )
-    accepted = await parts.services.messages.send(message, sender_of(request))
+    try:
+        accepted = await parts.services.messages.send(message, sender_of(request))
+    except Refusal as error:
+        if error.code != ErrorCode.NOT_FOUND or conversation is not None or block is None:
+            raise
+        raise await no_such_block(parts.services.blocks, block, ("metadata", "block")) from error
     return watch_turn(request, accepted, fresh=not accepted.duplicate)
 
 

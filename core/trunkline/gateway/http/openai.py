@@ -18,6 +18,7 @@ from trunkline.gateway.faults import refusal
 from trunkline.gateway.http.bodies import read_json
 from trunkline.gateway.http.conversations import client_id
 from trunkline.gateway.http.held import Question, in_words, questions_ahead
+from trunkline.gateway.http.naming import no_such_block
 from trunkline.gateway.http.openai_schemas import (
     ChatRequest,
     Choice,
@@ -71,7 +72,7 @@ async def chat_completions(request: Request) -> ASGIApp:
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
-        return reply(error_object(ErrorCode.NOT_FOUND, param="model", named="model_not_found"), 404)
+        return await _no_model(request, message.block or "")
     place = Place(request, message)
     accepted = await place.send(history)
     answer = _Answer(accepted, chat.model, place, (*history, *said), told_why=is_owner(request))
@@ -101,7 +102,12 @@ async def get_model(request: Request) -> Response:
     except Refusal as error:
         if error.code != ErrorCode.NOT_FOUND:
             raise
-        return reply(error_object(ErrorCode.NOT_FOUND, param="model", named="model_not_found"), 404)
+        return await _no_model(request, request.path_params["id"])
+
+
+async def _no_model(request: Request, name: str) -> Response:
+    wrong = await no_such_block(services_of(request).blocks, name, "model")
+    return reply(error_object(ErrorCode.NOT_FOUND, named="model_not_found", wrong=wrong), 404)
 
 
 ROUTES = (

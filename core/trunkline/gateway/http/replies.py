@@ -36,6 +36,9 @@ STATUS: dict[ErrorCode, int] = {
 
 OPENAI_PREFIX = "/v1/"
 
+CREDENTIAL = "Send the token of this home in the header Authorization, as Bearer TOKEN, or in X-API-Key."
+"""What is told of every credential that is missing or wrong, whatever it was."""
+
 
 def reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A JSON response. Whatever concerns a person's conversations is not cached anywhere."""
@@ -47,10 +50,13 @@ def reply(body: Any, status: int = 200, headers: Mapping[str, str] | None = None
     )
 
 
-def error_body(code: ErrorCode, wrong: InvalidField | QueueFull | None = None, detail: str = "") -> Error:
-    """The code with its fixed sentence; in ``metadata`` which field is wrong and why, why there is no room, or why a
-    turn failed (ARCH-6, conflict C36)."""
-    metadata = {"reason": wrong.reason} if wrong is not None else {}
+def error_body(
+    code: ErrorCode, wrong: InvalidField | QueueFull | None = None, detail: str = "", needs: str = ""
+) -> Error:
+    """The code with its fixed sentence; in ``metadata`` which field is wrong and why, why there is no room, what a
+    request ``needs``, or why a turn failed (ARCH-6, conflict C36)."""
+    reason = wrong.reason if wrong is not None else needs
+    metadata = {"reason": reason} if reason else {}
     if isinstance(wrong, InvalidField):
         metadata["field"] = wrong.pointer
     metadata |= {"detail": detail} if detail else {}
@@ -67,13 +73,14 @@ def error_reply(
 ) -> Response:
     """The response to a failure, in the shape that clients of the path expect."""
     headers = {**(headers or {})}
+    needs = ""
     if code is ErrorCode.UNAUTHORIZED:
-        headers["www-authenticate"] = "Bearer"
+        headers["www-authenticate"], needs = "Bearer", CREDENTIAL
     if path.startswith(OPENAI_PREFIX):
         from trunkline.gateway.http.openai_schemas import error_object
 
-        return reply(error_object(code, wrong=wrong), status or STATUS[code], headers)
-    return reply(error_body(code, wrong), status or STATUS[code], headers)
+        return reply(error_object(code, wrong=wrong, detail=needs), status or STATUS[code], headers)
+    return reply(error_body(code, wrong, needs=needs), status or STATUS[code], headers)
 
 
 async def failed(request: Request, error: Exception) -> Response:

@@ -97,9 +97,10 @@ class ResetWish(In, frozen=True, kw_only=True):
 
 class Error(Out, frozen=True, kw_only=True):
     """Every error: a fixed code and its fixed sentence. The header ``X-Correlation-ID`` leads to the log. Of a request
-    that is not valid, ``metadata.field`` is a JSON pointer into the body, or the name of a parameter or header, and
-    ``metadata.reason`` says what is wrong there. Of a turn that failed, ``metadata.detail`` tells the owner why: one
-    line for people, without secrets and addresses."""
+    that is not valid, or names a block that is not there, ``metadata.field`` is a JSON pointer into the body, or the
+    name of a parameter or header, and ``metadata.reason`` says what is wrong there. Of a credential that is missing
+    or wrong, ``metadata.reason`` says where it is sent. Of a turn that failed, ``metadata.detail`` tells the owner why:
+    one line for people, without secrets and addresses."""
 
     code: ErrorCode
     message: str
