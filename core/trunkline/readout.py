@@ -11,13 +11,13 @@ MOST = 1_000_000
 WIDTH = 100
 """Characters of a line that an object with plain values, or a list of them, may take."""
 
-_EMPTY = (None, "", [], {})
+_EMPTY: tuple[object, ...] = (None, "", [], {})
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
 
 
 def readout(result: str) -> str:
-    """The result in lines, if it is an object or a list on one line of JSON; every other one as it is, so that a file of
-    JSON that a tool has read keeps its form."""
+    """The result in lines, if it is an object or a list on one line of JSON; every other one as it is, so that a file
+    of JSON that a tool has read keeps its form."""
     text = result.strip()
     if not text.startswith(("{", "[")) or "\n" in text or len(text) > MOST:
         return result
@@ -68,7 +68,9 @@ def _short(value: Any) -> str | None:
     if any(isinstance(part, list | dict) and part for part in parts):
         return None
     if isinstance(value, dict):
-        told = [f"{key.replace('_', ' ')}: {_plain(part)}" for key, part in value.items() if part not in _EMPTY]
+        told = [
+            f"{key.replace('_', ' ')}: {_plain(part)}" for key, part in value.items() if part not in _EMPTY
+        ]
     else:
         told = [_plain(part) for part in parts]
     text = ", ".join(told)

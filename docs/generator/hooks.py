@@ -1,6 +1,7 @@
 """The page of the hooks: ``trunkline.hookspecs`` with its examples."""
 
 import inspect
+import re
 
 from generator.markdown import code, prose
 from trunkline import hookspecs
@@ -37,6 +38,9 @@ WORKERS = {
 }
 
 
+_DEFINITION = re.compile(r"\n\n(?=(?:@|class |def |async def ))")
+
+
 def page() -> str:
     """The whole page."""
     parts = [INTRODUCTION.strip(), _contents()]
@@ -65,7 +69,9 @@ def _contents() -> str:
 def _hook(name: str) -> str:
     hook = getattr(hookspecs, name)
     arguments = ", ".join(inspect.signature(hook).parameters)
-    said = prose(hook).replace(" A guard.", "")
+    said = _DEFINITION.sub(
+        "\n\n\n", prose(hook).replace(" A guard.", "")
+    )  # as ruff has it, which forms pages too
     return f"### {name}\n\n{code(f'{name}({arguments})')} {_kind(name)}\n\n{said}"
 
 

@@ -37,7 +37,18 @@ def test_one_line_of_json_becomes_lines_of_names_and_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Done.", "", "[Cut here]", '{"cut": ', '{\n  "a": 1\n}', "[" * 100_000, f'["{"x" * MOST}"]', "12", '"a"']
+    "text",
+    [
+        "Done.",
+        "",
+        "[Cut here]",
+        '{"cut": ',
+        '{\n  "a": 1\n}',
+        "[" * 100_000,
+        f'["{"x" * MOST}"]',
+        "12",
+        '"a"',
+    ],
 )
 def test_everything_else_stays_as_it_is(text: str) -> None:
     """Sentences, files of JSON with lines of their own, what is no JSON, and what is too deep or too large."""

@@ -78,6 +78,7 @@ def trunkline_http_routes(settings: "PluginSettings") -> "Iterable[HttpRoute]":
 
     async def now(request):
         from starlette.responses import PlainTextResponse
+
         return PlainTextResponse("noon")
 
     @trunkline.hookimpl

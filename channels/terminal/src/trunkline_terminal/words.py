@@ -10,9 +10,9 @@ from msgspec import UnsetType
 
 from trunkline import ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
 from trunkline.fence import unmarked
-from trunkline.readout import readout
 from trunkline.messages.answerer import Answerer
 from trunkline.messages.approvals import DEADLINE, decider
+from trunkline.readout import readout
 from trunkline_terminal.screen import Answer, Prompt
 
 _ENDINGS = {
