@@ -6,6 +6,7 @@ channels, and two timers: one to remind people, one that gives the call up. A tu
 
 import logging
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import msgspec
@@ -38,16 +39,24 @@ REMEMBERED = 3_600.0
 """Seconds for which a decision is told to those who come too late."""
 
 
+@dataclass(slots=True)
+class Said:
+    """What was told of a turn's approvals, since it came out of the journal here: which, and whether as settled.
+    ``complete``: nothing is left to tell, since what changes is told when it changes.
+
+    It is kept with the turn that rests, and no longer: what another monitor asked meanwhile was told by nobody here.
+    """
+
+    settled: dict[str, bool] = field(default_factory=dict)
+    complete: bool = False
+
+
 class Approvals:
     """Tells of the approvals of this monitor's turns."""
 
     def __init__(self, bus: Bus, settings: ApprovalsSettings) -> None:
         self._bus = bus
         self._settings = settings
-        self._told: dict[str, dict[str, bool]] = {}
-        """By turn: of which approvals it was told, and whether as settled."""
-        self._complete: set[str] = set()
-        """Turns of which nothing is left to tell: what changes in them is told when it changes."""
 
     def patience(self, request: TurnRequested) -> float:
         """For how many seconds a person is waited for. Where nobody sits in front of a turn that is longer."""
@@ -56,40 +65,33 @@ class Approvals:
             return settings.background
         return settings.channels.get(request.channel, settings.deadline)
 
-    async def try_to_tell(self, turn: Turn, calls: Collection[str] | None = None) -> None:
+    async def try_to_tell(self, turn: Turn, said: Said, calls: Collection[str] | None = None) -> None:
         """Tell what has changed, of these calls or of all; what cannot be told now is told before the turn is put
         down."""
         try:
-            await self.tell(turn, calls)
+            await self.tell(turn, said, calls)
         except BusError as error:
-            self._complete.discard(turn.request.turn if turn.request is not None else "")
+            said.complete = False
             log.info("approvals of a turn wait for the bus: %s", error)
 
-    async def tell_missing(self, turn: Turn) -> None:
+    async def tell_missing(self, turn: Turn, said: Said) -> None:
         """Tell what was not told yet, before the turn is put down or over. Raises BusError."""
-        id = turn.request.turn if turn.request is not None else ""
-        if turn.phase is Phase.PARKED and id in self._complete:
+        if turn.phase is Phase.PARKED and said.complete:
             return
-        await self.tell(turn)
-        if turn.phase is Phase.PARKED:
-            self._complete.add(id)
+        await self.tell(turn, said)
+        said.complete = turn.phase is Phase.PARKED
 
-    async def tell(self, turn: Turn, calls: Collection[str] | None = None) -> None:
+    async def tell(self, turn: Turn, said: Said, calls: Collection[str] | None = None) -> None:
         """Tell what has changed, of these calls of the last answer or of all. Raises BusError."""
         if turn.request is None or (calls is not None and not calls):
             return
-        id = turn.request.turn
-        told = self._told.setdefault(id, {})
         actions = _actions(turn) if calls is None else _named(turn, calls)
         for approval in _approvals(turn, turn.request, actions):
             settled = approval.settled is not None
-            if told.get(approval.id) in (settled, True):
+            if said.settled.get(approval.id) in (settled, True):
                 continue
             await (self._settle(approval) if settled else self._ask(approval))
-            told[approval.id] = settled
-        if not told or turn.phase is Phase.DONE:
-            del self._told[id]
-            self._complete.discard(id)
+            said.settled[approval.id] = settled
 
     async def _ask(self, approval: Approval) -> None:
         """First the timers: what nobody is told of would have no end."""

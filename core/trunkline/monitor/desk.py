@@ -27,7 +27,7 @@ from trunkline.messages.turn import (
     TurnRequested,
 )
 from trunkline.monitor.acting import Actor
-from trunkline.monitor.approvals import Approvals, concerned
+from trunkline.monitor.approvals import Approvals, Said, concerned
 from trunkline.monitor.asking import Terms, model_attributes
 from trunkline.monitor.briefing import Briefer, Briefing
 from trunkline.monitor.feed import FeedDesk, TurnFeed
@@ -328,7 +328,7 @@ class TurnDesk:
         end = run.journal.end
         if run.turn.phase is not Phase.PARKED or end is None:
             return False
-        self._resting.put(run.request.turn, Resting(run.turn, run.epoch, end, feed, teller))
+        self._resting.put(run.request.turn, Resting(run.turn, run.epoch, end, feed, teller, run.said))
         return True
 
     def resting(self, turn: str, end: int | None) -> Resting | None:
@@ -348,7 +348,7 @@ class TurnDesk:
             self._count(run.request.turn, run.epoch, entries)
             for entry in entries:
                 await self.tell(run.request, entry)
-            await self._approvals.try_to_tell(run.turn, concerned(entries))
+            await self._approvals.try_to_tell(run.turn, run.said, concerned(entries))
 
         async def settle(held: Held) -> None:
             if held is not run.carrier:
@@ -413,9 +413,9 @@ class TurnDesk:
         except BusError as error:
             log.debug("a fact about turn %s was not told: %s", request.turn, error)
 
-    async def tell_approvals(self, turn: Turn) -> None:
+    async def tell_approvals(self, turn: Turn, said: Said) -> None:
         """See ``Desk.tell_approvals``."""
-        await self._approvals.tell_missing(turn)
+        await self._approvals.tell_missing(turn, said)
 
     def _count(self, turn: str, epoch: int, entries: tuple[JournalEntry, ...]) -> None:
         record = TurnRecord(turn=turn, epoch=epoch, owner=self._worker, entries=entries)
@@ -435,7 +435,7 @@ class TurnDesk:
         await journal.write(request, epoch, (*missing, end))
         self._count(request.turn, epoch, (*missing, end))
         turn.apply(end)
-        await self._approvals.try_to_tell(turn)
+        await self._approvals.try_to_tell(turn, Said())
         feed = self._feeds.open(request.block, request.conversation, request.turn, epoch)
         await feed.tell(*Teller().tell(end))
         self._feeds.close(feed)

@@ -29,6 +29,7 @@ from trunkline.messages.turn import (
     TurnRequested,
     TurnSteered,
 )
+from trunkline.monitor.approvals import Said
 from trunkline.monitor.held import Held, Recalled
 from trunkline.monitor.journal import Fenced, Journal
 from trunkline.monitor.mailbox import Mailbox, cuts
@@ -46,7 +47,8 @@ TRIES = 3
 class Run:
     """A turn about to run here. ``known`` are the conversation's messages as far as this monitor has them.
 
-    ``carrier`` is the inbox item that brings the turn back if this monitor dies: it is settled last, by the lane.
+    ``said`` is what was told of its questions. ``carrier`` is the inbox item that brings the turn back if this monitor
+    dies: it is settled last, by the lane.
     """
 
     turn: Turn
@@ -57,6 +59,7 @@ class Run:
     mailbox: Mailbox
     journal: Journal
     known: list[Message]
+    said: Said
     resting: Resting | None = None
 
 
@@ -89,8 +92,9 @@ class Desk(Protocol):
         """Tell those who keep statistics or memories, if the entry is a fact for them."""
         ...
 
-    async def tell_approvals(self, turn: Turn) -> None:
-        """Tell everybody which of its calls wait for a person and which no longer do. Raises BusError."""
+    async def tell_approvals(self, turn: Turn, said: Said) -> None:
+        """Tell everybody which of its calls wait for a person and which no longer do, but for what was ``said``. Raises
+        BusError."""
         ...
 
     async def settle(self, held: Held) -> None:
@@ -230,10 +234,10 @@ class Lane:
         if turn.phase is Phase.DONE:
             if turn.finished is not None and not held.first:  # who ended it may have died before it told
                 await self._desk.tell(request, turn.finished)
-                await self._desk.tell_approvals(turn)
+                await self._desk.tell_approvals(turn, Said())
             return await self._desk.settle(held)
         if turn.phase is Phase.PARKED and isinstance(held.item, TurnRequested):
-            await self._desk.tell_approvals(turn)
+            await self._desk.tell_approvals(turn, Said())
             return await self._desk.settle(held)
         if self._journal.unfinished not in (None, request.turn):
             return await self._wait_behind(self._journal.unfinished, held)
@@ -261,8 +265,18 @@ class Lane:
             if self._mailbox.put(waiting):
                 self._queue.remove(waiting)
         controls.extend(self._mailbox.cancels())
+        said = resting.said if resting is not None else Said()
         run = Run(
-            turn, request, epoch, held, tuple(controls), self._mailbox, self._journal, self._known, resting
+            turn,
+            request,
+            epoch,
+            held,
+            tuple(controls),
+            self._mailbox,
+            self._journal,
+            self._known,
+            said,
+            resting,
         )
         try:
             await self._desk.run(run)
@@ -271,7 +285,7 @@ class Lane:
             self._mailbox = None
         if isinstance(held.item, TurnSteered) and _too_late(turn, held.item):
             return self._enqueue(held)
-        await self._desk.tell_approvals(turn)
+        await self._desk.tell_approvals(turn, said)
         await self._desk.settle(held)
 
     async def _settled_records(self, current: Held) -> list[TurnRecord]:

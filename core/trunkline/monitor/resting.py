@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import anyio
 
+from trunkline.monitor.approvals import Said
 from trunkline.monitor.feed import TurnFeed
 from trunkline.monitor.turn import Turn
 from trunkline.runtime.feed_journal import Teller
@@ -21,13 +22,15 @@ SECONDS, TURNS = 120.0, 64
 
 @dataclass(frozen=True, slots=True)
 class Resting:
-    """A turn that was put down. ``seq`` is where its conversation's journal ends."""
+    """A turn that was put down. ``seq`` is where its conversation's journal ends, ``said`` what was told of its
+    questions."""
 
     turn: Turn
     epoch: int
     seq: int
     feed: TurnFeed
     teller: Teller
+    said: Said
 
 
 class RestingTurns:
