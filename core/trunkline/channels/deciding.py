@@ -8,7 +8,14 @@ from datetime import datetime
 import msgspec
 
 from trunkline.abc.channels import Gateway
-from trunkline.messages.approvals import DEADLINE, Approval, ApprovalDetail, ApprovalScope, decider
+from trunkline.messages.approvals import (
+    DEADLINE,
+    Approval,
+    ApprovalDetail,
+    ApprovalScope,
+    decider,
+    withdrawal,
+)
 from trunkline.text import printable
 
 QUOTED = "│ "
@@ -105,6 +112,8 @@ def _question_news(approval: Approval, where: str, before: str) -> str:
 def _outcome(approval: Approval) -> str:
     settled = approval.settled
     assert settled is not None
+    if settled.withdrawn:
+        return f"Withdrawn, because {withdrawal(settled.withdrawn, settled.by)}"
     if approval.detail.is_question:
         if settled.by == DEADLINE:
             return "No one answered in time"

@@ -229,11 +229,13 @@ async def _followed(gateway: "GatewayClient", one: "Approval", *, as_json: bool)
 
 def _state(approval: "Approval") -> str:
     from trunkline.channels.deciding import local
-    from trunkline.messages.approvals import DEADLINE, decider
+    from trunkline.messages.approvals import DEADLINE, decider, withdrawal
 
     if approval.settled is None:
         return local(approval.expires_at)
     is_question = approval.detail.is_question
+    if approval.settled.withdrawn:
+        return f"withdrawn: {withdrawal(approval.settled.withdrawn, approval.settled.by)}"
     if approval.settled.by == DEADLINE:
         return f"not {'answered' if is_question else 'decided'} in time"
     yes, no = ("answered", "left") if is_question else ("allowed", "denied")

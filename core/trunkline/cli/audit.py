@@ -31,7 +31,7 @@ trunkline audit --follow
     type=click.Choice(["decision", "call", "approval", "permissions", "lost"]),
     help="Of this kind.",
 )
-@click.option("--decision", type=click.Choice(["allowed", "asked", "denied", "approved", "expired"]),
+@click.option("--decision", type=click.Choice(["allowed", "asked", "denied", "approved", "expired", "withdrawn"]),
               help="Decided so.")  # fmt: skip
 @click.option(
     "--since", default="1d", show_default=True, metavar="WHEN", help="From 30m, 2h, 7d ago, or a date."

@@ -20,11 +20,13 @@ from trunkline.messages.approvals import (
     ApprovalList,
     ApprovalView,
     ListApprovals,
+    Withdrawn,
     decider,
+    withdrawal,
 )
 from trunkline.messages.audit import AuditDecision
 from trunkline.messages.conversation import now
-from trunkline.messages.turn import ApprovalAsked, ApprovalDecided
+from trunkline.messages.turn import ApprovalAsked, ApprovalDecided, CancelRecorded, withdrawn_by
 from trunkline.runtime.audit import AuditLog
 from trunkline.subjects import APPROVAL, APPROVAL_DUE, DEADLINES, INBOX
 from trunkline_bus import Bus, BusError, Refusal, Scope, SequenceConflict, key_of
@@ -53,6 +55,18 @@ class Decided(Refusal):
             did, so = ("answered", "") if question else ("decided", ", so it was denied")
             sentence = f"Nobody {did} this in time{so}."
         super().__init__(ErrorCode.CONFLICT, sentence)
+
+
+class Gone(Refusal):
+    """Nobody is asked any more, though nobody decided: ``why`` and ``by`` tell how the turn ended."""
+
+    def __init__(self, cancelled: CancelRecorded | None) -> None:
+        self.why: Withdrawn = "ended" if cancelled is None else withdrawn_by(cancelled)
+        self.by = "" if cancelled is None else cancelled.by
+        because = withdrawal(self.why, self.by)
+        super().__init__(
+            ErrorCode.CONFLICT, f"The question was withdrawn, because {because}. Nothing was decided."
+        )
 
 
 class Approvals:
@@ -108,8 +122,13 @@ class Approvals:
         grant = self._grants.of(decision, state, asked)
         first = False
         if not await self._is_taken(decision, asked, state):
-            if state.finished is not None or asked.call_hash != decision.call_hash:
-                raise refusal(ErrorCode.CONFLICT, "The question is not the one that was shown.")
+            if state.finished is not None or state.cancelled is not None:
+                raise Gone(state.cancelled)
+            if asked.call_hash != decision.call_hash:
+                raise refusal(
+                    ErrorCode.CONFLICT,
+                    "The question is not the one that was shown: another is asked about this call now.",
+                )
             first = await self._append(decision, asked, state)
             if not first:
                 await self._look_again(decision, asked)

@@ -13,6 +13,7 @@ from trunkline.messages.turn import (
     ApprovalAsked,
     ApprovalDecided,
     ApprovalRecorded,
+    CancelRecorded,
     Finished,
     JournalEntry,
     ModelCallFinished,
@@ -43,6 +44,8 @@ class TurnState:
         self.epoch = 0
         self.finished: Finished | None = None
         """How the turn ended, if it has."""
+        self.cancelled: CancelRecorded | None = None
+        """Who ended it, and how, if somebody did."""
         self._calls: dict[str, ToolCall] = {}
         self._asked: dict[str, ApprovalAsked] = {}
         self._decided: dict[str, ApprovalRecorded] = {}
@@ -66,6 +69,8 @@ class TurnState:
                 self._decided.pop(entry.call_id, None)
             case ApprovalRecorded():
                 self._decided[entry.call_id] = entry
+            case CancelRecorded():
+                self.cancelled = self.cancelled or entry
             case Finished():
                 self.finished = self.finished or entry
 

@@ -85,5 +85,5 @@ class Stopping:
 
     async def _cancel(self, turn: Scope, by: str) -> None:
         assert turn.turn is not None and turn.conversation is not None
-        item = TurnCancelRequested(turn=turn.turn, by=by)
+        item = TurnCancelRequested(turn=turn.turn, by=by, of_block=True)
         await self._bus.append(INBOX, item, scope=turn, msg_id=new_id(), conversation=turn.conversation)

@@ -14,6 +14,13 @@ ApprovalScope = Literal["once", "conversation", "always"]
 DEADLINE = "deadline"
 """Who has decided when nobody did in time."""
 
+Withdrawn = Literal["", "cancelled", "stopped", "block", "ended"]
+"""Why nobody is asked any more though nobody decided: the turn was cancelled, or stopped after its step; the block was
+stopped; or the turn ended otherwise. Empty where somebody decided, or did not in time."""
+
+PANIC = "panic"
+"""Who ends turns when everything is stopped."""
+
 _PLACES = {"cli": "on the command line", "terminal": "in the terminal"}
 
 
@@ -23,6 +30,19 @@ def decider(by: str) -> str:
         return "the owner"
     kind, _, name = by.partition(":")
     return f"the owner {_PLACES.get(name, f'in {name}')}" if kind == "channel" else by
+
+
+def withdrawal(why: Withdrawn, by: str) -> str:
+    """Why a question was withdrawn, and who saw to that, in words: what follows a ``because``."""
+    if by == PANIC:
+        return "everything was stopped by panic"
+    match why:
+        case "block":
+            return f"the block was stopped by {decider(by)}"
+        case "cancelled" | "stopped":
+            return f"the turn was {why} by {decider(by)}"
+        case _:
+            return "its turn ended"
 
 
 class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -54,13 +74,15 @@ class ApprovalDetail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 class Settlement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was decided, by whom, and when. ``by`` is an identity's id, or ``deadline`` when nobody decided in time.
-    A question was answered with ``answer``, or left without one (``allow`` is false)."""
+    A question was answered with ``answer``, or left without one (``allow`` is false). With ``withdrawn`` nobody
+    decided: ``by`` is then who ended the turn, "" where nobody did."""
 
     allow: bool
     by: str
     at: datetime
     scope: ApprovalScope = "once"
     answer: str = ""
+    withdrawn: Withdrawn = ""
 
 
 class Approval(Payload, frozen=True, kw_only=True, omit_defaults=True, tag="approval.state.v1"):

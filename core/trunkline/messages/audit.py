@@ -9,17 +9,21 @@ from trunkline.messages.tools import Effect
 from trunkline_bus import Payload
 
 AuditEvent = Literal["decision", "call", "approval", "permissions", "lost"]
-AuditDecision = Literal["allowed", "asked", "denied", "approved", "expired", "answered", "unanswered"]
+AuditDecision = Literal[
+    "allowed", "asked", "denied", "approved", "expired", "answered", "unanswered", "withdrawn"
+]
 
 
 class AuditEntry(Payload, frozen=True, kw_only=True, tag="audit.entry.v1"):
     """One line of the audit log.
 
     ``decision``: the policies decided about a call; ``call``: a call ended; ``approval``: a person decided or
-    answered, or nobody in time; ``permissions``: the owner changed what a block may do; ``lost``: ``count`` lines were
-    no longer on the stream when memory was to have them. ``by`` are the policies that
-    decided, or who did; ``why`` is a sentence. ``seconds`` is how long a call took, ``size`` the characters of its
-    result. ``arguments`` and ``output`` are there as far as ``[audit] detail`` wants them.
+    answered, nobody did in time, or nobody is asked any more; ``permissions``: the owner changed what a block may do;
+    ``lost``: ``count`` lines were no longer on the stream when memory was to have them. ``by`` are the policies that
+    decided, or who did; ``why`` is a sentence. ``status`` is how a call ended: ``ok``, ``error``, ``cancelled``,
+    ``unknown`` where it may have had its effect, or ``approval`` where it waits for a person. ``seconds`` is how long a
+    call took, ``size`` the characters of its result. ``arguments`` and ``output`` are there as far as
+    ``[audit] detail`` wants them.
 
     A line with a ``count`` stands for so many refusals or reads, from ``first`` to ``at``, that came faster than they
     could be noted one by one.

@@ -9,7 +9,14 @@ from typing import Any, Literal
 import msgspec
 
 from trunkline.errors import ErrorCode
-from trunkline.messages.approvals import DEADLINE, ApprovalDetail, ApprovalScope, approval_id, decider
+from trunkline.messages.approvals import (
+    DEADLINE,
+    ApprovalDetail,
+    ApprovalScope,
+    Withdrawn,
+    approval_id,
+    decider,
+)
 from trunkline.messages.conversation import ForkedFrom, Message, ToolCall, Usage
 from trunkline.messages.tools import StoredResult, ToolOutcome, ToolSchema
 from trunkline_bus import Payload
@@ -74,11 +81,13 @@ class TurnSteered(Payload, frozen=True, kw_only=True, tag="turn.steered.v1"):
 
 
 class TurnCancelRequested(Payload, frozen=True, kw_only=True, tag="turn.cancel.v1"):
-    """End the turn: ``now`` cuts the model and the tools, ``after_step`` lets the running step finish."""
+    """End the turn: ``now`` cuts the model and the tools, ``after_step`` lets the running step finish. ``of_block``: it
+    was the whole block that somebody stopped; unset where it was this turn."""
 
     turn: str
     by: str
     mode: Literal["now", "after_step"] = "now"
+    of_block: bool | msgspec.UnsetType = msgspec.UNSET
 
 
 class ApprovalDecided(Payload, frozen=True, kw_only=True, tag="turn.approval.v1"):
@@ -255,11 +264,20 @@ class Steered(msgspec.Struct, frozen=True, kw_only=True, tag="steered"):
 
 
 class CancelRecorded(msgspec.Struct, frozen=True, kw_only=True, tag="cancel_recorded"):
-    """Somebody ended the turn. ``partial`` is the text that the running model call had given."""
+    """Somebody ended the turn. ``partial`` is the text that the running model call had given. ``of_block`` is as in
+    ``TurnCancelRequested``."""
 
     by: str
     mode: Literal["now", "after_step"]
     partial: str = ""
+    of_block: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+def withdrawn_by(entry: CancelRecorded) -> Withdrawn:
+    """Why nobody is asked any more once this is recorded."""
+    if entry.of_block is True:
+        return "block"
+    return "cancelled" if entry.mode == "now" else "stopped"
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="finished"):

@@ -18,7 +18,9 @@ from trunkline.messages.approvals import (
     ApprovalDue,
     Settlement,
     approval_id,
+    withdrawal,
 )
+from trunkline.messages.audit import AuditEntry
 from trunkline.messages.conversation import now
 from trunkline.messages.turn import (
     ApprovalAsked,
@@ -27,11 +29,12 @@ from trunkline.messages.turn import (
     Finished,
     JournalEntry,
     TurnRequested,
+    withdrawn_by,
 )
 from trunkline.monitor.steps import Action
 from trunkline.monitor.turn import Phase, Turn
-from trunkline.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER
-from trunkline_bus import Bus, BusError, Scope, SequenceConflict
+from trunkline.subjects import APPROVAL, APPROVAL_DUE, APPROVAL_TIMER, AUDIT
+from trunkline_bus import Bus, BusError, Scope, SequenceConflict, key_of
 
 log = logging.getLogger(__name__)
 
@@ -109,10 +112,36 @@ class Approvals:
             last = await self._bus.last(APPROVAL, approval=approval.id)
             if last is None or last.data.settled is not None:
                 return
+            await self._note_withdrawal(approval)
             try:
                 return await self._say(approval, last.seq, ttl=REMEMBERED)
             except SequenceConflict:
                 continue  # a gateway reminded of it meanwhile
+
+    async def _note_withdrawal(self, approval: Approval) -> None:
+        """Nobody decides any more, so nobody else notes how the call ended. However often it is told, it is one line.
+        The turn does not wait for the log."""
+        settled = approval.settled
+        if settled is None or not settled.withdrawn:
+            return
+        line = AuditEntry(
+            id=f"audit_{key_of('withdrawn', approval.id)}",
+            at=settled.at,
+            event="approval",
+            block=approval.block,
+            actor=approval.actor,
+            conversation=approval.conversation,
+            turn=approval.turn,
+            call=approval.call,
+            tool=approval.detail.tool or approval.tool,
+            decision="withdrawn",
+            by=(settled.by,) if settled.by else (),
+            why=f"{withdrawal(settled.withdrawn, settled.by)}, so it was not decided.",
+        )
+        try:
+            await self._bus.append(AUDIT, line, msg_id=line.id, block=line.block)
+        except BusError as error:
+            log.error("the audit log does not have that approval %s was withdrawn: %s", approval.id, error)
 
     async def _say(self, approval: Approval, over: int, ttl: float | None = None) -> None:
         scope = Scope(block=approval.block, conversation=approval.conversation, turn=approval.turn)
@@ -194,5 +223,8 @@ def _settlement(turn: Turn, action: Action) -> Settlement | None:
         scope = "once" if isinstance(decision.scope, msgspec.UnsetType) else decision.scope
         answer = "" if isinstance(decision.answer, msgspec.UnsetType) else decision.answer
         return Settlement(allow=decision.allow, by=decision.by, at=now(), scope=scope, answer=answer)
-    ended = turn.stopping or turn.phase in (Phase.CLOSING, Phase.DONE)
-    return Settlement(allow=False, by=turn.stopped_by or "the end of the turn", at=now()) if ended else None
+    if turn.cancelled is not None:
+        why = withdrawn_by(turn.cancelled)
+        return Settlement(allow=False, by=turn.cancelled.by, at=now(), withdrawn=why)
+    over = turn.phase in (Phase.CLOSING, Phase.DONE)
+    return Settlement(allow=False, by="", at=now(), withdrawn="ended") if over else None

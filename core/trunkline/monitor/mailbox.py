@@ -78,8 +78,8 @@ def cuts(item: InboxItem) -> bool:
 def entry_of(held: Held, turn: Turn) -> JournalEntry | None:
     """What a control item means to the turn; None when it means nothing (a decision about another call)."""
     match held.item:
-        case TurnCancelRequested(by=by, mode=mode):
-            return CancelRecorded(by=by, mode=mode)
+        case TurnCancelRequested(by=by, mode=mode, of_block=of_block):
+            return CancelRecorded(by=by, mode=mode, of_block=of_block)
         case TurnSteered(request=request):
             return None if turn.knows(request.message.id) else _steered(request)
         case ApprovalDecided() as decision:

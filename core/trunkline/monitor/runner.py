@@ -186,7 +186,7 @@ class Runner:
             partial, self.begun = self.begun, ""
         else:
             partial = await self._text.cut()
-        return CancelRecorded(by=entry.by, mode="now", partial=partial)
+        return msgspec.structs.replace(entry, partial=partial)
 
     def _start(self, command: Command, tasks: TaskGroup) -> None:
         match command:

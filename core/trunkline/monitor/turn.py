@@ -138,7 +138,8 @@ class Turn:
         self.code: ErrorCode | None = None
         self.detail = ""
         self.stopping = False
-        self.stopped_by = ""
+        self.cancelled: CancelRecorded | None = None
+        """Who ended it, and how, if somebody did."""
         self.finished: Finished | None = None
 
     @property
@@ -296,7 +297,7 @@ def _derived(turn: Turn) -> bool:
 
 
 def _note_cancel(turn: Turn, entry: CancelRecorded) -> None:
-    turn.stopping, turn.stopped_by = True, entry.by
+    turn.stopping, turn.cancelled = True, entry
     turn.reason = "cancelled" if entry.mode == "now" else "stopped"
     if entry.mode == "now":
         _keep_partial(turn, entry.partial)

@@ -8,7 +8,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from trunkline.errors import ErrorCode
-from trunkline.gateway.approvals import Decided
+from trunkline.gateway.approvals import Decided, Gone
 from trunkline.gateway.faults import InvalidField
 from trunkline.gateway.http.bodies import read_json, read_optional_json
 from trunkline.gateway.http.conversations import client_id, watch_turn
@@ -84,6 +84,9 @@ async def decide(request: Request) -> Response:
     )
     try:
         late = await parts.services.approvals.decide(decided, sender_of(request))
+    except Gone as gone:
+        withdrawn = {"X-Withdrawn": gone.why, "X-Withdrawn-By": quote(gone.by)}
+        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=withdrawn)
     except Decided as first:
         late = first
     if late is not None:

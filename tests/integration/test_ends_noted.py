@@ -1,0 +1,126 @@
+"""Every call in the audit log has an end there, and a question that is asked no more says why: nothing is denied that
+nobody denied."""
+
+import sys
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+
+import trunkline
+from trunkline.messages.audit import AuditEntry
+from trunkline.messages.gateway import MessageAccepted
+from trunkline.subjects import AUDIT
+from trunkline.testing.platform import Platform, platform
+from trunkline_bus import RemoteFault
+
+from .approving import ask, asked_by, asking, decide, question_of, write
+
+pytestmark = pytest.mark.anyio
+
+
+class Slow:
+    """Tools that do not end by themselves."""
+
+    def __init__(self) -> None:
+        self.begun = anyio.Event()
+
+    @trunkline.hookimpl
+    def trunkline_tools(self) -> list[trunkline.Tool]:
+        @trunkline.tool(effect="send")
+        async def post() -> str:
+            """Post for ever."""
+            self.begun.set()
+            await anyio.sleep_forever()
+            return ""
+
+        @trunkline.tool(effect="read")
+        async def look() -> str:
+            """Look for ever."""
+            self.begun.set()
+            await anyio.sleep_forever()
+            return ""
+
+        return [post, look]
+
+
+async def last_of(
+    running: Platform, accepted: MessageAccepted, event: str, seconds: float = 30
+) -> AuditEntry:
+    """The last line of this kind about the turn, once it is one that says why."""
+    with anyio.fail_after(seconds):
+        while True:
+            lines = [stored.data async for stored in running.bus.history(AUDIT)]
+            ours = [line for line in lines if line.turn == accepted.turn and line.event == event]
+            if ours and ours[-1].why:
+                return ours[-1]
+            await anyio.sleep(0.05)
+
+
+@pytest.mark.parametrize(("tool", "ended"), [("post", "unknown"), ("look", "cancelled")])
+async def test_a_call_that_is_cancelled_has_its_end(
+    provider: str, tmp_path: Path, tool: str, ended: str
+) -> None:
+    """Of one with an effect nobody knows how far it came; one without did not fail."""
+    slow = Slow()
+    config = asking(provider, **{"permissions.approvals": "none"})
+    async with platform(tmp_path, config=config, plugins=[slow]) as running:
+        accepted = await running.send(f"call:{tool} {{}} ;; quote")
+        await slow.begun.wait()
+        await running.gateway.cancel(accepted.turn)
+        await running.answer(accepted)
+        last = await last_of(running, accepted, "call")
+        assert (last.tool, last.status, last.why) == (tool, ended, "cancelled by channel:test.")
+
+
+async def run(running: Platform, *words: str) -> str:
+    """What ``trunkline approvals`` says, be it an error."""
+    command = [sys.executable, "-m", "trunkline.cli.main", "approvals", *words]
+    environ = {"TRUNKLINE_HOME": str(running.home.path), "PATH": "/usr/bin:/bin", "COLUMNS": "200"}
+    done = await anyio.run_process(command, env=environ, check=False)
+    return (done.stdout + done.stderr).decode()
+
+
+async def test_a_question_of_a_cancelled_turn_is_withdrawn(provider: str, tmp_path: Path) -> None:
+    """Whoever decides too late is told that the turn was cancelled and by whom, as the lists are; the log has the end
+    of the call. What was decided in time is told as decided, even if the turn is cancelled then."""
+    async with platform(tmp_path, config=asking(provider)) as running:
+        for program in (write("a.md"), ask("Which?")):
+            accepted, asked = await asked_by(running, program)
+            await running.gateway.cancel(accepted.turn)
+            await running.answer(accepted)
+            with pytest.raises(
+                RemoteFault, match="withdrawn, because the turn was cancelled by the owner in test"
+            ):
+                await decide(running.gateway, asked, False)
+            line = await last_of(running, accepted, "approval")
+            assert (line.decision, line.by, line.call) == ("withdrawn", ("channel:test",), asked.call)
+            shown = await run(running, "show", asked.id)
+            assert "Withdrawn, because the turn was cancelled by the owner in test" in shown
+            assert "withdrawn: the turn was cancelled" in await run(running, "list", "--settled")
+            assert "the turn was cancelled by the owner in test" in await run(running, "deny", asked.id)
+            path = f"/api/turns/{asked.turn}/calls/{asked.call}/decision"
+            headers = {"authorization": f"Bearer {running.token}"}
+            async with httpx.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
+                late = await http.post(path, json={"allow": False, "hash": asked.call_hash})
+                assert (late.status_code, late.headers["x-withdrawn"]) == (409, "cancelled")
+        accepted, asked = await asked_by(running, write("b.md"))
+        await decide(running.gateway, asked, False)
+        await running.answer(accepted)
+        with pytest.raises(RemoteFault, match=r"denied by .* already"):
+            await decide(running.gateway, asked, True)
+
+
+async def test_a_question_of_a_stopped_block_is_withdrawn(provider: str, tmp_path: Path) -> None:
+    """It was no turn that somebody cancelled."""
+    async with platform(tmp_path, config=asking(provider)) as running:
+        await running.gateway.create_block("garden")
+        accepted = await running.send(write("a.md"), block="garden")
+        asked = await question_of(running, accepted)
+        await running.gateway.stop_block("garden")
+        with pytest.raises(
+            RemoteFault, match="withdrawn, because the block was stopped by the owner in test"
+        ):
+            await decide(running.gateway, asked, True)
+        assert "block was stopped" in (await last_of(running, accepted, "approval")).why
