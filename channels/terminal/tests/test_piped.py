@@ -1,6 +1,7 @@
 """The terminal channel through pipes, as a process."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,8 @@ def test_an_approval_is_never_given_through_a_pipe(tmp_path: Path) -> None:
     """MN-T16: a yes on the next line is not taken for an answer."""
     done = piped(tmp_path, "approval\ny\n")
     assert "Sent." not in done.stdout and "May I send this mail?" in done.stderr
+    how = re.search(r"trunkline approvals approve (\S+) \(or deny (\S+)\)", done.stderr)
+    assert how is not None and how[1] == how[2] and how[1] in done.stderr.partition(how[0])[0]
 
 
 @pytest.mark.parametrize("given", [b"\xff\xfe broken\n", b"no end of line", b"", b"win\r\n"])

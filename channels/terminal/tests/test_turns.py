@@ -179,7 +179,11 @@ async def test_nobody_to_ask_leaves_the_turn_undecided() -> None:
     )
     assert gateway.decided == []
     assert outcome.undecided and outcome.failed
-    assert screen.all("question") and screen.all("warning")
+    assert screen.all("question") and "trunkline approvals approve" in screen.all("warning")[0]
+    detail = ApprovalDetail(kind="question", text="Which?")
+    asked = ApprovalRequested(call=CALL, call_hash="h", question="Which?", detail=detail)
+    screen, outcome, gateway = await shown([asked, anyio.Event()])
+    assert outcome.undecided and screen.all("warning")[0].endswith(" TEXT")
 
 
 async def test_a_settled_question_is_not_asked() -> None:

@@ -226,7 +226,7 @@ class TurnView:
                 said = await self._said(event)
             if said is not None:
                 return await self._decide(event, said)
-            self._screen.note(_UNDECIDED, "warning")
+            self._screen.note(words.elsewhere(event, question=_is_question(event)), "warning")
             self._outcome = Outcome(failed=True, undecided=True)
             showing.cancel()
 
@@ -307,8 +307,6 @@ def _is_wide(event: ApprovalRequested) -> bool:
 
 _REWORDED = (TextDelta, ReasoningDelta, ToolStarted, ToolEnded, MessageSteered)
 """What plugins may word; the rest steers the screen or must be seen."""
-
-_UNDECIDED = "Somebody has to decide about this. Answer it in an interactive terminal or another channel."
 
 
 class Turns:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UnsetType
 
-from trunkline import ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
+from trunkline import ApprovalRequested, ApprovalSettled, ToolCall, TurnEnded, Usage, chosen
 from trunkline.fence import unmarked
 from trunkline.messages.answerer import Answerer
 from trunkline.messages.approvals import DEADLINE, decider
@@ -198,6 +198,18 @@ def settled(event: ApprovalSettled, *, question: bool = False) -> str:
         return "No one decided in time, so the call was denied."
     far = "" if isinstance(event.scope, UnsetType) else f" ({event.scope})"
     return f"{'Allowed' if event.allow else 'Denied'} by {decider(event.by)}{far}."
+
+
+def elsewhere(event: ApprovalRequested, *, question: bool = False) -> str:
+    """How to decide about a call, or to answer its question, where nobody can be asked."""
+    if isinstance(event.id, UnsetType):
+        return "Nobody can be asked here. Decide about this in an interactive terminal or another channel."
+    by = "" if isinstance(event.expires_at, UnsetType) else f" by {moment(event.expires_at)}"
+    if question:
+        return f"Nobody can be asked here. Answer{by}: trunkline approvals answer {event.id} TEXT"
+    return (
+        f"Nobody can be asked here. Decide{by}: trunkline approvals approve {event.id} (or deny {event.id})"
+    )
 
 
 def failed(ended: TurnEnded) -> bool:
