@@ -36,6 +36,7 @@ async def call_tool(
 
 async def audited(bus: Bus, told: Mapping[str, str], *, seconds: float = 60.0) -> None:
     """Hold that the audit log has the end of each of these calls, by their keys, with the status that was told.
+    Of an error the log also says whether somebody stopped the call (``cancelled``).
 
     Raises:
         AssertionError: it has not, ``seconds`` after it should have; the text names the calls.
@@ -44,7 +45,8 @@ async def audited(bus: Bus, told: Mapping[str, str], *, seconds: float = 60.0) -
     with anyio.move_on_after(seconds):
         while missing:
             lines = [stored.data async for stored in bus.history(AUDIT)]
-            missing -= {(line.call, line.status) for line in lines if line.event == "call"}
+            ended = (line for line in lines if line.event == "call")
+            missing -= {(line.call, "error" if line.status == "cancelled" else line.status) for line in ended}
             if missing:
                 await anyio.sleep(0.05)
     assert not missing, f"the audit log has no line of {sorted(missing)}"
