@@ -8,6 +8,7 @@ from time import perf_counter
 
 from benchmarks.figures import milliseconds, percentile
 from trunkline.abc.embedders import Embedder
+from trunkline.abc.memory import Change
 from trunkline.memory.store import GitMemoryStore
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -51,6 +52,9 @@ class Bench:
         store.embedder = embedder
         await store.open(self.folder / name / "memory", self.folder / name / "cache")
         try:
+            await store.change(
+                Change({"blocks/main/block.toml": b""}, actor="benchmark", reason="Make the block")
+            )
             yield store
         finally:
             await store.aclose()

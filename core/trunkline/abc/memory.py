@@ -222,9 +222,10 @@ class Change:
 
     ``scope`` tells the conversation and turn it belongs to, if any; history names them. ``known`` says how many bytes
     at the beginning of a file are in memory already, of those that only grow or move: rules saw them before.
+    ``homeless`` are the blocks that it writes into and that are not there once it is made.
     """
 
-    __slots__ = ("actor", "files", "known", "reason", "scope")
+    __slots__ = ("actor", "files", "homeless", "known", "reason", "scope")
 
     def __init__(
         self,
@@ -234,9 +235,11 @@ class Change:
         reason: str,
         scope: Scope = NOWHERE,
         known: Mapping[str, int] = MappingProxyType({}),
+        homeless: frozenset[str] = frozenset(),
     ) -> None:
         self.files = files
         self.known = known
+        self.homeless = homeless
         self.actor = actor
         self.reason = reason
         self.scope = scope

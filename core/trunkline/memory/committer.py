@@ -17,6 +17,7 @@ from trunkline.memory.batch import OWNER, Batch, Draft, Origin
 from trunkline.memory.checkout import Checkout, settle
 from trunkline.memory.drift import Drift
 from trunkline.memory.durable import Syncer
+from trunkline.memory.homes import homes
 from trunkline.memory.paths import parents
 from trunkline.memory.places import Places
 from trunkline.memory.repository import Entry, HeadLocked, HeadMoved, Repository, error_text
@@ -223,7 +224,9 @@ class _Group:
         if not self._of.rules or not plan.files or plan.ruled:
             return plan
         files = {path: self._bytes(content) for path, content in plan.files.items()}
-        change = ruled(self._of.rules, wish, plan, files)
+        for home in homes(files):
+            self._absorb(home, at_rest=False)
+        change = ruled(self._of.rules, wish, plan, files, self._view)
         if change.files == files:
             return plan
         return Plan(dict(change.files), change.reason or plan.reason, count=plan.count)

@@ -124,7 +124,7 @@ class LogBook(View):
         """What to keep so that the wish is fulfilled; None when it is already. Raises Refusal, a rule's included."""
         plan = wish.plan(self)
         whole = {path: self._bytes(content) for path, content in plan.files.items()}
-        left = ruled(rules, wish, plan, whole).files
+        left = ruled(rules, wish, plan, whole, self).files
         files = {path: content for path, content in left.items() if content != self._now(path)}
         if not files:
             return None

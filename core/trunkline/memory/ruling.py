@@ -4,23 +4,28 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from trunkline.abc.memory import Change, MemoryRule
+from trunkline.memory.homes import homeless
 from trunkline.memory.paths import checked
 from trunkline.memory.repository import Entry
+from trunkline.memory.view import View
 from trunkline.memory.wishes import Plan, Wish
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)
 
 
-def ruled(rules: Sequence[MemoryRule], wish: Wish, plan: Plan, files: Mapping[str, bytes | None]) -> Change:
-    """The change after all rules have seen it; ``files`` are the plan's, as bytes. Raises Refusal when a rule refuses
-    or fails, or wants a path that is not allowed."""
+def ruled(
+    rules: Sequence[MemoryRule], wish: Wish, plan: Plan, files: Mapping[str, bytes | None], view: View
+) -> Change:
+    """The change after all rules have seen it; ``files`` are the plan's, as bytes, and ``view`` is what it was planned
+    against. Raises Refusal when a rule refuses or fails, or wants a path that is not allowed."""
     change = Change(
         dict(files),
         actor=wish.actor,
         reason=wish.reason or plan.reason,
         scope=wish.scope,
         known=_known(plan, files),
+        homeless=homeless(files, view),
     )
     for rule in rules if files else ():
         change = _after(rule, change)

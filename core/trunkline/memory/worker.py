@@ -26,6 +26,7 @@ from trunkline.memory.chunks.reader import Reader
 from trunkline.memory.chunks.scanned import source_of
 from trunkline.memory.collected.collections import Collections
 from trunkline.memory.errand import Errands
+from trunkline.memory.homes import only_in_blocks
 from trunkline.memory.purging.around import Around
 from trunkline.memory.purging.late import Late
 from trunkline.memory.purging.own_words import own_words
@@ -63,7 +64,7 @@ class MemoryWorker(Worker):
         self._redaction = Redaction(Secrets(context.config.settings.memory.redact))
         rules = (owned.item for owned in context.plugins.memory_rules())
         self._late = Late()
-        self._store.rules = (self._late, *rules, self._redaction)
+        self._store.rules = (only_in_blocks, self._late, *rules, self._redaction)
         self._telling = Telling(context.bus)
         self._writes = WriteCheck(context.home.memory)
         self._store.on_change = self._telling.note

@@ -25,6 +25,7 @@ from trunkline.messages.workers import WorkerKind
 from trunkline.runtime.gateway_client import GatewayClient
 from trunkline.runtime.home import Home
 from trunkline.runtime.supervisor import Instance, supervised
+from trunkline.testing.blocks import make_block
 from trunkline.workers import KINDS, load_worker
 from trunkline_bus import Bus, connect
 
@@ -155,7 +156,7 @@ async def platform(
         config: Settings by dotted key, over ``DEFAULTS``.
         environ: The environment that the configuration is read from; by default this process's without anything
             of Trunkline or of a model provider in it.
-        workers: Which kinds to run.
+        workers: Which kinds to run. The block ``main`` is there without a gateway, too.
         patience: How long ``say`` waits for the end of a turn, in seconds.
     """
     async with AsyncExitStack() as stack:
@@ -166,6 +167,7 @@ async def platform(
             flags={**DEFAULTS, **(config or {})},
             environ=clean_environ() if environ is None else environ,
         )
+        make_block(Home.of(settings).memory, workers)
         instance = await stack.enter_async_context(
             supervised(settings, load_worker, kinds=tuple(workers), extra=tuple(plugins))
         )

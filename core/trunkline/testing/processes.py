@@ -24,6 +24,7 @@ from trunkline.isolated.limits import die_with_parent
 from trunkline.messages.workers import WorkerKind
 from trunkline.runtime.connecting import bus_settings, server_settings
 from trunkline.runtime.home import Home
+from trunkline.testing.blocks import make_block
 from trunkline.testing.platform import DEFAULTS, Talker, clean_environ
 from trunkline.workers import KINDS
 from trunkline_bus import Bus, EmbeddedServer, connect
@@ -218,6 +219,7 @@ async def process_platform(
         read = load_config(home, environ=everything)
         places = Home.of(read)
         places.prepare()
+        make_block(places.memory, workers)
         settings = msgspec.structs.replace(bus_settings(read), name="test")
         bus = await stack.enter_async_context(connect(settings))
         running = ProcessPlatform(bus, places, servers, everything, patience=patience)

@@ -99,9 +99,9 @@ async def test_another_agent_uses_the_tools_and_reads_the_memory_under_its_own_n
         assert tools["who"].annotations.read_only_hint and not tools["scribble"].annotations.read_only_hint
         assert text(await client.call_tool("who", {})) == "agent:claude of main"
         await client.call_tool("memory_write", {"path": "notes/a b.md", "content": "beans"})
-        (resource,) = (await client.list_resources()).resources
-        assert resource.uri == "memory://main/notes/a%20b.md"
-        assert (await client.read_resource(resource.uri)).contents[0].text == "beans"
+        uris = {str(one.uri) for one in (await client.list_resources()).resources}
+        assert uris == {"memory://main/block.toml", "memory://main/notes/a%20b.md"}
+        assert (await client.read_resource("memory://main/notes/a%20b.md")).contents[0].text == "beans"
         wrong = await client.call_tool("scribble", {"nothing": "x"})
         assert wrong.is_error and "scribble" in text(wrong)
         with pytest.raises(MCPError):

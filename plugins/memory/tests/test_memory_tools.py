@@ -111,9 +111,9 @@ async def test_a_search_that_makes_no_sense_says_what_is_wrong(context: ToolCont
 
 
 @pytest.mark.anyio
-async def test_an_empty_block_lists_nothing(context: ToolContext) -> None:
-    """A block that has written nothing yet has an empty memory, not an error."""
-    assert await used(looking.memory_list, context) == []
+async def test_an_empty_folder_lists_nothing(context: ToolContext) -> None:
+    """A block that has written nothing yet has its settings; a folder that is not there is empty, and no error."""
+    assert [entry["path"] for entry in await used(looking.memory_list, context)] == ["block.toml"]
 
 
 @pytest.mark.anyio

@@ -40,6 +40,7 @@ async def test_MN_F26_skills_are_listed_in_short_and_read_when_needed(tmp_path: 
                 "skills/broken/SKILL.md": "Cut.",
                 "skills/empty/notes.txt": "nothing",
                 "blocks/main/skills/trees/SKILL.md": OURS,
+                "blocks/other/block.toml": "",
                 "blocks/other/skills/secret/SKILL.md": TREES,
             }
             await running.bus.call(MEMORY_WRITE_MANY, WriteManyMemory(files=files, actor="owner"))

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
-from tests.core.memory.chunks.conftest import Chunks
+from tests.core.memory.chunks.conftest import Chunks, chunks_in
 
 from trunkline import subjects
 from trunkline.abc.purging import Purger
@@ -26,8 +26,8 @@ Opened = Callable[..., AbstractAsyncContextManager[GitMemoryStore]]
 
 
 @pytest.fixture
-def chunks(store: GitMemoryStore) -> Chunks:
-    return Chunks(store)
+async def chunks(store: GitMemoryStore) -> Chunks:
+    return await chunks_in(store)
 
 
 async def purge(

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.core.memory.chunks.conftest import Chunks
+from tests.core.memory.chunks.conftest import Chunks, chunks_in
 from tests.core.memory.test_purge import everything, purge
 
 from trunkline.abc.memory import Change
@@ -25,8 +25,8 @@ LETTER = f"Dear Anna,\n\n{SECRET}.\nPlease keep this letter to yourself.\nYours 
 
 
 @pytest.fixture
-def chunks(store: GitMemoryStore) -> Chunks:
-    return Chunks(store)
+async def chunks(store: GitMemoryStore) -> Chunks:
+    return await chunks_in(store)
 
 
 @pytest.fixture

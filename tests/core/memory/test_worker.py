@@ -1,6 +1,7 @@
 """The memory worker on a real bus: its endpoints, what it tells, its rules, and how it refuses to start."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import trunkline
 from trunkline.abc.memory import Change, MemoryRule
 from trunkline.errors import ToolError, TrunklineError
 from trunkline.memory.store import GitMemoryStore
+from trunkline.messages.chunks import Remember
 from trunkline.messages.conversation import (
     AppendConversation,
     FindConversation,
@@ -56,13 +58,14 @@ from trunkline.subjects import (
     MEMORY_MOVE,
     MEMORY_READ,
     MEMORY_READ_MANY,
+    MEMORY_REMEMBER,
     MEMORY_REVERT,
     MEMORY_SEARCH,
     MEMORY_WRITE,
     MEMORY_WRITE_MANY,
 )
 from trunkline.testing.platform import Platform, platform
-from trunkline_bus import Bus, RemoteFault, Scope
+from trunkline_bus import Bus, Endpoint, RemoteFault, Scope
 
 pytestmark = pytest.mark.anyio
 
@@ -211,7 +214,7 @@ async def test_an_export_lies_in_the_bucket(bus: Bus) -> None:
     done = await bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)
     data = await bus.objects(EXPORTS).get(done.object)
     assert data is not None
-    assert (len(data), done.files) == (done.size, len(SEED) + 1)
+    assert (len(data), done.files) == (done.size, len(SEED) + 2), "a.md, and the block"
 
 
 class Rules:
@@ -307,7 +310,7 @@ class Elsewhere:
 async def test_a_plugins_store_is_used_when_it_is_named(tmp_path: Path) -> None:
     """Only ``[memory] store`` puts another store in the place of the built-in one; an unknown name stops the start."""
     async with platform(tmp_path / "one", plugins=[Elsewhere()], workers=("memory",)) as running:
-        assert (await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)).files == len(SEED)
+        assert (await running.bus.call(MEMORY_EXPORT, ExportMemory(), timeout=60)).files == len(SEED) + 1
         offered = Plugins.load(running.config, extra=[Elsewhere()]).memory_stores()
     named = {"memory.store": next(owned.owner for owned in offered if "Elsewhere" in owned.owner)}
     async with platform(
@@ -329,12 +332,46 @@ async def test_a_memory_that_cannot_start_stops_the_platform(tmp_path: Path) -> 
             pass
 
 
+@pytest.mark.parametrize("emptied", [False, True], ids=["never there", "deleted"])
+async def test_nothing_makes_a_block_by_mistake(bus: Bus, emptied: bool) -> None:
+    """Whoever writes into a block that is not there, or no longer, is refused, and no folder of it comes to be."""
+    if emptied:
+        await write(bus, "blocks/garden/block.toml", "")
+        await write(bus, "blocks/garden/a.md", "x")
+        await bus.call(MEMORY_DELETE, DeleteMemory(path="blocks/garden", actor="owner"))
+    await write(bus, "a.md", "x")
+    said = Message(id="1", role="user", content="hi", created_at=datetime.now(UTC))
+    late: list[tuple[Endpoint[Any, Any], Any]] = [
+        (MEMORY_WRITE, WriteMemory(path="blocks/garden/a.md", content="x", actor="agent")),
+        (
+            MEMORY_WRITE_MANY,
+            WriteManyMemory(files={"b.md": "x", "blocks/garden/a/b.md": "x"}, actor="learner"),
+        ),
+        (MEMORY_MOVE, MoveMemory(source="a.md", target="blocks/garden/a.md", actor="agent")),
+        (MEMORY_REMEMBER, Remember(content="x", actor="learner", conversation_id="c", block="garden")),
+        (
+            MEMORY_APPEND_CONVERSATION,
+            AppendConversation(block="garden", conversation="c", messages=(said,), actor="agent"),
+        ),
+    ]
+    for endpoint, wish in late:
+        with pytest.raises(RemoteFault, match="no block called 'garden'") as refused:
+            await bus.call(endpoint, wish)
+        assert refused.value.code == "not_found", endpoint.name
+    entries = (await bus.call(MEMORY_LIST, ListMemory(path="blocks"))).entries
+    assert [entry.path for entry in entries] == ["blocks/main"]
+
+
 async def test_the_client_speaks_of_the_block(bus: Bus) -> None:
     """Paths are the block's own; those of the whole memory begin with a slash, both ways."""
     memory = BlockMemory(bus, "garden", "agent")
     assert await memory.list() == ()
+    with pytest.raises(ToolError, match="no block called 'garden'"):
+        await memory.write("plan.md", "needle")
+    assert await memory.list() == ()
+    await write(bus, "blocks/garden/block.toml", "")
     await memory.write("plan.md", "needle")
-    assert [entry.path for entry in await memory.list()] == ["plan.md"]
+    assert [entry.path for entry in await memory.list()] == ["block.toml", "plan.md"]
     assert {entry.path for entry in await memory.list("/")} >= {"/AGENT.md", "/blocks"}
     assert [hit.path for hit in (await memory.search("needle")).hits] == ["plan.md"]
     found = await BlockMemory(bus, "main", "agent").search("needle", path="/")

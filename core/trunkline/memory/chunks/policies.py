@@ -13,10 +13,11 @@ class Policies:
         self._store = store
 
     async def of(self, block: str | None) -> MemoryPolicy:
-        """The policy of a block; without a block, or a file, the default one.
+        """The policy of a block; without a block the default one.
 
         Raises:
-            Refusal: ``invalid_policy``: the file cannot be used, so nothing of the block's is remembered or read.
+            Refusal: ``not_found``: there is no such block. ``invalid_policy``: its file cannot be used, so nothing of
+                the block's is remembered or read.
         """
         if block is None:
             return MemoryPolicy()
@@ -24,9 +25,9 @@ class Policies:
         try:
             text = (await self._store.read(path)).content
         except Refusal as refusal:
-            if refusal.code == "not_found":
-                return MemoryPolicy()
-            raise
+            if refusal.code != "not_found":
+                raise
+            raise Refusal("not_found", f"There is no block called {block[:80]!r}.") from refusal
         try:
             return read_settings(path, text, BlockConfig).memory
         except BadSettings as error:

@@ -41,9 +41,10 @@ class Learning(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_remembered(block_file: str | None) -> bool:
-    """Whether a block's policy lets anything be remembered; one that cannot be read does not (RLM-F21)."""
+    """Whether a block's policy lets anything be remembered; one that cannot be read does not, nor does a block that is
+    not there: it was archived or deleted meanwhile (RLM-F21)."""
     if block_file is None:
-        return True
+        return False
     try:
         return read_settings("block.toml", block_file, BlockConfig).memory.enabled
     except BadSettings as error:

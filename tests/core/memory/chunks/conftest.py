@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trunkline.abc.memory import ChunkType, LinkType
+from trunkline.abc.memory import Change, ChunkType, LinkType
 from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
@@ -99,13 +99,19 @@ class Chunks:
         await self.keeper.forget(ForgetChunk(id=chunk, actor=actor, block="main"), Scope())
 
 
+async def chunks_in(store: GitMemoryStore) -> Chunks:
+    """Chunks on a store that is open, in a block that is there."""
+    await store.change(Change({"blocks/main/block.toml": b""}, actor="owner", reason="create block main"))
+    return Chunks(store)
+
+
 @asynccontextmanager
 async def chunks_at(base: Path) -> AsyncIterator[Chunks]:
     """Chunks on a store of its own."""
     store = GitMemoryStore()
     await store.open(base / "memory", base / "cache")
     try:
-        yield Chunks(store)
+        yield await chunks_in(store)
     finally:
         await store.aclose()
 

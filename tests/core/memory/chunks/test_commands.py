@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from trunkline.testing.blocks import make_block
 from trunkline.testing.commands import Run, run_trunkline
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Run:
-    """Runs ``trunkline memory ARGUMENTS``; ``stdin`` is what it reads."""
+    """Runs ``trunkline memory ARGUMENTS``; ``stdin`` is what it reads. There is a block ``garden``."""
+    make_block(tmp_path / "home" / "memory", ("memory",), "garden")
     return partial(run_trunkline, tmp_path / "home", "memory")
 
 

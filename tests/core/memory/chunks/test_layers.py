@@ -11,6 +11,7 @@ from trunkline.messages.chunks import ListChunks, Remember
 from trunkline.messages.memory import WriteManyMemory
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.subjects import MEMORY_CHUNKS, MEMORY_REMEMBER, MEMORY_WRITE_MANY
+from trunkline.testing.blocks import make_block
 from trunkline.testing.platform import Platform, platform
 from trunkline_bus import RemoteFault, Scope
 
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def running(tmp_path: Path) -> AsyncIterator[Platform]:
+    make_block(tmp_path / "home" / "memory", ("memory",), "garden")
     async with platform(tmp_path / "home", workers=("memory",)) as found:
         yield found
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from trunkline.abc.memory import Change
 from trunkline.memory.chunks.keeper import Keeper
 from trunkline.memory.chunks.kinds import Kinds
 from trunkline.memory.chunks.policies import Policies
@@ -41,6 +42,7 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     """Remember, recall, archive and forget; only a purge takes a store that can write its history anew."""
     store = ListStore()
     await store.open(tmp_path / "memory", tmp_path / "cache")
+    await store.change(Change({"blocks/main/block.toml": b""}, actor="owner", reason="create block main"))
     policies = Policies(store)
     reader = Reader(Scanned(store), policies, lambda: datetime(2026, 5, 4, tzinfo=UTC))
     keeper = Keeper(store, reader, policies, Kinds(), str, lambda: datetime(2026, 5, 4, tzinfo=UTC))

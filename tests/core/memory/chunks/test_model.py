@@ -11,7 +11,7 @@ import anyio.from_thread
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
-from tests.core.memory.chunks.conftest import Chunks
+from tests.core.memory.chunks.conftest import Chunks, chunks_in
 
 from trunkline.memory.store import GitMemoryStore
 from trunkline.messages.chunks import UpdateChunk
@@ -49,7 +49,7 @@ class ChunkMachine(RuleBasedStateMachine):
         async def open_store() -> Chunks:
             store = GitMemoryStore(window=0, sync=False)
             await store.open(self.base / "memory", self.base / "cache")
-            return Chunks(store)
+            return await chunks_in(store)
 
         self.chunks = self.portal.call(open_store)
 

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from tests.core.memory.chunks import test_chunks as plain
-from tests.core.memory.chunks.conftest import Chunks
+from tests.core.memory.chunks.conftest import Chunks, chunks_in
 from tests.core.memory.test_meaning import complete
 
 from trunkline.memory.store import GitMemoryStore
@@ -39,6 +39,7 @@ async def embedding(base: Path, embedder: TinyEmbedder) -> AsyncIterator[WithVec
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(store.tend)
+            await chunks_in(store)
             yield WithVectors(store)
             group.cancel_scope.cancel()
     finally:

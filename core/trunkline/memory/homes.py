@@ -1,0 +1,40 @@
+"""No change makes a block's folder by mistake: a block is there when its ``block.toml`` is, and only then is anything
+written into its folder.
+
+Whoever still works for a block when it is archived or deleted, such as a learner that waits for a model, comes too
+late: a folder made anew would stand where the archive is to be restored to.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from trunkline.abc.memory import Change
+from trunkline.memory.view import View
+from trunkline_bus import Refusal
+
+
+def only_in_blocks(change: Change) -> Change:
+    """A memory rule: the change, unless it writes into a block that is not there."""
+    for block in sorted(change.homeless):
+        name = block[:80]
+        sentence = (
+            f"Nothing was written: there is no block called {name!r}. Make it: trunkline blocks create {name}"
+        )
+        raise Refusal("not_found", sentence)
+    return change
+
+
+def homeless(files: Mapping[str, bytes | None], view: View) -> frozenset[str]:
+    """The blocks that a change of these files writes into and that are not there once it is made."""
+    return frozenset(
+        home.split("/")[1]
+        for home in homes(files)
+        if (files[home] is None if home in files else view.entry(home) is None)
+    )
+
+
+def homes(files: Mapping[str, object | None]) -> Iterator[str]:
+    """The ``block.toml`` of each block that files are written into; those that are None are taken out."""
+    written = (path.split("/") for path, content in files.items() if content is not None)
+    yield from {
+        f"blocks/{parts[1]}/block.toml" for parts in written if parts[0] == "blocks" and len(parts) > 2
+    }
