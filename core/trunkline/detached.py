@@ -167,6 +167,11 @@ class Output:
             self._size += len(piece)
 
 
+def place_of(home: Path, block: str) -> Path:
+    """Where the records of a block's programs lie in a home: those in there end when their block is stopped."""
+    return home / "tasks" / block
+
+
 def records(folder: Path) -> list[Record]:
     """All records in a folder, the oldest first."""
     with suppress(OSError):

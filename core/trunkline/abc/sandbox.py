@@ -200,6 +200,7 @@ class Sandbox(ABC):
 
         ``record`` is a folder that is made for it, to be read with ``trunkline.detached.Record``. It lives for
         ``limits.timeout`` seconds, until it is cancelled there, or until panic; what it prints goes into the record.
+        One that lies in ``trunkline.detached.place_of`` ends when its block is stopped, too.
 
         Raises:
             ToolError: as for ``start``; or there is such a record already, or it cannot be left.

@@ -168,24 +168,23 @@ def start_block(name: str, as_json: bool) -> None:
 
 @command.command("stop", examples="trunkline blocks stop garden\ntrunkline blocks stop garden --finish")
 @click.argument("name", type=BlockName())
-@click.option(
-    "--finish", is_flag=True, help="Let the turns end that were accepted, instead of cancelling them."
-)
+@click.option("--finish", is_flag=True, help="Let the turns and background tasks end that were begun.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def stop_block(name: str, finish: bool, yes: bool, as_json: bool) -> None:
-    """Switch a block off: it takes no messages until you start it. Its turns are cancelled and its questions withdrawn;
-    a call that is having its effect is not cut in its middle."""
+    """Switch a block off: it takes no messages until you start it. Its turns are cancelled, its questions withdrawn and
+    its background tasks ended; a call that is having its effect is not cut in its middle."""
     from trunkline.cli.output import json_out
 
     if not yes and not finish:
         _confirm_cancelling(name, "Stop it")
     stopped = with_gateway(lambda gateway: gateway.stop_block(name, finish=finish))
     if as_json:
-        json_out({"block": stopped.block, "cancelled": stopped.cancelled})
+        json_out({"block": stopped.block, "cancelled": stopped.cancelled, "tasks": stopped.tasks})
         return
-    many = len(stopped.cancelled)
-    said = f" {many} of its turns {'was' if many == 1 else 'were'} cancelled." if many else ""
+    turns, tasks = len(stopped.cancelled), len(stopped.tasks)
+    said = f" {turns} of its turns {'was' if turns == 1 else 'were'} cancelled." if turns else ""
+    said += f" {tasks} of its background tasks {'was' if tasks == 1 else 'were'} ended." if tasks else ""
     click.echo(f"Block {name} is stopped.{said} Start it again: trunkline blocks start {name}")
 
 
@@ -233,8 +232,18 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
         )
     if busy:
         click.echo(f"Block {name} is answering now; the answer is cut.")
-    if busy or waiting or always:
+    if tasks := _tasks_here(name):
+        click.echo(f"{tasks} of its background tasks {'runs and is' if tasks == 1 else 'run and are'} ended.")
+    if busy or waiting or tasks or always:
         click.confirm(f"{question}?", abort=True)
+
+
+def _tasks_here(name: str) -> int:
+    """How many background tasks of a block run on this machine."""
+    from trunkline.config.load import find_home
+    from trunkline.detached import place_of, records
+
+    return sum(record.standing() == "running" for record in records(place_of(find_home(), name)))
 
 
 @command.command("archive", examples="trunkline blocks archive garden")

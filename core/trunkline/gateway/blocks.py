@@ -20,7 +20,7 @@ from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.faults import InvalidField, refusal
 from trunkline.gateway.ids import is_block_name
 from trunkline.gateway.known_blocks import KnownBlocks, path_of
-from trunkline.gateway.stopping import Stopping
+from trunkline.gateway.stopping import Ended, Stopping
 from trunkline.gateway.workspaces import Workspaces
 from trunkline.messages.answerer import Answerer, GetAnswerer
 from trunkline.messages.blocks import (
@@ -155,13 +155,14 @@ class Blocks:
         return await self.show(request.name)
 
     async def stop(self, request: StopBlock, actor: str) -> BlockStopped:
-        """Switch a block off: it takes no messages from now on, and its turns are cancelled or left to finish."""
+        """Switch a block off: it takes no messages from now on, and its turns and background tasks are ended or left to
+        finish."""
         await self.change(ChangeBlock(name=request.name, changes={"enabled": False}), actor)
-        cancelled: tuple[str, ...] = ()
+        ended = Ended((), ())
         if not request.finish:
-            async with self._stopping.stopped(request.name, actor) as cancelled:
+            async with self._stopping.stopped(request.name, actor, forget=False) as ended:
                 pass
-        return BlockStopped(block=await self.show(request.name), cancelled=cancelled)
+        return BlockStopped(block=await self.show(request.name), cancelled=ended.turns, tasks=ended.tasks)
 
     async def reset(self, request: ResetBlock, actor: str) -> Block:
         """Stop a block, have it forget, and let it go on. Its choices stay."""

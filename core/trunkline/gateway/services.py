@@ -9,6 +9,7 @@ from trunkline.gateway.blocks import Blocks
 from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.grants import Grants
 from trunkline.gateway.known_blocks import KnownBlocks
+from trunkline.gateway.left_running import LeftRunning
 from trunkline.gateway.queue import Queue
 from trunkline.gateway.room import Room
 from trunkline.gateway.running import Turns
@@ -45,7 +46,8 @@ class Services:
         room = Room(context.home.bus if config.bus.url is None else None)
         conversations = Conversations(bus, turns, known)
         places, default = Workspaces(context.home), config.gateway.default_block
-        blocks = Blocks(bus, Stopping(bus, turns), conversations, places, known, audit, default)
+        stopping = Stopping(bus, turns, LeftRunning(bus, context.home.path))
+        blocks = Blocks(bus, stopping, conversations, places, known, audit, default)
         messages = Messages(
             bus, turns, conversations, blocks,
             rules=plugins.admission_rules(),

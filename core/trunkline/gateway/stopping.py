@@ -1,18 +1,20 @@
-"""Stopping a block: while it is stopped it takes no messages, and none of its turns is under way.
+"""Stopping a block: while it is stopped it takes no messages, no turn of it is under way, and no program of it runs.
 
-Whoever stops a block takes no new message into it, waits for those that are being taken in, cancels its turns, and goes
-on when all of them have ended. A gateway that dies meanwhile leaves a block that takes messages again, with some of its
-turns cancelled; the same command stops it then.
+Whoever stops a block takes no new message into it, waits for those that are being taken in, cancels its turns, ends its
+background tasks, and goes on when all of them have ended. A gateway that dies meanwhile leaves a block that takes
+messages again, with some of its turns cancelled; the same command stops it then.
 """
 
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 
 import anyio
 
 from trunkline.errors import ErrorCode
 from trunkline.gateway.faults import refusal
+from trunkline.gateway.left_running import LeftRunning
 from trunkline.gateway.running import Turns
 from trunkline.messages.turn import TurnCancelRequested
 from trunkline.subjects import INBOX
@@ -25,12 +27,21 @@ LOOK_SECONDS, LONGEST_LOOK = 0.1, 1.0
 """Between two looks, each twice as far from the last: a look reads the inbox and all open questions."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a stop ended: turns that were cancelled, and background tasks."""
+
+    turns: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+
 class Stopping:
     """Lets messages into blocks, and stops blocks. Raises Refusal, and BusError when the bus does not answer."""
 
-    def __init__(self, bus: Bus, turns: Turns) -> None:
+    def __init__(self, bus: Bus, turns: Turns, left: LeftRunning) -> None:
         self._bus = bus
         self._turns = turns
+        self._left = left
         self._stopped = set[str]()
         self._entering = Counter[str]()
         self._entered = anyio.Event()
@@ -49,13 +60,14 @@ class Stopping:
             self._entered = anyio.Event()
 
     @asynccontextmanager
-    async def stopped(self, block: str, by: str) -> AsyncIterator[tuple[str, ...]]:
-        """Within it the block is stopped; gives the turns that were cancelled. Refused with ``conflict`` when somebody
-        else is at it, or when its turns do not end."""
+    async def stopped(self, block: str, by: str, *, forget: bool = True) -> AsyncIterator[Ended]:
+        """Within it the block is stopped; gives what was ended. With ``forget`` what its background tasks left goes
+        too. Refused with ``conflict`` when somebody else is at it, or when its turns or tasks do not end."""
         self._refuse_if_stopped(block)
         self._stopped.add(block)
         try:
-            yield await self._end_turns(block, by)
+            turns = await self._end_turns(block, by)
+            yield Ended(turns, await self._left.end(block, forget=forget))
         finally:
             self._stopped.discard(block)
 

@@ -139,10 +139,11 @@ class StopBlock(Payload, frozen=True, kw_only=True, tag="blocks.stop.v1"):
 
 
 class BlockStopped(Payload, frozen=True, kw_only=True, tag="blocks.stopped.v1"):
-    """The block as it stands now, and the turns that were cancelled."""
+    """The block as it stands now, the turns that were cancelled, and the background tasks that were ended."""
 
     block: Block
     cancelled: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
 
 
 class ResetBlock(Payload, frozen=True, kw_only=True, tag="blocks.reset.v1"):

@@ -192,6 +192,20 @@ class Alive(Payload, frozen=True, kw_only=True, tag="tools.alive.v1"):
     at_work: bool = True
 
 
+class EndTasks(Payload, frozen=True, kw_only=True, tag="tools.end-tasks.v1"):
+    """Have one tools worker end the background tasks of a block in its home; with ``forget`` their records go too."""
+
+    block: str
+    forget: bool = False
+
+
+class TasksEnded(Payload, frozen=True, kw_only=True, tag="tools.tasks-ended.v1"):
+    """The tasks that were ended, and those that have not ended in the time they are given."""
+
+    ended: tuple[str, ...] = ()
+    running: tuple[str, ...] = ()
+
+
 class CancelCall(Payload, frozen=True, kw_only=True, tag="tools.cancel.v1"):
     """Stop a call. The worker that runs it answers its caller with an outcome; where it does not run, nothing happens.
 

@@ -6,7 +6,9 @@ from trunkline.messages.tools import (
     AskAlive,
     CallTool,
     CancelCall,
+    EndTasks,
     ListTools,
+    TasksEnded,
     ToolCatalogue,
     ToolReply,
 )
@@ -49,6 +51,10 @@ REMOTE_CALL: Endpoint[CallTool, ToolReply] = Endpoint(
 TOOLS_ALIVE = Endpoint(
     "tools.alive", Subject("trunkline.cmd.tools.{worker}.alive"), AskAlive, Alive, traced=False,
     doc="Whether that tools worker is there and at work on a call. When nobody answers it is gone, and its calls too.",
+)  # fmt: skip
+TOOLS_END = Endpoint(
+    "tools.end", Subject("trunkline.cmd.tools.{worker}.end"), EndTasks, TasksEnded,
+    doc="End the background tasks of a block in the home of that tools worker.",
 )  # fmt: skip
 QUOTA_BUCKET: BucketSpec[QuotaUsed] = BucketSpec(
     name="quotas",

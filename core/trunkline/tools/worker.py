@@ -30,7 +30,9 @@ from trunkline.messages.tools import (
     AskAlive,
     CallTool,
     CancelCall,
+    EndTasks,
     ListTools,
+    TasksEnded,
     ToolCatalogue,
     ToolReply,
     ToolSpec,
@@ -42,11 +44,21 @@ from trunkline.retention import MEGABYTE
 from trunkline.runtime.audit import AuditLog
 from trunkline.runtime.completion_client import BlockModel
 from trunkline.runtime.home import make_folder
+from trunkline.runtime.left_running import end_left
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.runtime.panicking import Heed
 from trunkline.runtime.worker import Worker, WorkerContext
 from trunkline.secrets.finding import Secrets
-from trunkline.subjects import CALL_DECIDED, CALL_TOOL, CANCEL_CALL, EFFECT, LIST_TOOLS, RESULTS, TOOLS_ALIVE
+from trunkline.subjects import (
+    CALL_DECIDED,
+    CALL_TOOL,
+    CANCEL_CALL,
+    EFFECT,
+    LIST_TOOLS,
+    RESULTS,
+    TOOLS_ALIVE,
+    TOOLS_END,
+)
 from trunkline.tools.asking import CallPerson
 from trunkline.tools.audited import audited
 from trunkline.tools.calls import Calls, Run
@@ -166,6 +178,7 @@ class ToolsWorker(Worker):
             tasks.start_soon(sweeper.keep_swept)
         self.tidy(tasks)
         await context.service.add(TOOLS_ALIVE, self._alive, worker=context.id)
+        await context.service.add(TOOLS_END, self._end, worker=context.id)
         await self.answer()
 
     def tidy(self, tasks: TaskGroup) -> None:
@@ -281,6 +294,10 @@ class ToolsWorker(Worker):
     async def _alive(self, request: Request[AskAlive]) -> Alive:
         call = request.data.call
         return Alive(at_work=not call or self._calls.has(call) or self._ledger.owes(call))
+
+    async def _end(self, request: Request[EndTasks]) -> TasksEnded:
+        wish = request.data
+        return await end_left(self.context.home.path, _block(wish.block), forget=wish.forget)
 
     async def _undecided(self, request: Request[CallTool]) -> AsyncIterator[ToolReply]:
         async for reply in self.undecided(request.data):

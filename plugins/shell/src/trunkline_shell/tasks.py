@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from trunkline import ToolError
-from trunkline.detached import Ending, Order, Record, now, records
+from trunkline.detached import Ending, Order, Record, now, place_of, records
 from trunkline_shell.settings import ShellSettings
 
 MOST_KEPT = 100
@@ -30,7 +30,7 @@ class Tasks:
     """The tasks of a home, each in the folder of its block."""
 
     def __init__(self, home: Path, settings: ShellSettings) -> None:
-        self._folder = home / "tasks"
+        self._home, self._folder = home, home / "tasks"
         self.settings = settings
 
     def blocks(self) -> list[str]:
@@ -41,7 +41,7 @@ class Tasks:
 
     def of(self, block: str) -> list[Record]:
         """Those of a block, the oldest first."""
-        return records(self._folder / block)
+        return records(place_of(self._home, block))
 
     def find(self, block: str, task: str) -> Record:
         """One of a block. Raises ToolError with those that there are."""
@@ -69,7 +69,7 @@ class Tasks:
                     kind="rate_limited",
                 )
             self._forget(block)
-            yield self._folder / block / token_hex(4)
+            yield place_of(self._home, block) / token_hex(4)
         finally:
             os.close(handle)
 
@@ -104,6 +104,7 @@ _KILLED = {
     "unmeasured": "ended, because what it took could not be measured",
     "panic": "ended by panic",
     "cancelled": "cancelled",
+    "block": "ended, because its block was stopped",
     "stopped": "ended, because its keeper was stopped, as by a shutdown of the machine",
 }
 

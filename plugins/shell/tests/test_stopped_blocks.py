@@ -1,0 +1,101 @@
+"""Background tasks end with their block: it is stopped, reset, archived or deleted, and nothing of it runs on."""
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+import pytest
+from house import House, house, needs_it
+from test_background import BEAT, STUBBORN, beats, goes_on, rests
+
+from trunkline.detached import Record, place_of, records
+from trunkline.messages.blocks import BlockConfig
+from trunkline.messages.policies import PermissionTable
+from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.testing.calling import call_tool
+from trunkline.testing.commands import run_trunkline
+from trunkline.testing.processes import process_platform
+
+pytestmark = [pytest.mark.anyio, needs_it]
+
+FREE = BlockConfig(permissions=PermissionTable(allow_shell=True, approvals="none"))
+
+AWAY: dict[str, Callable[[GatewayClient], Awaitable[object]]] = {
+    "reset": lambda gateway: gateway.reset_block("garden", hard=True),
+    "archive": lambda gateway: gateway.archive_block("garden"),
+    "delete": lambda gateway: gateway.delete_block("garden"),
+}
+
+
+async def begun(home: House, block: str, script: str) -> Record:
+    """A task of a block that writes into the block's workspace."""
+    said = await call_tool(home.running.bus, "start_background_task", {"command": script}, block=block)
+    assert said.status == "ok", said
+    await goes_on(home.running.home.workspace(block))
+    return Record(place_of(home.running.home.path, block) / said.output.split()[2])
+
+
+async def test_a_stop_ends_the_tasks_of_the_block_and_says_so(tmp_path: Path) -> None:
+    """With all that they began; those of other blocks go on. With --finish nothing is ended."""
+    async with house(tmp_path) as home:
+        await home.running.gateway.create_block("garden", FREE)
+        mine = [await begun(home, "garden", script) for script in (BEAT, STUBBORN)]
+        other = await begun(home, "main", BEAT)
+        run = partial(run_trunkline, home.running.home.path, "blocks", "stop", "garden")
+        finish = await anyio.to_thread.run_sync(partial(run, "--finish"))
+        assert finish.returncode == 0
+        asked = await anyio.to_thread.run_sync(partial(run, stdin="n\n"))
+        assert "2 of its background tasks run and are ended." in asked.stdout, asked
+        assert [one.standing() for one in mine] == ["running"] * 2
+        done = await anyio.to_thread.run_sync(partial(run, "--yes"))
+        assert "2 of its background tasks were ended." in done.stdout, done
+        assert [one.standing() for one in mine] == ["ended"] * 2
+        shown = await anyio.to_thread.run_sync(
+            partial(run_trunkline, home.running.home.path, "tasks", "show", mine[0].name)
+        )
+        assert "ended, because its block was stopped" in shown.stdout
+        assert await rests(home.running.home.workspace("garden"))
+        assert other.standing() == "running"
+        other.cancel("cancelled")
+
+
+@pytest.mark.parametrize("how", AWAY)
+async def test_no_task_of_a_block_that_is_taken_away_writes_on(tmp_path: Path, how: str) -> None:
+    """Its folder holds still before it is moved, and a new block of its name knows nothing of its tasks."""
+    async with house(tmp_path) as home:
+        gateway, places = home.running.gateway, home.running.home
+        await gateway.create_block("garden", FREE)
+        record = await begun(home, "garden", STUBBORN)
+        await AWAY[how](gateway)
+        assert record.standing() == "lost" and records(place_of(places.path, "garden")) == []
+        workspace = places.workspace("garden")
+        if how == "archive":
+            (workspace,) = (places.workspaces / ".archive").iterdir()
+            assert beats(workspace) > 0
+        assert await rests(workspace)
+        if how != "reset":
+            await gateway.create_block("garden", FREE)
+        listed = await call_tool(home.running.bus, "list_background_tasks", {}, block="garden")
+        assert "There are no background tasks." in listed.output
+
+
+@pytest.mark.kill
+async def test_tasks_end_whose_tools_worker_was_killed(tmp_path: Path) -> None:
+    """A task outlives its worker; the gateway ends it where no worker is left that could."""
+    config = {"permissions.allow_shell": True}
+    workers = ("memory", "tools", "gateway")
+    async with process_platform(tmp_path / "home", config=config, workers=workers) as platform:
+        gateway = GatewayClient(platform.bus, "cli", patience=60.0)
+        await gateway.create_block("garden", FREE)
+        said = await call_tool(platform.bus, "start_background_task", {"command": BEAT}, block="garden")
+        assert said.status == "ok", said
+        await goes_on(platform.home.workspace("garden"))
+        platform.kill("tools")
+        await goes_on(platform.home.workspace("garden"))
+        await gateway.archive_block("garden")
+        (away,) = (platform.home.workspaces / ".archive").iterdir()
+        assert beats(away) > 0 and await rests(away)
+        await platform.restart("tools")
+        await gateway.restore_block("garden")
+        assert await rests(platform.home.workspace("garden"))
