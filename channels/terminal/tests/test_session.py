@@ -10,7 +10,7 @@ import pytest
 
 from trunkline.abc.foreground import Sitting
 from trunkline.errors import TrunklineError
-from trunkline.messages.conversation import Message, ToolCall
+from trunkline.messages.conversation import Message, ToolCall, Usage
 from trunkline.messages.gateway import SendMessage
 from trunkline.messages.turn import MessageSteered, TextDelta, ToolEnded, ToolStarted, TurnEnded
 from trunkline.testing.channel_suite import until
@@ -214,6 +214,24 @@ async def test_status_blocks_and_trace_tell_where_one_is() -> None:
         assert talk.session.place.conversation in told  # type: ignore[operator]
         assert "* main" in told and "work" in told
         assert "trunkline trace turn_" in told
+
+
+async def test_status_tells_what_the_sitting_cost() -> None:
+    """The tokens of all turns, and their cost where models have a price; else that nobody knows it."""
+
+    def answer(message: SendMessage) -> Iterable[Step]:
+        cost = 12_300 if message.content == "dear" else None
+        yield TurnEnded(reason="stop", usage=Usage(input_tokens=100, output_tokens=20), cost=cost)
+
+    async with talking(answer) as talk:
+        await talk.say("/status")
+        assert "tokens        none in this sitting" in talk.screen.all("note")[-1]
+        await talk.say("one", "/status")
+        assert "tokens        100 in / 20 out in this sitting" in talk.screen.all("note")[-1]
+        assert "cost          not known" in talk.screen.all("note")[-1]
+        await talk.say("dear", "/status")
+        assert "200 in / 40 out" in talk.screen.all("note")[-1]
+        assert "cost          $0.0123" in talk.screen.all("note")[-1]
 
 
 async def test_trace_draws_where_the_program_can() -> None:

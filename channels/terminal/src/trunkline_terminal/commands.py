@@ -144,9 +144,17 @@ async def _status(session: "Session", rest: str) -> None:
     if running is not None:
         state = await session.outage.through(lambda: session.gateway.turn(running.followed.turn))
         lines.append(f"turn          {running.followed.turn} ({state.status}), {turns.count - 1} waiting")
-    if spent := words.tokens(turns.usage):
-        lines.append(f"tokens        {spent} in this sitting")
+    spent = words.tokens(turns.usage)
+    lines.append(f"tokens        {spent or 'none'} in this sitting")
+    lines += [f"cost          {_cost(turns.cost)}"] if spent else []
     session.screen.note("\n".join(lines), "plain")
+
+
+def _cost(cost: int | None) -> str:
+    """What a sitting cost that took tokens; None where no model has a price."""
+    if cost is None:
+        return "not known: no model has a price ([models] prices in trunkline.toml)"
+    return f"{words.money(cost) or '$0'} (models with a price)"
 
 
 async def _cancel(session: "Session", rest: str) -> None:
@@ -289,7 +297,7 @@ COMMANDS = (
     Command("open", "/open NUMBER|ID", "go on with another conversation", _open),
     Command("title", "/title TEXT", "give this conversation a title", _title),
     Command("show", "/show [N]", "the last tool result in full, or the Nth last", _show, now=True),
-    Command("status", "/status", "where you are, what runs, what it cost", _status),
+    Command("status", "/status", "where you are, what runs, tokens and cost of this sitting", _status),
     Command("cancel", "/cancel", "end the running turn", _cancel, now=True),
     Command("steer", "/steer TEXT", "tell the running turn something", _steer, now=True),
     Command("approvals", "/approvals", "what waits for a decision, here and elsewhere", _approvals, now=True),
