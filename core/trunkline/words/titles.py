@@ -8,36 +8,63 @@ LETTERS = 60
 _LOOKED_AT = 1000
 """Characters of the message that are looked at."""
 
-_MARKS = re.compile(r"^[\s#>*+\-–—•|]+|[`*~]+")
-_LEAD = re.compile(
-    r"(?:(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|guten (?:morgen|tag|abend))[,!.:]|"
-    r"(?:please|(?:can|could|would|will) you(?: please)?|"
-    r"i(?: would|'d|’d) like (?:you )?to|i want (?:you )?to|i need (?:you )?to|help me(?: to)?|tell me|"
-    r"bitte|(?:kannst|könntest) du(?: bitte)?)\b)[\s,!.:]*)+",
+_SHORTEST = 10
+"""Letters of a first sentence that says something by itself; behind a shorter one comes the next."""
+
+_FENCED = re.compile(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_MARKS = re.compile(r"^(?:[\s#>*+\-–—•|]|\[[ xX]\](?=\s))+|[`*~]+")
+_GREETING = re.compile(
+    r"(?:(?:hi|hello|hey|good (?:morning|afternoon|evening)|hallo|guten (?:morgen|tag|abend))[,!.:]+\s+|"
+    r"(?:please|bitte)\b[\s,!.:]+)+",
     re.IGNORECASE,
 )
-_SENTENCE = re.compile(r"(.+?[^\s.!?])(?:[.!]+(?=\s|$)|(\?)+|$)")
+_ASKING = re.compile(
+    r"(?:(?:please|(?:can|could|would|will) you(?: please)?|"
+    r"i(?: would|'d|’d) like (?:you )?to|i want (?:you )?to|i need (?:you )?to|help me(?: to)?|tell me|"
+    r"bitte|(?:kannst|könntest) du(?: bitte)?)\b[\s,!.:]*)+",
+    re.IGNORECASE,
+)
+"""What a long message may lose at its beginning; a short one is clearer as it was said."""
+
+_SENTENCE = re.compile(r"(.+?[^\s.!?])(?:[.!]+(?=\s|$)|(\?)+(?=\s|$)|$)")
+_WORD = re.compile(r"[^\W\d_]+(?=[\s,;:!?.'’]*(?:\s|$)|['’])")
 
 
 def title_from(text: str) -> str:
-    """A short title: the first sentence with a word in it, without markup and without what is only polite."""
-    for paragraph in re.split(r"\n\s*\n", text[:_LOOKED_AT]):
-        lines = [line for line in paragraph.strip().splitlines() if not line.startswith("```")]
-        if lines and lines[0].startswith("#"):  # a heading is a title
-            lines = lines[:1]
-        plain = " ".join(" ".join(_MARKS.sub("", line) for line in lines).split())
-        if any(letter.isalnum() for letter in plain):
-            return _cut(_capital(_first_sentence(_LEAD.sub("", plain, count=1) or plain)))
-    return _cut(" ".join(text[:_LOOKED_AT].split()))
+    """A short title: the first sentence with a word in it, without markup and greetings. What is only polite goes
+    where it would be too long. Code in fences counts only when there is nothing else."""
+    looked_at = text[:_LOOKED_AT]
+    for candidate in (_FENCED.sub("\n\n", looked_at), looked_at):
+        for paragraph in re.split(r"\n\s*\n", candidate):
+            lines = [line for line in paragraph.strip().splitlines() if not line.startswith("```")]
+            if lines and lines[0].startswith("#"):  # a heading is a title
+                lines = lines[:1]
+            plain = " ".join(" ".join(_MARKS.sub("", line) for line in lines).split())
+            if any(letter.isalnum() for letter in plain):
+                return _cut(_capital(_without_asking(_first_sentence(_without(_GREETING, plain)))))
+    return _cut(" ".join(looked_at.split()))
+
+
+def _without(lead: re.Pattern[str], line: str) -> str:
+    """The line without what it begins with, as long as a word is left."""
+    rest = lead.sub("", line, count=1) if lead.match(line) else line
+    return rest if any(letter.isalnum() for letter in rest) else line
+
+
+def _without_asking(line: str) -> str:
+    return _without(_ASKING, line) if len(line) > LETTERS else line
 
 
 def _first_sentence(line: str) -> str:
-    found = _SENTENCE.match(line)
-    return f"{found[1]}{found[2] or ''}" if found else line
+    end = 0
+    while end < _SHORTEST and (found := _SENTENCE.match(line, end)):
+        kept, end = f"{line[:found.end(1)]}{found[2] or ''}", found.end()
+    return kept if end else line
 
 
 def _capital(line: str) -> str:
-    return line[:1].upper() + line[1:]
+    """A line that begins with a word begins with a capital; a command, an address or a version stays as it is."""
+    return line[:1].upper() + line[1:] if _WORD.match(line) else line
 
 
 def _cut(line: str) -> str:

@@ -111,9 +111,24 @@ async def test_the_file_is_json_lines(store: GitMemoryStore, root: Path, git: Gi
         ("  Hello\n there ", "Hello there"),
         ("x" * 200, "X" + "x" * 58 + "…"),
         ("", None),
-        ("Hello, could you please water the beans? And then rest.", "Water the beans?"),
+        ("Hello, could you please water the beans? And then rest.", "Could you please water the beans?"),
         ("# Plan for *spring*\n\nWe dig.", "Plan for spring"),
-        ("```python\nx = 1\n```\n\nWhat is wrong here?", "X = 1"),
+        ("```python\nx = 1\n```\n\nWhat is wrong here?", "What is wrong here?"),
+        ("```python\nx = 1\n```", "X = 1"),
+        ("what can you do?", "What can you do?"),
+        ("Can you help me?", "Can you help me?"),
+        ("How do I tell me apart from my twin?", "How do I tell me apart from my twin?"),
+        ("Was kannst du?", "Was kannst du?"),
+        ("Please write a poem. It rhymes.", "Write a poem"),
+        ("Please", "Please"),
+        ("ok. now do it", "Ok. now do it"),
+        ("https://example.com/a?b=c what is this", "https://example.com/a?b=c what is this"),
+        ("/tool list_blocks", "/tool list_blocks"),
+        ("- [ ] buy beans", "Buy beans"),
+        (
+            "Could you explain how the whole gateway of this platform decides who may enter it?",
+            "Explain how the whole gateway of this platform decides who…",
+        ),
         ("👍", "👍"),
         (
             "where does the climbing frame for the runner beans stand in winter",
@@ -124,7 +139,7 @@ async def test_the_file_is_json_lines(store: GitMemoryStore, root: Path, git: Gi
 async def test_titles_come_from_the_first_thing_said(
     store: GitMemoryStore, text: str, title: str | None
 ) -> None:
-    """Its first sentence without markup and politeness, 60 letters at most; none while nobody said anything."""
+    """Its first sentence without markup and greetings, a long one without politeness too, 60 letters at most; none while nobody said anything."""
     await store.append_conversation(append(said(1, "system", "Be kind."), said(2, "user", text)))
     found = await store.load_conversation("main", "c1", after=0)
     assert found.summary is not None
