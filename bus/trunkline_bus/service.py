@@ -231,7 +231,7 @@ class _Served(Generic[Req, Rep]):
             return
 
         async def last(subject: str, opened: Envelope[Req]) -> None:
-            with _span(self._bus.name, self._endpoint, opened) as span:
+            with _span(self._bus.name, self._endpoint, opened, subject) as span:
                 await self._guarded(msg, Request(opened, keys, subject), span)
 
         try:
@@ -316,31 +316,35 @@ async def _reply(bus: _OnBus, msg: Msg, scope: Scope, payload: Any, headers: dic
 
 
 @contextmanager
-def _span(client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any]) -> Iterator[trace.Span]:
+def _span(
+    client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any], subject: str
+) -> Iterator[trace.Span]:
     """A SERVER span of ``client`` below the caller's span; none for an untraced endpoint. A request outside every trace
     at an endpoint that begins none has one only if it failed."""
     if not endpoint.traced:
         with remote_parent(envelope.traceparent):
             yield trace.INVALID_SPAN
     elif envelope.traceparent is not None or endpoint.root:
-        with remote_parent(envelope.traceparent), _recorded(client, endpoint, envelope) as span:
+        with remote_parent(envelope.traceparent), _recorded(client, endpoint, envelope, subject) as span:
             yield span
     else:
         began, unrecorded = time.time_ns(), Unrecorded()
         yield unrecorded
         if unrecorded.failure is not None:
-            with _recorded(client, endpoint, envelope, began) as span:
+            with _recorded(client, endpoint, envelope, subject, began) as span:
                 span.set_attribute("error.type", unrecorded.failure)
                 span.set_status(trace.StatusCode.ERROR, unrecorded.failure)
 
 
 def _recorded(
-    client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any], began: int | None = None
+    client: str, endpoint: Endpoint[Any, Any], envelope: Envelope[Any], subject: str, began: int | None = None
 ) -> AbstractContextManager[trace.Span]:
+    """The name has the template, so that there are few names; what was asked under which subject is an attribute."""
     attributes = {
         "messaging.system": "nats",
         "messaging.client.id": client,
         "messaging.operation.type": "process",
+        "messaging.destination.name": subject,
         "messaging.destination.template": endpoint.subject.template,
         "messaging.message.id": envelope.id,
     }

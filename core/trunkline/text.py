@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from typing import Any
 
 _ESCAPES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"}
@@ -50,6 +51,63 @@ def one_line(text: str) -> str:
     """The text on one line, with everything in it visible: for a cell of a table, a name, a heading. A line break in
     what somebody else wrote must not begin a line of ours."""
     return unhidden(printable(text)).replace("\n", " ").replace("\t", " ")
+
+
+QUOTED = "│ "
+"""What stands before each line that is quoted from others, also where such a line goes on."""
+
+NARROW = 20
+"""Columns below which nothing is wrapped."""
+
+_COLUMN = re.compile(r"\S(?:.*?\S)?\s{2,}(?=\S)")
+
+
+def wrapped(text: str, width: int, hang: int | None = None) -> str:
+    """The text with lines of at most ``width`` columns, broken between words. A line goes on behind ``hang`` columns if
+    they are given, below its second column if it is a row of a table, else two columns behind its own beginning. A word
+    that is too long stays whole, to be copied; in what is quoted it is cut, lest its rest look like a line of ours."""
+    if width < NARROW:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in _parts(line, width, hang))
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return sum(
+        0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
+        for letter in text
+    )
+
+
+def _parts(line: str, width: int, hang: int | None) -> list[str]:
+    if columns(line) <= width:
+        return [line]
+    first = QUOTED if line.startswith(QUOTED) else ""
+    before = first or " " * (_hang(line, width) if hang is None else hang)
+    parts, words = [first], re.findall(r"\s*\S+|\s+$", line[len(first) :])
+    for word in _pieces(words, width - len(first)) if first else words:
+        if parts[-1] not in (first, before) and columns(parts[-1]) + columns(word) > width:
+            parts.append(before + word.lstrip())
+        else:
+            parts[-1] += word
+    return parts
+
+
+def _hang(line: str, width: int) -> int:
+    row = _COLUMN.match(line)
+    if row and columns(row[0]) <= width // 2:
+        return columns(row[0])
+    return len(line) - len(line.lstrip()) + 2
+
+
+def _pieces(words: list[str], width: int) -> list[str]:
+    """The words, those that are too long in pieces of half the width, which fits letters of two columns."""
+    most = max(1, width // 2)
+    return [
+        word[at : at + most] if columns(word) > width else word
+        for word in words
+        for at in (range(0, len(word), most) if columns(word) > width else (0,))
+    ]
 
 
 _PIECE = re.compile(

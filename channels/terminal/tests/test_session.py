@@ -402,8 +402,8 @@ def test_a_result_is_folded_to_its_first_lines() -> None:
 def test_a_diff_in_a_question_is_coloured_and_nothing_with_no_color() -> None:
     """Added lines are green, removed ones red; NO_COLOR takes the colours away."""
     question = "Allow it?\n│ --- (no file)\n│ +++ a.md\n│ @@ -0,0 +1 @@\n│ +new\n│ -old\n│ same"
-    lines = Paint({}).question(question).splitlines()
+    lines = Paint({}).question(question, 80).splitlines()
     assert [line[:5] for line in lines] == [
         "\x1b[33m", "\x1b[2m│", "\x1b[2m│", "\x1b[2m│", "\x1b[32m", "\x1b[31m", "│ sam"
     ]  # fmt: skip
-    assert "[3" not in Paint({"NO_COLOR": "1"}).question(question)
+    assert "[3" not in Paint({"NO_COLOR": "1"}).question(question, 80)

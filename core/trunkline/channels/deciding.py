@@ -16,10 +16,7 @@ from trunkline.messages.approvals import (
     decider,
     withdrawal,
 )
-from trunkline.text import printable
-
-QUOTED = "│ "
-"""Stands before each line that is not the platform's own."""
+from trunkline.text import QUOTED, printable
 
 _ID = r"(?P<id>[a-z2-7]{5}-[a-z2-7]{5})"
 _BEGINNING = r"(?P<id>[a-z2-7]{2,5}(-[a-z2-7]{0,5})?)"

@@ -1,5 +1,6 @@
 """``trunkline audit``: what was decided about tool calls, and how they ended."""
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,6 +19,9 @@ trunkline audit --block main --since 2h --decision denied
 trunkline audit --tool write_file --json
 trunkline audit --follow
 """
+
+
+HEADER = "TIME (UTC)           BLOCK  RESULT    TOOL, BY WHOM, WHY OR WITH WHAT"
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -61,6 +65,8 @@ async def _print(bus: "Bus", wanted: "Wanted", limit: int, follow: bool, as_json
     found = await entries(bus, wanted)
     if not found and wanted.block not in (None, ALL):  # the log knows blocks that are gone, too
         await insist_on_block(bus, wanted.block)
+    if (found or follow) and not as_json and sys.stdout.isatty():
+        click.echo(HEADER)
     for entry in found[-limit:]:
         _line(entry, as_json)
     if not found and not follow:
@@ -76,6 +82,7 @@ async def _print(bus: "Bus", wanted: "Wanted", limit: int, follow: bool, as_json
 def _line(entry: "AuditEntry", as_json: bool) -> None:
     import msgspec
 
+    from trunkline.cli.output import fitted
     from trunkline.text import one_line
 
     if as_json:
@@ -89,4 +96,4 @@ def _line(entry: "AuditEntry", as_json: bool) -> None:
     given = " ".join(f"{name}={value!r}" for name, value in (entry.arguments or {}).items())
     many = f" {entry.count} times since {entry.first:%H:%M:%S}" if entry.count and entry.first else ""
     told = f"{entry.at:%Y-%m-%d %H:%M:%S}  {entry.block}  {what:<8}  {subject}{by}{took}{many}  {entry.why or given}"
-    click.echo(one_line(told.rstrip()))
+    click.echo(fitted(one_line(told.rstrip())))

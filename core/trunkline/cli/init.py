@@ -102,27 +102,26 @@ def _test(config: "Config", missing: list[str]) -> "FirstAnswer | None":
 
 
 def _report(settings: Any, missing: list[str], answer: "FirstAnswer | None", as_json: bool) -> None:
-    from trunkline.cli.output import json_out
+    from trunkline.cli.output import fitted, json_out
 
     if as_json:
         json_out(settings.report() | {"missing": missing, "answer": answer})
         return
-    click.echo(settings.summary())
+    click.echo(fitted(settings.summary()))
     for name in missing:
-        click.echo(f"The variable {name} is not set here. Set it before you start: export {name}=…", err=True)
+        told = f"The variable {name} is not set here. Set it before you start: export {name}=…"
+        click.echo(fitted(told, err=True), err=True)
     if answer is not None:
         _show(answer)
     click.echo('Next: "trunkline chat". Anything wrong: "trunkline doctor".')
 
 
 def _show(answer: "FirstAnswer") -> None:
-    from trunkline.cli.output import say
+    from trunkline.cli.output import fitted, say
 
     if answer.text:
-        say(f"{answer.adapter} answers: {answer.text}")
+        say(fitted(f"{answer.adapter} answers: {answer.text}"))
     else:
-        say(f"Error: {answer.adapter} did not answer: {answer.problem}.", err=True)
-        say(
-            'Hint: The settings are saved. Change them with "trunkline init"; "trunkline doctor --online" tries again.',
-            err=True,
-        )
+        say(fitted(f"Error: {answer.adapter} did not answer: {answer.problem}.", err=True), err=True)
+        hint = 'The settings are saved. Change them with "trunkline init"; "trunkline doctor --online" tries again.'
+        say(fitted(f"Hint: {hint}", err=True), err=True)

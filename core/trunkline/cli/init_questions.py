@@ -9,6 +9,7 @@ import click
 
 from trunkline.cli.init_settings import InitSettings, secret_in
 from trunkline.cli.model_servers import Server, look, models, usual
+from trunkline.cli.output import fitted
 from trunkline.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -24,13 +25,15 @@ LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Who may answer. ``url`` None asks for an address, "" is the adapter's own."""
+    """Who may answer. ``url`` None asks for an address, "" is the adapter's own. Enter takes the first that
+    ``works``, as far as can be seen without asking anybody."""
 
     label: str
     adapter: str
     url: str | None = ""
     models: tuple[str, ...] = ()
     keyless: bool = False
+    works: bool = False
 
 
 def ask(settings: InitSettings, given: "Given") -> None:
@@ -52,6 +55,8 @@ def _ask_adapter(settings: InitSettings, given: "Given", choice: Choice, url: st
     key = ""
     if "api_key" in fields:
         key = _key_name(settings, given, choice, url)
+        if key and not os.environ.get(key):
+            _tell(f"{key} is not set here. Nobody answers before it is: export {key}=…")
         settings.save({f"{section}.api_key": secret_in(key) if key else None})
     if "model" in fields:
         offered = choice.models or _offered(url, os.environ.get(key, ""))
@@ -68,8 +73,9 @@ def _chosen(settings: InitSettings, given: "Given") -> Choice:
     choices = [*_as_it_is(settings), *found, *_choices(settings)]
     click.echo("Who should answer?", err=True)
     for number, choice in enumerate(choices, 1):
-        click.echo(f"  {number}  {choice.label}", err=True)
-    number = click.prompt("Number", type=click.IntRange(1, len(choices)), default=1, err=True)
+        _tell(f"  {number}  {choice.label}")
+    best = next(number for number, choice in enumerate(choices, 1) if choice.works)
+    number = click.prompt("Number", type=click.IntRange(1, len(choices)), default=best, err=True)
     return choices[number - 1]
 
 
@@ -79,7 +85,7 @@ def _found(settings: InitSettings) -> list[Choice]:
         return []
     servers = usual()
     places = ", ".join(f"{one.name} ({one.url})" for one in servers)
-    click.echo(f"Looking for model servers on this machine: {places}.", err=True)
+    _tell(f"Looking for model servers on this machine: {places}.")
     found = look(servers)
     if not found:
         click.echo("None of them answers.", err=True)
@@ -89,8 +95,9 @@ def _found(settings: InitSettings) -> list[Choice]:
 def _local(server: Server) -> Choice:
     many = f"{len(server.models)} model{'s' if len(server.models) != 1 else ''}"
     return Choice(
-        f"{server.name} at {server.url} ({many})", COMPATIBLE, server.url, server.models, keyless=True
-    )
+        f"{server.name} at {server.url} ({many})", COMPATIBLE, server.url, server.models,
+        keyless=True, works=bool(server.models),
+    )  # fmt: skip
 
 
 def _as_it_is(settings: InitSettings) -> list[Choice]:
@@ -100,7 +107,7 @@ def _as_it_is(settings: InitSettings) -> list[Choice]:
         return []
     address = settings.address_key(adapter)
     url = settings.now(address) if address else ""
-    return [Choice(f"as it is: {adapter}{f' at {url}' if url else ''}", adapter, url)]
+    return [Choice(f"as it is: {adapter}{f' at {url}' if url else ''}", adapter, url, works=True)]
 
 
 def _choices(settings: InitSettings) -> list[Choice]:
@@ -109,12 +116,13 @@ def _choices(settings: InitSettings) -> list[Choice]:
         for name in sorted(settings.sections)
         if name not in (COMPATIBLE, OFFLINE)
     ]
-    offline = Choice("nobody yet: Trunkline searches memory and quotes it, without a model", OFFLINE)
+    offline = Choice("nobody yet: Trunkline searches memory and quotes it, without a model", OFFLINE, works=True)
     if COMPATIBLE not in settings.sections:
         return [*others, offline]
-    state = "is set" if os.environ.get(OWN_KEY) else "is not set here"
+    has_key = bool(os.environ.get(OWN_KEY))
+    state = "is set" if has_key else "is not set here"
     return [
-        Choice(f"OpenAI (its key is read from a variable; {OWN_KEY} {state})", COMPATIBLE),
+        Choice(f"OpenAI (its key is read from a variable; {OWN_KEY} {state})", COMPATIBLE, works=has_key),
         Choice("another server that speaks OpenAI's protocol, on any machine", COMPATIBLE, None),
         *others,
         offline,
@@ -184,6 +192,10 @@ def _model(now: str, given: "Given", offered: Sequence[str]) -> str:
 def _numbered(text: str, offered: Sequence[str]) -> str:
     inside = text.isdecimal() and 0 < int(text) <= min(len(offered), LISTED)
     return offered[int(text) - 1] if inside else text
+
+
+def _tell(text: str) -> None:
+    click.echo(fitted(text, err=True), err=True)
 
 
 def _prompt(text: str, default: str, read: Any) -> str:

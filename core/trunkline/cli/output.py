@@ -17,6 +17,20 @@ def say(text: str, *, nl: bool = True, err: bool = False) -> None:
     click.echo(printable(text) if at_terminal else text, nl=nl, err=err, color=True)  # click would strip some
 
 
+def columns_of(*, err: bool = False) -> int | None:
+    """How many columns may be printed on, where the stream is a terminal; None for a pipe."""
+    stream = sys.stderr if err else sys.stdout
+    return os.get_terminal_size(stream.fileno()).columns - 1 if stream.isatty() else None
+
+
+def fitted(text: str, *, err: bool = False, hang: int | None = None) -> str:
+    """The text on lines that fit, where the stream is a terminal; a pipe gets it as it is."""
+    from trunkline.text import wrapped
+
+    width = columns_of(err=err)
+    return text if width is None else wrapped(text, width, hang)
+
+
 def coloured(text: str, colour: str | None) -> str:
     """The text in a colour where standard output is a terminal that shows colours, and ``NO_COLOR`` is not set."""
     shows = (

@@ -20,6 +20,12 @@ trunkline trace last --json
 LOOK_SECONDS = 5.0
 """How long to wait for a journal that does not answer."""
 
+TIMES = 24
+"""Columns before a span's place in the tree."""
+
+NAME, WORKER = 52, 12
+"""Columns for a span's place and name where there is room, and for its worker."""
+
 WAIT_SECONDS = 3.0
 """How long to wait for the last spans of a turn that has just ended."""
 
@@ -53,16 +59,15 @@ async def _trace(turn: str, as_json: bool) -> None:
 
 def _print(turn: str, trace_id: str, spans: "list[SpanRecord]") -> None:
     """The tree, with what failed in red."""
-    from trunkline.cli.output import coloured, say
+    from trunkline.cli.output import coloured, columns_of, fitted, say
     from trunkline.telemetry.tree import lines
-    from trunkline.text import printable
 
-    click.echo(_heading(turn, trace_id))
+    say(fitted(_heading(turn, trace_id)))
+    width = columns_of()
+    name = NAME if width is None else max(0, min(NAME, width - TIMES - WORKER))
     for line in lines(spans):
-        if line.span.status == "error":
-            click.echo(coloured(printable(_drawn(line)), "red"), color=True)
-        else:
-            say(_drawn(line))
+        shown = fitted(_drawn(line, name), hang=TIMES + len(line.branch) + 2)
+        say(coloured(shown, "red" if line.span.status == "error" else None))
 
 
 def _heading(turn: str, trace_id: str) -> str:
@@ -127,9 +132,9 @@ async def _spans(bus: "Bus", trace_id: str) -> "list[SpanRecord]":
     return list(latest(spans))
 
 
-def _drawn(line: "Line") -> str:
-    from trunkline.telemetry.tree import worker_of
+def _drawn(line: "Line", width: int = NAME) -> str:
+    from trunkline.telemetry.tree import title_of, worker_of
 
-    name = f"{line.branch}{line.span.name}"
+    name = f"{line.branch}{title_of(line.span)}"
     times = f"{line.start:8.3f}s {line.length * 1000:9.1f} ms"
-    return f"{times}  {name:<52} {worker_of(line.span):<10} {line.notes}".rstrip()
+    return f"{times}  {name:<{width}} {worker_of(line.span):<10} {line.notes}".rstrip()

@@ -43,6 +43,7 @@ GEN_AI_TOOL_RESULT: Final = "gen_ai.tool.call.result"
 MESSAGING_SYSTEM: Final = "messaging.system"
 MESSAGING_CLIENT: Final = "messaging.client.id"
 MESSAGING_DESTINATION: Final = "messaging.destination.name"
+MESSAGING_TEMPLATE: Final = "messaging.destination.template"
 MESSAGING_OPERATION: Final = "messaging.operation.name"
 
 # General

@@ -80,6 +80,13 @@ def notes_of(span: SpanRecord) -> str:
     return ", ".join(notes)
 
 
+def title_of(span: SpanRecord) -> str:
+    """The span's name as people read it: names are templates, so that there are few; here the subject stands."""
+    found = span.attributes
+    template, subject = found.get(names.MESSAGING_TEMPLATE), found.get(names.MESSAGING_DESTINATION)
+    return span.name.replace(str(template), str(subject)) if template and subject else span.name
+
+
 def worker_of(span: SpanRecord) -> str:
     """Who did it: the worker by its connection's name, or the part of the program that made the span."""
     client = str(span.attributes.get(names.MESSAGING_CLIENT, ""))

@@ -96,6 +96,23 @@ def test_an_address_is_asked_for_and_what_was_answered_survives_ctrl_c(
         terminal.shows("left with 0")
 
 
+def test_enter_takes_who_can_answer(environ: dict[str, str], home: Path) -> None:
+    """Without a server and without a key that is the offline adapter; lines fit the terminal."""
+    nobody = {**environ, "OLLAMA_HOST": "127.0.0.1:9"}
+    words = ["env", "-i", *(f"{name}={value}" for name, value in nobody.items())]
+    command = shlex.join([*words, sys.executable, "-m", "trunkline.cli.main", "init"])
+    with Tmux(command, columns=60, rows=40) as terminal:
+        terminal.shows("Number [")
+        shown = terminal.screen()
+        assert f"Number [{number_of(terminal, 'nobody yet')}]" in shown
+        assert "quotes it,\n" in shown or "memory and\n" in shown, shown
+        terminal.type("")
+        terminal.shows("Name of the first block")
+        terminal.type("")
+        terminal.shows("left with 0")
+    assert load_config(home, environ={}).settings.runtime.provider_adapter == "offline"
+
+
 def test_a_key_that_is_not_set_is_named_and_nothing_is_lost(
     environ: dict[str, str], home: Path, provider: ScriptedProvider
 ) -> None:

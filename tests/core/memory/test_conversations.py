@@ -139,7 +139,8 @@ async def test_the_file_is_json_lines(store: GitMemoryStore, root: Path, git: Gi
 async def test_titles_come_from_the_first_thing_said(
     store: GitMemoryStore, text: str, title: str | None
 ) -> None:
-    """Its first sentence without markup and greetings, a long one without politeness too, 60 letters at most; none while nobody said anything."""
+    """Its first sentence without markup and greetings, a long one without politeness too, 60 letters at most; none
+    while nobody said anything."""
     await store.append_conversation(append(said(1, "system", "Be kind."), said(2, "user", text)))
     found = await store.load_conversation("main", "c1", after=0)
     assert found.summary is not None

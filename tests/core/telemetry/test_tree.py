@@ -1,7 +1,7 @@
 """A trace drawn as a tree."""
 
 from trunkline.messages.workers import SpanRecord
-from trunkline.telemetry.tree import lines
+from trunkline.telemetry.tree import lines, title_of
 
 
 def span(name: str, id: str, parent: str | None, start: int, end: int, **more: object) -> SpanRecord:
@@ -21,6 +21,17 @@ def test_a_span_whose_parent_was_killed_stands_at_the_top() -> None:
     """A worker that was killed took its open spans along; what it had finished is still shown."""
     drawn = lines([span("orphan", "2", "gone", 1, 4), span("root", "1", None, 0, 10)])
     assert [(line.depth, line.span.name) for line in drawn] == [(0, "root"), (0, "orphan")]
+
+
+def test_a_subject_stands_where_the_name_has_a_template() -> None:
+    """Span names have few values; a person sees which channel it was. A span of before has its name alone."""
+    attributes = {
+        "messaging.destination.template": "trunkline.cmd.gateway.{channel}.send",
+        "messaging.destination.name": "trunkline.cmd.gateway.terminal.send",
+    }
+    name = "process trunkline.cmd.gateway.{channel}.send"
+    assert title_of(span(name, "1", None, 0, 1, attributes=attributes)) == "process trunkline.cmd.gateway.terminal.send"
+    assert title_of(span(name, "1", None, 0, 1)) == name
 
 
 def test_a_span_sent_twice_is_drawn_once() -> None:

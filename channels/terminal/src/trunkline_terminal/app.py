@@ -21,6 +21,7 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from trunkline import printable
+from trunkline.text import wrapped
 from trunkline_terminal import words
 from trunkline_terminal.completion import SlashCompleter, complete_at_once
 from trunkline_terminal.history import open_history
@@ -140,7 +141,7 @@ class TerminalScreen:
     # What the session shows ----------------------------------------------------------------------------------
 
     def note(self, text: str, tone: Tone = "dim") -> None:
-        self._print(self._paint(printable(text), tone) + "\n")
+        self._print(self._paint(self._fit(text), tone) + "\n")
 
     def answer(self, text: str) -> None:
         if text:
@@ -174,14 +175,15 @@ class TerminalScreen:
     def tool_ended(self, call: str, label: str, *, failed: bool, seconds: float, output: str) -> None:
         self._tools.pop(call, None)
         mark = self._paint("✗", "error") if failed else self._paint("✓", "ok")
-        lines = [f"{label}  {words.seconds(seconds)}"]
+        took = words.seconds(seconds)
+        lines = [f"{words.short(printable(label), self._width() - len(took) - 4)}  {took}"]
         lines += [f"  {line}" for line in words.folded(printable(output), self._width() - 4)]
         self._print(f"{mark} {self._paint(printable(chr(10).join(lines)), 'dim')}\n")
 
     def message(self, text: str) -> None:
         first, *rest = printable(text).split("\n")
         lines = [f"› {first}", *(f"  {line}" for line in rest)]
-        self._print(self._paint("\n".join(lines), "bold") + "\n")
+        self._print(self._paint(wrapped("\n".join(lines), self._width()), "bold") + "\n")
 
     def status(self, status: Status) -> None:
         if status.turns and not self._status.turns:
@@ -191,7 +193,7 @@ class TerminalScreen:
 
     async def ask(self, question: str, prompt: Prompt[T]) -> T | None:
         """Ask on the input line. What was being typed is put aside and comes back."""
-        self._print(self._paint.question(printable(question)) + "\n")
+        self._print(self._paint.question(printable(question), self._width()) + "\n")
         if prompt.how != prompt.keys:
             self.note(prompt.how)
         asked = _Question(prompt)
@@ -218,6 +220,10 @@ class TerminalScreen:
         text, self._reasoning = self._reasoning.strip(), ""
         if text:
             self._print(self._paint(text, "dim") + "\n\n")
+
+    def _fit(self, text: str) -> str:
+        """A text of others on lines that fit."""
+        return wrapped(printable(text), self._width())
 
     def _width(self) -> int:
         return max(self._size()[0] - 1, 8)

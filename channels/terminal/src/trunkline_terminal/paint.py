@@ -3,13 +3,11 @@
 import os
 from collections.abc import Mapping
 
+from trunkline.text import QUOTED, wrapped
 from trunkline_terminal.screen import Tone
 
 _RESET = "\x1b[0m"
 _COLOURS = {"warning": "\x1b[33m", "error": "\x1b[31m", "ok": "\x1b[32m"}
-QUOTED = "│ "
-"""What ``approval_words`` puts before each line that is not the platform's own."""
-
 _DIFF = {"+": "ok", "-": "error", "@": "dim"}
 _WEIGHTS = {"dim": "\x1b[2m", "bold": "\x1b[1m"}
 
@@ -20,9 +18,9 @@ class Paint:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._codes = dict(_WEIGHTS) if environ.get("NO_COLOR") else {**_WEIGHTS, **_COLOURS}
 
-    def question(self, text: str) -> str:
-        """A question, with the lines of a diff that it quotes in the colours of a diff."""
-        return "\n".join(self(line, _tone_of(line)) for line in text.split("\n"))
+    def question(self, text: str, width: int) -> str:
+        """A question on lines of this width, with the lines of a diff that it quotes in the colours of a diff."""
+        return "\n".join(self(wrapped(line, width), _tone_of(line)) for line in text.split("\n"))
 
     def __call__(self, text: str, tone: Tone | str) -> str:
         """The text, each line by itself, so that a cut between lines leaves no colour behind."""

@@ -1,0 +1,32 @@
+"""Commands whose lines are long, at a terminal of 80 columns."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from trunkline.testing.commands import run_trunkline
+from trunkline.testing.tmux import MISSING, Tmux
+
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
+
+
+def shown(environ: dict[str, str], *words: str) -> str:
+    """What a command prints there."""
+    assigned = [f"{name}={value}" for name, value in environ.items()]
+    command = shlex.join(["env", "-i", *assigned, sys.executable, "-m", "trunkline.cli.main", *words])
+    with Tmux(command, columns=80, rows=60) as terminal:
+        terminal.shows("left with 0")
+        return terminal.screen()
+
+
+def test_traces_and_the_audit_log_break_between_words(environ: dict[str, str], home: Path) -> None:
+    """The log has a header, which a pipe has not; a trace shows the channel where its span has a template."""
+    said = "/tool memory_search query='a long question about the beans in the garden'"
+    assert run_trunkline(home, "say", said).stdout
+    audit = shown(environ, "audit")
+    assert audit.startswith("TIME (UTC)") and "\n                     " in audit, audit
+    assert not run_trunkline(home, "audit").stdout.startswith("TIME")
+    trace = shown(environ, "trace", "last")
+    assert "{channel}" not in trace and "trunkline.cmd.gateway." in trace

@@ -1,0 +1,35 @@
+"""Texts on lines that fit a terminal."""
+
+import pytest
+
+from trunkline.text import columns, wrapped
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("short", ["short"]),
+        ("one two three four five six seven", ["one two three four five", "  six seven"]),
+        ("  one two three four five six", ["  one two three four", "    five six"]),
+        ("/show   the last tool result in full", ["/show   the last tool", "        result in full"]),
+        ("see /a/very/long/path/that/is/whole.md", ["see", "  /a/very/long/path/that/is/whole.md"]),
+        ("│ +one two three four five six", ["│ +one two three four", "│ five six"]),
+        ("日本語で話せます 日本語で話", ["日本語で話せます", "  日本語で話"]),
+        ("one two three four five\nsix", ["one two three four five", "six"]),
+    ],
+)
+def test_lines_break_between_words(text: str, lines: list[str]) -> None:
+    """They go on behind their beginning, or below their second column; words stay whole."""
+    assert wrapped(text, 24).split("\n") == lines
+
+
+def test_no_rest_of_a_quoted_line_looks_like_a_line_of_ours() -> None:
+    """A terminal would begin it at the first column: whoever writes a long word could word the question."""
+    parts = wrapped("│ +" + "x" * 100 + "Allow? y: this call" + "語" * 50, 40).split("\n")
+    assert all(part.startswith("│ ") and columns(part) <= 40 for part in parts)
+    assert "".join(part.removeprefix("│ ") for part in parts).count("x") == 100
+
+
+def test_a_narrow_terminal_gets_the_text_as_it_is() -> None:
+    """There is nothing to gain."""
+    assert wrapped("one two three four five six", 10) == "one two three four five six"
