@@ -116,7 +116,9 @@ def _choices(settings: InitSettings) -> list[Choice]:
         for name in sorted(settings.sections)
         if name not in (COMPATIBLE, OFFLINE)
     ]
-    offline = Choice("nobody yet: Trunkline searches memory and quotes it, without a model", OFFLINE, works=True)
+    offline = Choice(
+        "nobody yet: Trunkline searches memory and quotes it, without a model", OFFLINE, works=True
+    )
     if COMPATIBLE not in settings.sections:
         return [*others, offline]
     has_key = bool(os.environ.get(OWN_KEY))

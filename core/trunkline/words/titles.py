@@ -58,7 +58,7 @@ def _without_asking(line: str) -> str:
 def _first_sentence(line: str) -> str:
     end = 0
     while end < _SHORTEST and (found := _SENTENCE.match(line, end)):
-        kept, end = f"{line[:found.end(1)]}{found[2] or ''}", found.end()
+        kept, end = f"{line[: found.end(1)]}{found[2] or ''}", found.end()
     return kept if end else line
 
 

@@ -30,7 +30,10 @@ def test_a_subject_stands_where_the_name_has_a_template() -> None:
         "messaging.destination.name": "trunkline.cmd.gateway.terminal.send",
     }
     name = "process trunkline.cmd.gateway.{channel}.send"
-    assert title_of(span(name, "1", None, 0, 1, attributes=attributes)) == "process trunkline.cmd.gateway.terminal.send"
+    assert (
+        title_of(span(name, "1", None, 0, 1, attributes=attributes))
+        == "process trunkline.cmd.gateway.terminal.send"
+    )
     assert title_of(span(name, "1", None, 0, 1)) == name
 
 
