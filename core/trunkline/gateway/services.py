@@ -19,6 +19,7 @@ from trunkline.gateway.transcripts import Transcripts
 from trunkline.gateway.workspaces import Workspaces
 from trunkline.runtime.audit import AuditLog
 from trunkline.runtime.worker import WorkerContext
+from trunkline.secrets.finding import Secrets
 from trunkline_bus import Bus
 
 
@@ -42,7 +43,7 @@ class Services:
         """Those of one worker; ``known`` is open."""
         bus, config, plugins = context.bus, context.config.settings, context.plugins
         turns, grants = Turns(bus), Grants(bus)
-        audit = AuditLog(bus, config.audit.detail)
+        audit = AuditLog(bus, config.audit.detail, Secrets(config.memory.redact))
         room = Room(context.home.bus if config.bus.url is None else None)
         conversations = Conversations(bus, turns, known)
         places, default = Workspaces(context.home), config.gateway.default_block

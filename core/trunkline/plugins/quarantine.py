@@ -97,7 +97,7 @@ class Quarantine:
             known = tuple(crash for crash in register.crashes if crash.time > since)
             register = msgspec.structs.replace(register, crashes=(*known, *fresh))
             for crash in fresh:
-                log.error("the %s worker crashed: %s; at work: %s", crash.worker, crash.how, _named(crash))
+                _tell(crash)
                 register = self._verdict(register, crash, versions)
             self._write(register)
             return register
@@ -257,8 +257,15 @@ def _how(head: Head, words: str) -> str:
     return WITHOUT_A_WORD
 
 
-def _named(crash: Crash) -> str:
-    return ", ".join(f"{suspect.owner} ({suspect.doing})" for suspect in crash.suspects)
+def _tell(crash: Crash) -> None:
+    """A log line. A process that was killed from outside had plugins at work too, so that alone is no fault."""
+    passing = [suspect for suspect in crash.suspects if suspect.doing not in STANDING]
+    named = ", ".join(f"{suspect.owner} ({suspect.doing})" for suspect in passing) or "no plugin's call"
+    if any(map(_is_accused, crash.suspects)):
+        log.error("the %s worker crashed: %s; at work: %s", crash.worker, crash.how, named)
+    else:
+        text = "the %s worker did not end in order: %s; at work: %s. That is no evidence against a plugin"
+        log.warning(text, crash.worker, crash.how, named)
 
 
 def _with(register: Register, owner: str, version: str, reason: str) -> Register:

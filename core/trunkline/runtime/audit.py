@@ -6,6 +6,7 @@ wait for a moment only; then they are counted, by whom and what they are about, 
 room again.
 """
 
+import json
 import logging
 import math
 from collections.abc import Mapping
@@ -19,6 +20,8 @@ from msgspec import UNSET
 
 from trunkline.config.settings import AuditDetail
 from trunkline.messages.audit import AuditEntry
+from trunkline.secrets import MARK
+from trunkline.secrets.finding import Secrets
 from trunkline.subjects import AUDIT
 from trunkline_bus import Bus, BusError, new_id
 
@@ -44,13 +47,17 @@ MOST_SUMMARIES = 200
 STANDARD_LENGTH, VERBOSE_LENGTH = 200, 10_000
 """Characters of each argument, and of the result when the detail is verbose."""
 
+LONGEST_SECRET = 4_000
+"""Characters beyond those told that are looked at: a secret that is cut in two would not be known by its look."""
+
 
 class AuditLog:
-    """Takes lines at any time; ``keep`` stores them, for ever."""
+    """Takes lines at any time; ``keep`` stores them, for ever. No line holds what ``secrets`` finds."""
 
-    def __init__(self, bus: Bus, detail: AuditDetail) -> None:
+    def __init__(self, bus: Bus, detail: AuditDetail, secrets: Secrets) -> None:
         self._bus = bus
         self._detail = detail
+        self._secrets = secrets
         self._waiting: dict[str, AuditEntry] = {}
         """By id, oldest first."""
         self._room = anyio.Semaphore(MOST_WAITING, fast_acquire=True)
@@ -75,8 +82,20 @@ class AuditLog:
             return {}
         most = VERBOSE_LENGTH if self._detail == "verbose" else STANDARD_LENGTH
         given = arguments if isinstance(arguments, Mapping) else {"": arguments}
-        told = {name: _cut(str(value), most) for name, value in given.items()}
-        return {"arguments": told, "output": _cut(output, most) if self._detail == "verbose" else ""}
+        told = {name: self._told(name, str(value), most) for name, value in given.items()}
+        return {
+            "arguments": told,
+            "output": self._told("", output, most) if self._detail == "verbose" else "",
+        }
+
+    def _told(self, name: str, text: str, most: int) -> str:
+        """The beginning of a text, without secrets: those that their look tells, and what goes by ``name``."""
+        seen = self._secrets.redacted(text[: most + LONGEST_SECRET])
+        try:
+            seen = json.loads(self._secrets.redacted(json.dumps({name: seen}, ensure_ascii=False)))[name]
+        except (ValueError, KeyError):  # the mark stands where it leaves no JSON
+            seen = MARK
+        return seen if len(text) <= most and len(seen) <= most else f"{seen[:most]}… ({len(text)} characters)"
 
     async def keep(self) -> None:
         """Store what is noted, until cancelled; then what still waits, for a moment."""
@@ -185,7 +204,3 @@ def is_lasting(line: AuditEntry) -> bool:
 def entry(**fields: Any) -> AuditEntry:
     """A line, with an id and the time."""
     return AuditEntry(id=new_id("audit"), at=datetime.now(UTC), **fields)
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}… ({len(text)} characters)"

@@ -126,7 +126,7 @@ class ToolsWorker(Worker):
         self._sandboxes = Sandboxes(context.plugins.sandboxes(), self._latch)
         self._rules = owners_policies(context.bus)
         self._lineage = Lineage(context.bus)
-        self.audit = AuditLog(context.bus, context.config.settings.audit.detail)
+        self.audit = AuditLog(context.bus, context.config.settings.audit.detail, self._secrets())
         self.permissions = Permissions(self.table_of, self.rules, Quotas(context.bus))
         self._discovery = Discovery(self._catalogue, self.limits_of, self.permissions, self._sandboxes)
 

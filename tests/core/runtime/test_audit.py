@@ -14,6 +14,7 @@ from trunkline.memory import auditing
 from trunkline.messages.audit import AuditEntry
 from trunkline.messages.tools import ToolOutcome
 from trunkline.runtime.audit import MOST_WAITING, AuditLog, entry
+from trunkline.secrets.finding import Secrets
 from trunkline.subjects import AUDIT, topology
 from trunkline.subjects.streams import AUDIT_STREAM
 from trunkline.testing.calling import call_tool
@@ -24,6 +25,7 @@ from trunkline_bus.jetstream import api as jetstream
 pytestmark = pytest.mark.anyio
 
 PATIENCE = 90.0
+PLAIN = "p4ssW0rd9xQ2"
 READS = 600
 
 
@@ -68,7 +70,7 @@ def number_of(found: Sequence[AuditEntry]) -> int:
 async def test_what_cannot_be_stored_is_waited_for_or_counted(running: Platform) -> None:
     """While the stream is away the queue fills up. Then reads are counted by their kind, and whoever notes an effect
     waits. Once the stream is back all lines of the queue, the counts and the effect are there."""
-    audit = AuditLog(running.bus, "standard")
+    audit = AuditLog(running.bus, "standard", Secrets())
     await jetstream(running.bus.link, f"STREAM.DELETE.{AUDIT_STREAM}")
     noted = anyio.Event()
 
@@ -160,3 +162,19 @@ async def test_lines_that_memory_never_had_are_told(tmp_path: Path, monkeypatch:
 
 async def _has_lost(home: Path) -> bool:
     return any('"lost"' in file.read_text() for file in (home / "memory/audit").glob("*.jsonl"))
+
+
+async def test_no_secret_is_on_the_stream(running: Platform) -> None:
+    """Neither one that its look tells nor one that its name tells; also where only its beginning would be shown."""
+    key = "sk-proj-4fZ9mQ2xT7vB1nK8wR5yH3cL6dJ0sA"
+    await call_tool(running.bus, "look", {"text": f"Take {key} or https://me:{PLAIN}@example.org/"})
+    await call_tool(running.bus, "look", {"text": "x" * 190 + f" {key}"})
+    await call_tool(running.bus, "nosuch", {"password": PLAIN, "k": key})
+
+    async def all_there() -> bool:
+        return len([line for line in await lines(running.bus) if line.arguments]) >= 3
+
+    await until(all_there)
+    told = str([line.arguments for line in await lines(running.bus)])
+    assert "sk-proj" not in told and PLAIN not in told
+    assert "Take [REDACTED]" in told and "example.org" in told and "(229 characters)" in told
