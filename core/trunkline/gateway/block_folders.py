@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from trunkline.errors import ErrorCode
 from trunkline.gateway.faults import refusal
-from trunkline.gateway.ids import is_block_name
 from trunkline.gateway.known_blocks import KnownBlocks, path_of
 from trunkline.messages.memory import (
     DeleteMemory,
@@ -15,6 +14,7 @@ from trunkline.messages.memory import (
     ReadManyMemory,
     WriteManyMemory,
 )
+from trunkline.runtime.accepting import is_block_name, not_there
 from trunkline.subjects import MEMORY_DELETE, MEMORY_LIST, MEMORY_MOVE, MEMORY_READ_MANY, MEMORY_WRITE_MANY
 from trunkline_bus import Bus, Refusal, RemoteFault
 
@@ -83,7 +83,7 @@ class BlockFolders:
 
 def no_block(name: str) -> Refusal:
     """What is said of a block that is not there."""
-    return refusal(ErrorCode.NOT_FOUND, f"There is no block called {name!r}.")
+    return refusal(ErrorCode.NOT_FOUND, not_there(name))
 
 
 def name_of(entry: MemoryEntry) -> str:

@@ -18,7 +18,6 @@ from trunkline.gateway.block_archives import BlockArchives
 from trunkline.gateway.block_folders import BlockFolders, name_of, no_block
 from trunkline.gateway.conversations import Conversations
 from trunkline.gateway.faults import InvalidField, refusal
-from trunkline.gateway.ids import is_block_name
 from trunkline.gateway.known_blocks import KnownBlocks, path_of
 from trunkline.gateway.stopping import Ended, Stopping
 from trunkline.gateway.workspaces import Workspaces
@@ -38,6 +37,7 @@ from trunkline.messages.blocks import (
 )
 from trunkline.messages.memory import MemoryFile
 from trunkline.messages.policies import PermissionTable
+from trunkline.runtime.accepting import is_block_name, why_shut
 from trunkline.runtime.audit import AuditLog
 from trunkline.seed import block_files, renamed
 from trunkline.subjects import ANSWERER, PULSE_BUCKET
@@ -118,12 +118,8 @@ class Blocks:
             block = await self._known.of(name)
         if block.config is None:
             raise no_block(name)
-        if block.problem:
-            sentence = f"The block {name!r} takes no messages until a person mends a file. {block.problem}"
-            raise refusal(ErrorCode.CONFLICT, sentence)
-        if not block.config.enabled:
-            sentence = f"The block {name!r} is switched off. Switch it on: trunkline blocks start {name}"
-            raise refusal(ErrorCode.CONFLICT, sentence)
+        if why := why_shut(name, block.config, block.problem):
+            raise refusal(ErrorCode.CONFLICT, why)
 
     async def show(self, name: str) -> Block:
         """One block."""

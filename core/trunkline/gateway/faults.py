@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode, TrunklineError
+from trunkline.runtime.http.misfits import pointer
 from trunkline_bus import BusError, Refusal, RemoteFault, StorageFull, new_id
 
 log = logging.getLogger(__name__)
@@ -52,10 +53,7 @@ class InvalidField(Refusal):
     @property
     def pointer(self) -> str:
         """The field as a JSON pointer, ``/messages/0/role``, where it is in the body; else its name."""
-        if isinstance(self.field, str):
-            return self.field
-        escaped = (str(part).replace("~", "~0").replace("/", "~1") for part in self.field)
-        return "".join(f"/{part}" for part in escaped)
+        return self.field if isinstance(self.field, str) else pointer(self.field)
 
 
 def code_of(code: str) -> ErrorCode:

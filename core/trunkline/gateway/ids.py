@@ -5,7 +5,6 @@ import re
 from trunkline_bus import key_of, new_id
 
 _KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
-BLOCK_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
 
 
 def conversation_id(channel: str, actor: str, client_id: str | None) -> str:
@@ -26,8 +25,3 @@ def message_id(turn: str, preceding: int | None = None) -> str:
 def is_key(text: str) -> bool:
     """Whether a text can be an id at all; what cannot names nothing."""
     return _KEY.fullmatch(text) is not None
-
-
-def is_block_name(text: str) -> bool:
-    """Whether a text keeps the rule for block names (MB-F3)."""
-    return BLOCK_NAME.fullmatch(text) is not None

@@ -3,7 +3,7 @@
 Messages and tools in, events out. The same machine and runner as a durable turn, without journal, feed stream or
 storage: nothing is persisted and no prompt is built. It is off unless ``monitor.engine`` asks for it, and behind the
 same gate as the gateway: the token of the home, our own Host, and no page of another origin. The two actor headers say
-for whom it works and within which permissions.
+for whom it works and within which permissions. A block that takes no messages at the gateway takes none here.
 """
 
 import errno
@@ -37,8 +37,10 @@ from trunkline.monitor.models import Choice, Models
 from trunkline.monitor.runner import Means, Runner
 from trunkline.monitor.turn import Turn
 from trunkline.policy import ActorPermissions
+from trunkline.runtime.accepting import is_block_name, not_there, why_shut
 from trunkline.runtime.feed_journal import Teller, Told
 from trunkline.runtime.http.auth import Door
+from trunkline.runtime.http.misfits import Field, field_and_reason, pointer
 from trunkline.runtime.http.serve import serve_app
 from trunkline_bus import Bus, BusError, key_of, new_id
 
@@ -56,8 +58,14 @@ STATUS = {
     ErrorCode.INVALID_REQUEST: 400,
     ErrorCode.UNAUTHORIZED: 401,
     ErrorCode.FORBIDDEN: 403,
+    ErrorCode.NOT_FOUND: 404,
+    ErrorCode.CONFLICT: 409,
+    ErrorCode.ENGINE_UNAVAILABLE: 503,
     ErrorCode.INTERNAL: 500,
 }
+
+BLOCK: Field = ("metadata", "client_context", "block")
+"""Where a request names its block."""
 
 
 class EngineMessage(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,10 +104,17 @@ class EngineServer:
     """Serves the loop on a loopback port, to those whom ``door`` knows."""
 
     def __init__(
-        self, settings: MonitorSettings, models: Models, terms: Terms, briefer: Briefer, bus: Bus,
+        self,
+        settings: MonitorSettings,
+        default_block: str,
+        models: Models,
+        terms: Terms,
+        briefer: Briefer,
+        bus: Bus,
         door: Callable[[], Door],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._settings = settings
+        self._default_block = default_block
         self._models = models
         self._terms = terms
         self._briefer = briefer
@@ -154,15 +169,37 @@ class EngineServer:
             wish = msgspec.json.decode(await request.body(), type=EngineRequest)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             log.info("engine request refused: %s", error)
-            return _refused(ErrorCode.INVALID_REQUEST)
-        if not wish.messages or not wish.metadata.correlation_id:
-            return _refused(ErrorCode.INVALID_REQUEST)
-        return StreamingResponse(self._events(wish, caller), media_type="text/event-stream")
+            return _unfit(error)
+        if not wish.messages:
+            return _invalid(("messages",), "There is no message.")
+        if not wish.metadata.correlation_id:
+            return _invalid(("metadata", "correlation_id"), "It is not empty.")
+        block = wish.metadata.client_context.get("block", self._default_block)
+        refused = await self._turned_away(block, is_owner=request.scope[IDENTITY] == OWNER)
+        if refused is not None:
+            return refused
+        events = self._events(_request(wish, block, caller), wish.metadata.correlation_id)
+        return StreamingResponse(events, media_type="text/event-stream")
 
-    async def _events(self, wish: EngineRequest, caller: Caller) -> AsyncIterator[bytes]:
+    async def _turned_away(self, block: object, *, is_owner: bool) -> "Response | None":
+        """The refusal for a block that takes no messages, as the gateway has it; None for one that does. The default
+        block is there before its first message made its file. Which file is wrong is told to the owner alone."""
+        if not isinstance(block, str):
+            return _invalid(BLOCK, "It is a block's name.")
+        try:
+            standing = await self._briefer.standing(block) if is_block_name(block) else None
+        except BusError as error:
+            log.error("the block %s cannot be looked up: %s", block, error)
+            return _refused(ErrorCode.ENGINE_UNAVAILABLE)
+        if standing is None or not (standing.there or block == self._default_block):
+            return _invalid(BLOCK, not_there(block), ErrorCode.NOT_FOUND)
+        why = why_shut(block, standing.block, standing.problem)
+        return _refused(ErrorCode.CONFLICT, reason=why if is_owner else "") if why else None
+
+    async def _events(self, request: TurnRequested, correlation: str) -> AsyncIterator[bytes]:
         send, receive = anyio.create_memory_object_stream[FeedEvent](1000)
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._loop, wish, caller, _Show(send.send))
+            tasks.start_soon(self._loop, request, correlation, _Show(send.send))
             async with receive:
                 async for event in receive:
                     for line in _sse(event):
@@ -171,12 +208,12 @@ class EngineServer:
                         break
             tasks.cancel_scope.cancel()
 
-    async def _loop(self, wish: EngineRequest, caller: Caller, show: "_Show") -> None:
+    async def _loop(self, request: TurnRequested, correlation: str, show: "_Show") -> None:
         """Run the loop; whatever happens, it ends with an event that says so."""
         try:
-            await self._run(_request(wish, caller), show)
+            await self._run(request, show)
         except (BusError, BaseExceptionGroup) as error:
-            log.exception("engine request %s failed", wish.metadata.correlation_id, exc_info=error)
+            log.exception("engine request %s failed", correlation, exc_info=error)
             await show.emit(TurnEnded(reason="error", code=ErrorCode.TOOL_ERROR))
 
     async def _run(self, request: TurnRequested, show: "_Show") -> None:
@@ -229,7 +266,7 @@ def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
     return Caller(actor, own.narrowed(given)) if actor == identity.id or identity == OWNER else None
 
 
-def _request(wish: EngineRequest, caller: Caller) -> TurnRequested:
+def _request(wish: EngineRequest, block: str, caller: Caller) -> TurnRequested:
     """The turn. Its conversation is one of its own: what a person allowed in a conversation of the gateway does not
     count here, whatever id the caller names."""
     messages = tuple(
@@ -244,7 +281,7 @@ def _request(wish: EngineRequest, caller: Caller) -> TurnRequested:
     )
     return TurnRequested(
         turn=new_id("turn"),
-        block=str(wish.metadata.client_context.get("block", "main")),
+        block=block,
         conversation=f"engine_{key_of(caller.actor, wish.metadata.conversation_id or wish.metadata.correlation_id)}",
         message=messages[-1],
         history=messages[:-1],
@@ -277,12 +314,30 @@ def _line(event: str, data: dict[str, Any]) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (event.encode(), msgspec.json.encode(data))
 
 
-def _refused(code: ErrorCode, path: str = "") -> "Response":
+def _unfit(error: Exception) -> "Response":
+    """The refusal of a body that is no request, with the field that is wrong."""
+    match error:
+        case msgspec.ValidationError():
+            return _invalid(*field_and_reason(str(error)))
+        case RecursionError():
+            return _invalid((), "Too many lists and objects within each other.")
+        case _:
+            return _invalid((), "It is not JSON.")
+
+
+def _invalid(field: Field, reason: str, code: ErrorCode = ErrorCode.INVALID_REQUEST) -> "Response":
+    return _refused(code, reason=reason, field=pointer(field))
+
+
+def _refused(code: ErrorCode, path: str = "", *, reason: str = "", field: str = "") -> "Response":
+    """The code with its fixed sentence; in ``metadata`` why, and which field is wrong, as at the gateway."""
     from starlette.responses import Response
 
-    body = msgspec.json.encode({"code": code, "message": FIXED_SENTENCES[code]})
+    body: dict[str, Any] = {"code": code, "message": FIXED_SENTENCES[code]}
+    if reason:
+        body["metadata"] = {"reason": reason, **({"field": field} if field else {})}
     headers = {"www-authenticate": "Bearer"} if code is ErrorCode.UNAUTHORIZED else None
-    return Response(body, STATUS[code], headers=headers, media_type="application/json")
+    return Response(msgspec.json.encode(body), STATUS[code], headers=headers, media_type="application/json")
 
 
 def _bound(port: int) -> socket.socket:

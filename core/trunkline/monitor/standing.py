@@ -57,13 +57,15 @@ class Tools:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What stands for a block. ``files`` are those that context sources name, by the names that they use. ``problem``
-    says which of the block's and the owner's files cannot be read, "" when both can."""
+    says which of the block's and the owner's files cannot be read, "" when both can. ``there`` is whether the block has
+    a file of its own; a block that is not there has the choices of an empty one."""
 
     tools: Tools
     block: BlockConfig
     preferences: Preferences
     files: Mapping[str, MemoryFile] = field(default_factory=dict)
     problem: str = ""
+    there: bool = True
 
     def model(self, wish: str | None) -> str | None:
         """The model that is wished for: by whoever asks, else the block, else the owner; None when nobody says.
@@ -117,6 +119,7 @@ class Standings:
             block=own,
             preferences=preferences,
             problem=block_problem or problem,
+            there=_block_file(block) in files,
             files={name: file for name in self._files if (file := _said(files.get(whole_path(block, name))))},
         )
         self._tell_unknown(block, standing)

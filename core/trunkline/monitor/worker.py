@@ -82,7 +82,13 @@ class MonitorWorker(Worker):
             announce=lambda: self.announce(),
         )
         self._engine = EngineServer(
-            self._settings, self._models, self._terms, self._briefer, context.bus, lambda: _door(context)
+            self._settings,
+            context.config.settings.gateway.default_block,
+            self._models,
+            self._terms,
+            self._briefer,
+            context.bus,
+            lambda: _door(context),
         )
 
     def standing(self, beat: WorkerBeat) -> WorkerBeat:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx
 import pytest
 from tests.visitors import HEADER, Visitors
@@ -177,3 +178,91 @@ async def test_a_body_that_no_reader_follows_is_refused(tmp_path: Path, body: by
             headers = {**owner(running), **ALL, "content-type": "application/json"}
             answer = await http.post("/engine/chat", content=body, headers=headers)
             assert answer.status_code == 400
+
+
+def of_block(name: object) -> dict[str, Any]:
+    return {**wish(WRITE), "metadata": {"correlation_id": "c", "client_context": {"block": name}}}
+
+
+async def test_a_block_that_takes_no_messages_takes_none_here(tmp_path: Path) -> None:
+    """Stopped, archived, mistyped in its file, never made: refused with the gateway's code and reason, no model is
+    asked, and no workspace is made."""
+    garden = tmp_path / "memory" / "blocks" / "garden" / "block.toml"
+    garden.parent.mkdir(parents=True)
+    with ScriptedProvider() as provider:
+        async with serving(tmp_path, provider) as (running, http):
+            http.headers.update({**owner(running), **ALL})
+
+            async def refused(block: object) -> tuple[int, str, str]:
+                await anyio.sleep(0.5)  # an edit by hand counts after a moment
+                answer = await http.post("/engine/chat", json=of_block(block))
+                said = answer.json()
+                return answer.status_code, said["code"], said["metadata"]["reason"]
+
+            for text, reason in (
+                ("enabled = false\n", "The block 'garden' is switched off."),
+                ("\nenabled = flase\n", "blocks/garden/block.toml: Invalid value (at line 2"),
+                ('model = "m"\nenbled = false\n', "blocks/garden/block.toml, line 2: "),
+            ):
+                garden.write_text(text)
+                status, code, said = await refused("garden")
+                assert (status, code) == (409, "conflict") and reason in said
+            garden.rename(tmp_path / "block.toml")
+            for name in ("garden", "nonexistent", "../garden", "Main", ""):
+                status, code, said = await refused(name)
+                assert (status, code) == (404, "not_found") and repr(name) in said
+            assert (await refused(7))[:2] == (400, "invalid_request")
+            assert provider.asked == []
+            assert not (tmp_path / "workspaces" / "garden").exists()
+            garden.write_text("enabled = true\n")
+            await anyio.sleep(0.5)
+            assert (await http.post("/engine/chat", json=of_block("garden"))).status_code == 200
+            assert (tmp_path / "workspaces" / "garden" / "x.txt").exists()
+
+
+async def test_the_default_block_is_there_before_its_first_message(tmp_path: Path) -> None:
+    """Without a gateway nobody has made its file yet."""
+    with ScriptedProvider() as provider:
+        config = {"monitor.engine": True, "gateway.default_block": "desk", **provider.settings}
+        async with (
+            platform(tmp_path, config=config, workers=("monitor", "tools", "memory")) as running,
+            httpx.AsyncClient(base_url=running.engine_url, timeout=60) as http,
+        ):
+            http.headers.update({**owner(running), **ALL})
+            answer = await http.post("/engine/chat", json=wish("say:hello"))
+            assert answer.status_code == 200 and "hello" in answer.text
+            assert (await http.post("/engine/chat", json=of_block("main"))).status_code == 404
+
+
+async def test_which_file_is_wrong_is_told_to_the_owner_alone(tmp_path: Path) -> None:
+    """Whoever another authenticator lets in reads the code and its sentence."""
+    block = tmp_path / "memory" / "blocks" / "main" / "block.toml"
+    block.parent.mkdir(parents=True)
+    block.write_text("enabled = flase\n")
+    with ScriptedProvider() as provider:
+        async with serving(tmp_path, provider, Visitors(*PEOPLE)) as (_, http):
+            headers = {HEADER: "ann", "x-actor-id": "ann", "x-actor-permissions": "*"}
+            answer = await http.post("/engine/chat", json=wish("say:hi"), headers=headers)
+            assert answer.status_code == 409 and "block.toml" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"messages": []}, "/messages"),
+        ({"messages": [{"role": "wizard", "content": ""}]}, "/messages/0/role"),
+        ({"messages": [{"role": "user"}]}, "/messages/0/content"),
+        ({"metadata": {}}, "/metadata/correlation_id"),
+        ({"metadata": {"correlation_id": ""}}, "/metadata/correlation_id"),
+    ],
+)
+async def test_a_request_that_is_not_valid_is_told_which_field(
+    tmp_path: Path, change: dict[str, Any], field: str
+) -> None:
+    """As at the gateway, and what came is not repeated."""
+    with ScriptedProvider() as provider:
+        async with serving(tmp_path, provider) as (running, http):
+            headers = {**owner(running), **ALL}
+            answer = await http.post("/engine/chat", json={**wish("say:hi"), **change}, headers=headers)
+            assert answer.status_code == 400 and answer.json()["metadata"]["field"] == field
+            assert "wizard" not in answer.text

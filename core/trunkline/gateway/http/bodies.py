@@ -1,6 +1,5 @@
 """Reading requests: bodies within a limit, JSON into structs, and query parameters. Everything else is refused."""
 
-import re
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -10,6 +9,7 @@ from starlette.requests import Request
 from trunkline.errors import ErrorCode
 from trunkline.gateway.faults import InvalidField, refusal
 from trunkline.gateway.http.parts import parts_of
+from trunkline.runtime.http.misfits import Field, field_and_reason
 
 T = TypeVar("T")
 
@@ -55,25 +55,9 @@ def _decoded(body: bytes, kind: type[T]) -> T:
         raise InvalidField((), "Too many lists and objects within each other.") from error
 
 
-_WHERE = re.compile(r" - at `(key in )?\$(.*)`$")
-_PART = re.compile(r"\.([^.\[]+)|\[(\d+)\]")
-_UNKNOWN = re.compile(r"Object contains unknown field `(.+)`")
-_MISSING = re.compile(r"Object missing required field `(.+)`")
-
-
-def misfit(message: str, within: tuple[str | int, ...] = ()) -> InvalidField:
-    """What msgspec says of a value, with the field that it names. What came is not repeated, but for the name of a
-    field that is not there."""
-    place = _WHERE.search(message)
-    reason = message[: place.start()] if place else message
-    path = _PART.findall(place[2]) if place else []
-    field = (*within, *(name or int(number) for name, number in path))
-    if missing := _MISSING.fullmatch(reason):
-        return InvalidField((*field, missing[1]), "It is required.")
-    if unknown := _UNKNOWN.fullmatch(reason):
-        return InvalidField((*field, unknown[1]), "There is no such field here.")
-    reason = re.sub(r"^Invalid enum value .*$", "It is not one of the known values.", reason)
-    return InvalidField(field, reason if reason.endswith(".") else f"{reason}.")
+def misfit(message: str, within: Field = ()) -> InvalidField:
+    """What msgspec says of a value, with the field that it names."""
+    return InvalidField(*field_and_reason(message, within))
 
 
 def whole_number(request: Request, name: str, default: int, *, least: int, most: int) -> int:
