@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 PUBLIC = (
     "trunkline.abc",
     "trunkline.text",  # pure functions: the face shows trunkline.printable; the words of a line for a shell
+    "trunkline.cli.agreeing",  # asking a person
     "trunkline.cli.attaching",  # asking workers from a command
     "trunkline.cli.command",  # what a command looks like, prints, and asks of memory
     "trunkline.cli.memory.attached",
@@ -125,6 +126,17 @@ def test_the_opentelemetry_sdk_is_set_up_in_one_place():
         for module, line in imports(file)
         if within(module, "opentelemetry.sdk", "opentelemetry.exporter") and file != allowed
         if "tests" not in file.parts
+    ]
+    assert wrong == []
+
+
+def test_nobody_is_asked_where_nobody_is():
+    """A yes or no is asked for where it is looked first whether somebody is there."""
+    looking = [ROOT / "core/trunkline/cli" / f"{name}.py" for name in ("agreeing", "installing", "policies")]
+    wrong = [
+        str(file.relative_to(ROOT))
+        for file in python_files("core", "plugins", "adapters", "channels")
+        if "click.confirm(" in file.read_text() and file not in looking
     ]
     assert wrong == []
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from trunkline.cli.agreeing import agree
 from trunkline.cli.command import Group
 from trunkline.cli.completing import BlockName
 from trunkline.cli.with_gateway import with_gateway
@@ -235,7 +236,7 @@ def _confirm_cancelling(name: str, question: str, *, always: bool = False) -> No
     if tasks := _tasks_here(name):
         click.echo(f"{tasks} of its background tasks {'runs and is' if tasks == 1 else 'run and are'} ended.")
     if busy or waiting or tasks or always:
-        click.confirm(f"{question}?", abort=True)
+        agree(f"{question}?")
 
 
 def _tasks_here(name: str) -> int:
@@ -279,7 +280,7 @@ def delete_block(name: str, archived: bool, yes: bool) -> None:
 
     what = f"the newest archive of {name}" if archived else f"block {name} with its conversations"
     if not yes and archived:
-        click.confirm(f"Delete {what} and its workspace?", abort=True)
+        agree(f"Delete {what} and its workspace?")
     elif not yes:
         _confirm_cancelling(name, f"Delete {what} and its workspace", always=True)
     with_gateway(lambda gateway: gateway.delete_block(name, archived=archived))

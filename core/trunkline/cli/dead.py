@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from trunkline.cli.agreeing import agree
 from trunkline.cli.command import Group
 
 if TYPE_CHECKING:
@@ -96,9 +97,7 @@ def clear_letters(numbers: tuple[int, ...], all_of_them: bool, yes: bool, as_jso
 
     _wanted(numbers, all_of_them)
     if not yes:
-        click.confirm(
-            f"Forget {'all dead letters' if all_of_them else f'{len(numbers)} of them'}?", abort=True
-        )
+        agree(f"Forget {'all dead letters' if all_of_them else f'{len(numbers)} of them'}?", done="forgotten")
     gone = _on_bus(lambda bus: _cleared(bus, numbers, all_of_them))
     if as_json:
         json_out({"cleared": gone})

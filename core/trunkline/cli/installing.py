@@ -1,12 +1,12 @@
 """``trunkline plugins install``, ``remove``, ``enable``, ``disable``: what is said and asked; the work is elsewhere."""
 
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
+from trunkline.cli.agreeing import agree, insist_on_person
 from trunkline.cli.command import Command
 
 if TYPE_CHECKING:
@@ -147,8 +147,7 @@ def _agree(offer: "Offer", *, yes: bool, undeclared: bool) -> None:
         raise PluginError(
             f"{name} does not say what it asks for.", hint="To take it all the same: --yes --undeclared"
         )
-    if not sys.stdin.isatty():
-        raise PluginError("Nobody is here to agree.", hint="Look at the above, then add --yes.")
+    insist_on_person("--yes", done="installed")
     if declares:
         agreed = click.confirm("Install it?", default=False)
     else:
@@ -165,7 +164,6 @@ def _agree(offer: "Offer", *, yes: bool, undeclared: bool) -> None:
 def remove(name: str, yes: bool) -> None:
     """Take out the plugin NAME, and what came with it and nobody else needs."""
     from trunkline.config import load_config
-    from trunkline.errors import PluginError
     from trunkline.installing.change import leaving
     from trunkline.installing.change import remove as carry_out
     from trunkline.installing.pip import find_pip
@@ -175,10 +173,8 @@ def remove(name: str, yes: bool) -> None:
     _insist_on_unneeded(config, owner)
     going = leaving(owner, config.home)
     click.echo(f"This removes {', '.join(going)}.")
-    if not yes and not sys.stdin.isatty():
-        raise PluginError("Nobody is here to agree.", hint="Add --yes.")
-    if not yes and not click.confirm("Remove?", default=False):
-        raise PluginError("Nothing was removed.")
+    if not yes:
+        agree("Remove?", done="removed")
     carry_out(find_pip(), going, config.home)
     if _disabled_without(config, owner) != config.settings.plugins.disabled:
         _write_disabled(config, _disabled_without(config, owner))

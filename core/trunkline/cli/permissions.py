@@ -95,8 +95,9 @@ def _confirm(name: str, block: str, minutes: int) -> None:
     from trunkline.errors import TrunklineError
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        what = "God Mode" if name == "god" else "The network of this machine"
         raise TrunklineError(
-            f"{'God Mode' if name == 'god' else 'The network of this machine'} can be granted at a terminal only.",
+            f"{what} can be granted at a terminal only. Nothing was changed.",
             hint="Run this command yourself, without a pipe or a script.",
         )
     wanted = f"{name} {block}"

@@ -169,7 +169,7 @@ def _agreed(said: str, question: str) -> None:
 
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise TrunklineError(
-            "A rule that allows more can be added or removed at a terminal only.",
+            "A rule that allows more can be added or removed at a terminal only. Nothing was changed.",
             hint="Run this command yourself, without a pipe or a script.",
         )
     click.echo(said, err=True)

@@ -22,6 +22,8 @@ def test_dead_letters_that_are_not_there(trunkline: Run) -> None:
     assert trunkline("dead", "retry").returncode == 2
     assert trunkline("dead", "retry", "7", "--all").returncode == 2
     assert json.loads(trunkline("dead", "retry", "--all", "--json").stdout) == []
+    asked = trunkline("dead", "clear", "--all", "--json", stdin="y\n")
+    assert asked.returncode == 1 and asked.stdout == "" and "Give --yes" in asked.stderr
     assert json.loads(trunkline("dead", "clear", "--all", "--yes", "--json").stdout) == {"cleared": []}
 
 

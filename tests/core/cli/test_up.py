@@ -172,6 +172,9 @@ def test_blocks_from_the_command_line(up: Up, trunkline: Run) -> None:
     }
     asked = trunkline("blocks", "reset", "garden")
     assert asked.returncode != 0 and "loses its conversations" in asked.stdout, "nobody said yes"
+    for words in (("reset", "garden"), ("delete", "garden"), ("delete", "garden", "--archived")):
+        asked = trunkline("blocks", *words, stdin="y\n")
+        assert asked.returncode == 1 and "nothing was done" in asked.stderr and "--yes" in asked.stderr
     assert trunkline("blocks", "reset", "garden", "--hard", "--yes").returncode == 0
     assert trunkline("blocks", "archive", "garden").returncode == 0
     assert "garden" not in trunkline("blocks", "list").stdout

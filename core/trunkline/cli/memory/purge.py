@@ -1,10 +1,10 @@
 """``trunkline memory purge``: take something out for good, history included. For the owner alone, never for a model."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from trunkline.cli.agreeing import insist_on_person
 from trunkline.cli.command import Command
 from trunkline.cli.completing import ChunkOrPath
 from trunkline.cli.memory.attached import OWNER, with_memory
@@ -97,8 +97,7 @@ def _until(kept: "Kept") -> str:
 
 def _confirmed(target: str) -> str:
     """What a person types; nobody is taken to agree because nobody is there."""
-    if not sys.stdin.isatty():
-        raise click.UsageError(f"There is nobody to ask. To purge all the same, give --confirm {target}")
+    insist_on_person(f"--confirm {target}", done="purged")
     return str(
         click.prompt(f"This cannot be undone. Type {target} to purge it", default="", show_default=False)
     )

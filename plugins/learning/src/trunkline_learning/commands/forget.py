@@ -1,10 +1,10 @@
 """``trunkline learning forget``: take out one thing, or all that was learned."""
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
+from trunkline.cli.agreeing import agree
 from trunkline.cli.command import Command
 from trunkline.cli.memory.attached import OWNER, with_memory
 
@@ -37,7 +37,7 @@ def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) ->
     if bool(ids) == everything:
         raise click.UsageError("Say what to forget: ids, profile, or --all.")
     if everything and not yes:
-        _agree()
+        agree("Forget everything that was learned?", done="forgotten")
     gone, missing = with_memory(lambda bus: _forget(bus, ids))
     if as_json:
         json_out({"forgotten": gone, "missing": missing})
@@ -47,13 +47,6 @@ def command(ids: tuple[str, ...], everything: bool, yes: bool, as_json: bool) ->
         for id in missing:
             click.echo(f"There is no {id} among what was learned.", err=True)
     return 1 if missing else 0
-
-
-def _agree() -> None:
-    """Ask; nobody is taken to agree because nobody is there."""
-    if not sys.stdin.isatty():
-        raise click.UsageError("There is nobody to ask. To forget everything all the same, give --yes.")
-    click.confirm("Forget everything that was learned?", abort=True)
 
 
 async def _forget(bus: "Bus", ids: tuple[str, ...]) -> tuple[list[str], list[str]]:
