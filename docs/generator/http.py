@@ -110,9 +110,9 @@ def _engine() -> str:
         "and stores nothing: messages in, events out. It wants the headers `X-Actor-ID`, for whom it works, and "
         "`X-Actor-Permissions`, what its calls may do at most (`memory:*,tools:*`, `tools:read_file`, "
         "`memory:/finances/*`). They never widen what the block may do, and a call that needs approval is not run. "
-        "The block is `metadata.client_context.block`, else the default one; a block that takes no messages at the gateway "
-        "is refused here with the same code: 404 where it is not there, 409 where it is switched off or a file about it "
-        "cannot be read. `metadata.reason` says why, `metadata.field` which field of a request is wrong. "
+        "The block is `metadata.client_context.block`, else the default one; one that takes no messages at the gateway "
+        "is refused here with the same code: 404 where it is not there, 409 where it is switched off or a file about "
+        "it cannot be read. `metadata.reason` says why, `metadata.field` which field of a request is wrong. "
         "Events: `text-delta`, `tool-call`, `tool-result`, `done`, `error`.",
     ]
     for kind in (engine.EngineRequest, engine.EngineMessage, engine.EngineMetadata):
