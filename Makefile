@@ -7,6 +7,7 @@ BIN = .venv/bin
 help:
 	@echo "make chat    set up and talk with an agent in this terminal"
 	@echo "make up      set up and run the platform (HTTP API on 127.0.0.1:8420)"
+	@echo "make setup   install what tests need, too; the other commands set up what they need"
 	@echo "make doctor  set up and check the installation"
 	@echo "make test    set up and run every test"
 	@echo "make lint    ruff and mypy only"
