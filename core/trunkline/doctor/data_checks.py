@@ -194,6 +194,32 @@ async def memory_policies(patient: Patient) -> HealthResult:
     return fine(f"All policies can be read ({len(files)})")
 
 
+async def memory_purges(patient: Patient) -> HealthResult:
+    """memory.purges: the notes of purges can be read, and no purge was cut short. While a line of `audit/purges.jsonl`
+    cannot be read, agents cannot write to memory and no archive is imported: nobody knows what may not come back."""
+    from trunkline.memory.purging.notes import read_notes  # which brings pygit2 along
+
+    file = patient.home.memory / "audit" / "purges.jsonl"
+    try:
+        notes, damaged = read_notes(file.read_text("utf-8")) if file.exists() else ([], [])
+    except (OSError, UnicodeDecodeError) as error:
+        return bad(f"{file} cannot be read: {error}.", PURGES)
+    if damaged:
+        return bad(f"{file}:{damaged[0]} is no note of a purge.", PURGES)
+    begun = [note.target for note in notes if note.state == "begun"]
+    if begun:
+        return odd(
+            f"A purge was cut short: {', '.join(begun)}.", f"Run it again: trunkline memory purge {begun[0]}"
+        )
+    return fine(f"The notes of purges can be read ({len(notes)})")
+
+
+PURGES = (
+    "Until then agents cannot write to memory. Run: trunkline memory history audit/purges.jsonl, then trunkline memory "
+    "revert, and start again."
+)
+
+
 async def memory_names(patient: Patient) -> HealthResult | None:
     """memory.names: rules and the `tools` of blocks name tools by their own names. By another name, by which
     models call one, a rule forbids and asks but permits nothing."""

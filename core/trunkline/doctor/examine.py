@@ -38,6 +38,7 @@ CHECKS: dict[str, Check] = {
     "memory.lock": data_checks.memory_lock,
     "memory.settings": data_checks.memory_settings,
     "memory.policies": data_checks.memory_policies,
+    "memory.purges": data_checks.memory_purges,
     "remotes.files": data_checks.remotes_files,
     "memory.names": data_checks.memory_names,
     "memory.chunks": data_checks.memory_chunks,

@@ -247,6 +247,32 @@ async def test_another_conversation_that_repeats_it_is_told(chunks: Chunks) -> N
     assert where == "conversation conv_fork" and "Purge it as well" in told(done)[where]
 
 
+@pytest.mark.parametrize("damage", ["{", '{"target": 7}', "\ufffd"])
+async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: Write, damage: str) -> None:
+    """Which turns were purged is not known then: what comes of any turn is refused, with the line, until the file is
+    mended. Conversations are stored, and people write, all the same."""
+    from trunkline.memory.purging.late import Late
+    from trunkline.memory.purging.purges import Purges
+
+    await write("letter.md", LETTER)
+    await purge(chunks, "letter.md")
+    notes = (await chunks.store.read("audit/purges.jsonl")).content
+    await write("audit/purges.jsonl", f"{notes}{damage}\n")
+    late = Late()
+    chunks.store._parts.committer.rules = (late,)
+    await Purges(chunks.store, (), None, late).remember()
+    scope = Scope(block="main", conversation="conv_a", turn="turn_a")
+    change = Change({"learned.md": b"zebra"}, actor="learner", reason="", scope=scope)
+    with pytest.raises(Refusal, match=r"audit/purges\.jsonl:2 cannot be read"):
+        await chunks.store.change(change)
+    await said(chunks.store, "conv_b", "hello")
+    await write("audit/purges.jsonl", notes)
+    late = Late()
+    chunks.store._parts.committer.rules = (late,)
+    await Purges(chunks.store, (), None, late).remember()
+    await chunks.store.change(change)
+
+
 async def test_what_comes_too_late_is_refused(chunks: Chunks) -> None:
     """A learner that was asking a model meanwhile cannot bring it back, but the conversation may begin anew."""
     from trunkline.memory.purging.late import Late

@@ -1,6 +1,5 @@
 """What was purged here does not come back by an archive of before (C43)."""
 
-import logging
 from collections.abc import Iterable, Iterator
 
 import msgspec
@@ -8,8 +7,6 @@ import pygit2
 
 from trunkline.archives.reading import BadArchive
 from trunkline.memory.repository import Repository, entry_at, id_at
-
-_log = logging.getLogger(__name__)
 
 NOTES = "audit/purges.jsonl"
 """Where purges are noted: a line each."""
@@ -42,12 +39,13 @@ def refuse_purged(own: Repository, arrived: Repository, commits: Iterable[pygit2
 
 
 def _notes(data: bytes) -> Iterator[PurgeNote]:
-    for line in data.splitlines():
+    """Raises BadArchive for a line that is none: what it names could come back."""
+    for number, line in enumerate(data.split(b"\n"), 1):
         try:
-            yield msgspec.json.decode(line, type=PurgeNote)
-        except msgspec.MsgspecError as error:
-            _log.warning(
-                "a line of %s cannot be read, and nobody is kept from bringing back what it names: %s",
-                NOTES,
-                error,
-            )
+            if line.strip():
+                yield msgspec.json.decode(line, type=PurgeNote)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            raise BadArchive(
+                f"{NOTES}:{number} of this memory cannot be read, so what was purged here could come back",
+                hint=f'Nothing was changed. "trunkline memory history {NOTES}" shows its versions; take it back first.',
+            ) from None

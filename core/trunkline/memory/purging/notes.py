@@ -46,25 +46,31 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.split("\n") if line]
 
 
+def read_notes(text: str) -> tuple[list[Note], list[int]]:
+    """The notes in a text, and the numbers of the lines that are none."""
+    notes, damaged = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        try:
+            notes += [msgspec.json.decode(line, type=Note)] if line.strip() else []
+        except (msgspec.MsgspecError, RecursionError):
+            damaged.append(number)
+    return notes, damaged
+
+
 class Notes:
     """The notes of one store."""
 
     def __init__(self, store: MemoryStore) -> None:
         self._store = store
 
-    async def all(self) -> list[Note]:
-        """Every note that can be read."""
-        notes = []
-        for line in _lines(await self._text()):
-            try:
-                notes.append(msgspec.json.decode(line, type=Note))
-            except msgspec.MsgspecError:
-                continue  # a person's line, or one of before there were all these fields
-        return notes
+    async def all(self) -> tuple[list[Note], list[int]]:
+        """Every note that can be read, and the numbers of the lines that cannot."""
+        return read_notes(await self._text())
 
     async def unfinished(self, target: str) -> Note | None:
         """The note of a purge of this that was cut short."""
-        found = [note for note in await self.all() if note.state == "begun" and note.target == target]
+        notes, _ = await self.all()
+        found = [note for note in notes if note.state == "begun" and note.target == target]
         return found[-1] if found else None
 
     async def begin(self, wish: PurgeMemory, purge: Purge, at: datetime, scope: Scope) -> Note:

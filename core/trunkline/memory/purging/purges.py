@@ -50,18 +50,27 @@ class Purges:
     async def remember(self) -> None:
         """Know again which turns were purged before, and tell of purges that were cut short."""
         try:
-            notes = await self._notes.all()
+            notes, damaged = await self._notes.all()
         except Refusal as refusal:
-            log.error(
-                "the notes of purges cannot be read, so late writes of purged turns are let in: %s", refusal
-            )
+            self._shut(f"{NOTES} cannot be read ({refusal.message.rstrip('.')})")
             return
+        if damaged:
+            self._shut(f"{NOTES}:{damaged[0]} cannot be read")
         for note in notes:
             self._late.add(note.turns)
             if note.state == "begun":
                 log.warning(
                     "a purge was cut short; to finish it, run: trunkline memory purge %s", note.target
                 )
+
+    def _shut(self, what: str) -> None:
+        """Nobody knows which turns were purged."""
+        told = (
+            f"{what}, so it is not known what was purged, and agents cannot write to memory. Take the file back with "
+            f'"trunkline memory history {NOTES}" and "trunkline memory revert", and start again.'
+        )
+        log.error("%s", told)
+        self._late.close(told)
 
     async def purge(self, wish: PurgeMemory, scope: Scope) -> MemoryPurged:
         """Take something out for good, and say what is gone and what is left.
