@@ -247,6 +247,36 @@ async def test_another_conversation_that_repeats_it_is_told(chunks: Chunks) -> N
     assert where == "conversation conv_fork" and "Purge it as well" in told(done)[where]
 
 
+@pytest.mark.parametrize(
+    ("given", "goes"),
+    [
+        ("letters/Letter.md", True),
+        ("/LETTERS/letter.MD", True),
+        ("blocks\\\\main\\\\letters\\\\Letter.md", True),
+        ("cat 'letters/Letter.md', then rest", True),
+        ("memory:letters/./Letter.md.", True),
+        ("file:///home/ana/.trunkline/memory/blocks/main/letters/Letter%2Emd", True),
+        ("letters/Letter.md.bak", False),
+        ("other/letters/Letter.md", False),
+        ("myletters/Letter.md", False),
+        ("letters/Letter", False),
+    ],
+)
+async def test_an_audit_line_that_names_the_file_loses_its_content(
+    chunks: Chunks, write: Write, given: str, goes: bool
+) -> None:
+    """However it is written: in other letters, quoted, in an address. A file that is called alike keeps its own."""
+    await write("blocks/main/letters/Letter.md", LETTER)
+    line = {
+        "type": "audit.entry.v1", "id": "audit_1", "at": "2026-05-04T12:00:00Z", "event": "call", "block": "main",
+        "actor": "agent", "tool": "read", "status": "ok", "arguments": {"path": given}, "output": "zebra",
+    }  # fmt: skip
+    await write("audit/2026-05-04.jsonl", json.dumps(line) + "\n")
+    await purge(chunks, "blocks/main/letters/Letter.md")
+    left = json.loads((await chunks.store.read("audit/2026-05-04.jsonl")).content)
+    assert (left["arguments"]["path"], left["output"]) == (("[purged]",) * 2 if goes else (given, "zebra"))
+
+
 @pytest.mark.parametrize("damage", ["{", '{"target": 7}', "\ufffd"])
 async def test_notes_that_cannot_be_read_let_nothing_in(chunks: Chunks, write: Write, damage: str) -> None:
     """Which turns were purged is not known then: what comes of any turn is refused, with the line, until the file is
