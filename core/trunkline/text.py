@@ -110,6 +110,14 @@ def _pieces(words: list[str], width: int) -> list[str]:
     ]
 
 
+def whole_words(text: str, most: int) -> str:
+    """As much of a text as fits, without the word in which the cut falls: half of a key is not known for one."""
+    if len(text) <= most:
+        return text
+    end = most if text[most].isspace() else max(text.rfind(space, 0, most) for space in " \t\r\n")
+    return text[: max(0, end)].rstrip()
+
+
 _PIECE = re.compile(
     r"""(?P<gap>[ \t]+)
     |(?P<bare>(?:[A-Za-z0-9_./:=@%+,^-]|(?<=[A-Za-z0-9_])~)+)

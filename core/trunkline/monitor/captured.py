@@ -22,6 +22,9 @@ MOST = 60_000
 LONGEST = 20_000
 """Characters of one text."""
 
+AHEAD = 4_096
+"""Characters behind those that are looked at too: half of a key is not known for one."""
+
 Part = dict[str, Any]
 
 
@@ -93,4 +96,4 @@ class Capture:
         return {"type": "text", "content": self._clean(text)}
 
     def _clean(self, text: str) -> str:
-        return self._secrets.redacted(text[:LONGEST])
+        return self._secrets.redacted(text[: LONGEST + AHEAD])[:LONGEST]

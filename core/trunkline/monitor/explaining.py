@@ -8,7 +8,7 @@ import re
 
 from trunkline.errors import ModelError, ModelFault
 from trunkline.secrets.logs import LogRedactor
-from trunkline.text import printable
+from trunkline.text import printable, whole_words
 
 LONGEST = 300
 """Characters of the line."""
@@ -27,22 +27,35 @@ WHAT: dict[ModelFault, str] = {
 }
 """What each fault means to a person."""
 
+LONGEST_WORD = 100
+"""Characters of a word that may be shown: no sentence has a longer one, and a key may."""
+
+_ON = r"(?:\\? (?:[^\s/\\\"'`:]+\\? ){0,3}[^\s/\\\"'`:]*[/\\][^\s\"'`]*)*"
+"""How a path goes on whose folders have blanks in their names."""
+
+_FIELDS = r"messages|tools|input|choices|contents|content|response_format|tool_choice|parameters|generation_config|body"
+"""What a dotted name of a request's field begins with."""
+
 _HIDDEN = tuple(
     (mark, re.compile(pattern, re.IGNORECASE))
     for mark, pattern in (
+        ("[path]", r"([\"'`])(?:file://|~?/|[a-z]:[\\/]|\\\\)[^\"'`\n]*\1"),
+        ("[path]", rf"\bfile://[^\s\"'`<>]*{_ON}"),
         ("[address]", r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]+"),
-        ("[address]", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+"),
+        ("[address]", r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*"),
         ("[address]", r"\b\d{1,3}(?:\.\d{1,3}){3}\b(?::\d+)?"),
         ("[address]", r"\[?(?<![\w:])(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])\]?(?::\d+)?"),
         ("[address]", r"\blocalhost\b(?::\d+)?|\b[a-z0-9][a-z0-9.-]*:\d{2,5}\b"),
-        (
-            "[address]",
-            r"\b(?:[a-z0-9-]+\.)+(?:com|net|org|io|ai|dev|app|cloud|co|eu|de|uk|us|cn|internal|intranet|local|lan|corp"
-            r"|home|arpa|svc|example|test|invalid)\b",
-        ),
         ("[account]", r"\b(?:org|proj|acct|account|user|team|tenant|cust|sub)[-_][a-z0-9]{6,}[a-z0-9_-]*"),
         ("[account]", r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"),
-        ("[path]", r"(?<![\w/.])~?/[\w.@+-][\w./@+-]*|\b[a-z]:\\[^\s\"']+|\\\\[^\s\"']+"),
+        ("[path]", rf"(?<![\w/.])~?/[\w.@+-][\w./@+-]*{_ON}|\b[a-z]:\\[^\s\"']+{_ON}|\\\\[^\s\"']+{_ON}"),
+        (
+            # any name with dots that is no field of a request and no name of an error: top-level domains are many
+            "[address]",
+            rf"(?<![\w.\]-])(?!(?:{_FIELDS})\.)(?:(?:[^\W_]|-)+\.)+(?!\w*(?:Error|Exception|Timeout)\b)"
+            r"(?:xn--[a-z0-9-]+|[^\W\d_]{2,})(?![\w-])(?::\d+)?",
+        ),
+        ("[hidden]", rf"\S{{{LONGEST_WORD},}}"),
     )
 )
 
@@ -74,4 +87,4 @@ class Explainer:
 
 def _short(text: str) -> str:
     """As much as fits, cut between two words: half of a word may be half of a secret."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST].rpartition(' ')[0]} …"
+    return text if len(text) <= LONGEST else f"{whole_words(text, LONGEST)} …"

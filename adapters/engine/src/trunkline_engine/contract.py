@@ -19,6 +19,7 @@ from trunkline import (
     ToolRan,
     Usage,
 )
+from trunkline.text import whole_words
 
 MAX_DETAIL = 500
 REASONS = {"tool_calls": "stop", "length": "max_tokens"}
@@ -67,7 +68,7 @@ class _Fault(msgspec.Struct):
 
 def failure(fault: ModelFault, detail: str) -> ModelError:
     """A model error with the general code."""
-    return ModelError(ErrorCode.PROVIDER_ERROR, fault, detail[:MAX_DETAIL])
+    return ModelError(ErrorCode.PROVIDER_ERROR, fault, whole_words(detail, MAX_DETAIL))
 
 
 def body_of(request: ModelRequest) -> dict[str, Any]:
@@ -105,7 +106,7 @@ def from_status(status: int, content: bytes) -> ModelError:
         said = _Fault(code="", message="the body is not the contract's")
     detail = f"HTTP {status} {said.code}: {said.message}"
     if said.code == ErrorCode.CONTEXT_OVERFLOW:
-        return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", detail[:MAX_DETAIL])
+        return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", whole_words(detail, MAX_DETAIL))
     if status < 400:
         return failure("bad_response", detail)
     return failure(_FAULTS.get(status, "unavailable" if status >= 500 else "refused"), detail)
@@ -182,7 +183,7 @@ class EventReader:
 
 def _from_event(said: _Fault) -> ModelError:
     """The codes that the contract knows go on as they are; every other is the provider's failure."""
-    detail = f"{said.code}: {said.message}"[:MAX_DETAIL]
+    detail = whole_words(f"{said.code}: {said.message}", MAX_DETAIL)
     if said.code in (ErrorCode.CONTEXT_OVERFLOW, ErrorCode.TOOL_ERROR):
         return ModelError(ErrorCode(said.code), "refused", detail)
     return failure("unavailable", detail)

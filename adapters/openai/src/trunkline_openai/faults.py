@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from trunkline import ErrorCode, ModelError, ModelFault
+from trunkline.text import whole_words
 
 MAX_DETAIL = 500
 
@@ -37,12 +38,12 @@ OVERFLOW_WORDS = (
 
 def failure(fault: ModelFault, detail: str) -> ModelError:
     """A model error with the general code."""
-    return ModelError(ErrorCode.PROVIDER_ERROR, fault, detail[:MAX_DETAIL])
+    return ModelError(ErrorCode.PROVIDER_ERROR, fault, whole_words(detail, MAX_DETAIL))
 
 
 def overflow(detail: str) -> ModelError:
     """The error of a request that does not fit the model's window."""
-    return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", detail[:MAX_DETAIL])
+    return ModelError(ErrorCode.CONTEXT_OVERFLOW, "refused", whole_words(detail, MAX_DETAIL))
 
 
 def from_status(status: int, body: Any, key: str) -> ModelError:

@@ -1,0 +1,70 @@
+"""Why a model did not answer, for everyone who may see the turn: nothing that belongs to others is in it."""
+
+import time
+
+import pytest
+
+from trunkline.errors import ErrorCode, ModelError
+from trunkline.monitor.explaining import LONGEST, Explainer
+from trunkline.secrets.logs import LogRedactor
+
+KEY = "sk-" + "a1B2c3D4e5F6" * 100
+HIDDEN = {
+    "cannot reach llm.corp.museum or gpu7.rack.xyz": ("museum", "xyz", "gpu7", "corp"),
+    "at host-7.firma.versicherung:8080": ("host-7", "versicherung", "8080"),
+    "no route to modell.фирма.рф and api.xn--80ak6aa92e.xn--p1ai": ("фирма", "modell", "xn--"),
+    "mail to ana@firma.versicherung or root@gpu7": ("ana", "versicherung", "root", "gpu7"),
+    "File '/home/ana/My Documents/keys.txt' is missing": ("ana", "Documents", "keys"),
+    "open /home/ana/My Documents/secret plans/key.txt failed": ("ana", "Documents", "plans", "key.txt"),
+    "open C:\\Users\\Ana Meier\\key.txt failed": ("Ana", "Meier", "key.txt"),
+    "in /home/ana/My\\ Files/x.pem": ("ana", "Files", "x.pem"),
+    "see file:///home/ana/My Docs/a.txt": ("ana", "Docs", "a.txt"),
+    "\\\\server\\share of Ana\\key.txt": ("server", "Ana", "key.txt"),
+    f"Incorrect API key provided: {KEY}": (KEY[:12], KEY[-12:]),
+    f"{'word ' * 50}{KEY} end": (KEY[:12], KEY[-12:]),
+    f"{'word ' * 399}{KEY} end": (KEY[:12], KEY[-12:]),
+    "Zz9" * 400: ("Zz9Zz9",),
+}
+
+
+def why(detail: str) -> str:
+    """The line."""
+    return Explainer(LogRedactor({})).why(ModelError(ErrorCode.PROVIDER_ERROR, "refused", detail), "openai/m")
+
+
+@pytest.mark.parametrize("detail", HIDDEN)
+def test_no_address_path_or_key_is_told(detail: str) -> None:
+    """Under whatever top-level domain, with blanks, and longer than what is looked at."""
+    told = why(detail)
+    assert [part for part in HIDDEN[detail] if part in told] == []
+    assert len(told) <= LONGEST + 2
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        "HTTP 404: the model gpt-4.1-mini does not exist",
+        "HTTP 400: messages.0.content must be a string, tools.1.function.name is too long",
+        "openai.RateLimitError: try again in 2.5 s",
+        "qwen2.5-coder is not loaded, e.g. after a restart",
+        "temperature 0.7 and/or top_p are not supported",
+    ],
+)
+def test_what_helps_stays(detail: str) -> None:
+    """Names of models, fields of the request, errors, numbers."""
+    assert detail in why(detail)
+
+
+def test_a_long_hostile_text_takes_no_time() -> None:
+    """A turn waits for the line."""
+    began = time.monotonic()
+    for text in (
+        "a." * 50_000,
+        "/a " * 50_000,
+        "C:\\a " * 50_000,
+        "'/" * 50_000,
+        "@" * 50_000,
+        "a " * 50_000 + "/",
+    ):
+        why(text)
+    assert time.monotonic() - began < 5
