@@ -17,7 +17,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kill]
 LENT = ("external.main", "external.garden", "claude.main")
 STREAMS = ("INBOX", "JOURNAL", "EFFECT", "FEED", "FACTS", "SPANS", "DEAD", "APPROVALS", "TIMERS", "AUDIT")
 BUCKETS = (
-    "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results",
+    "KV_pulse", "KV_workers", "KV_quotas", "KV_transcripts", "KV_requests",
+    "OBJ_exports", "OBJ_imports", "OBJ_claims", "OBJ_results",
 )  # fmt: skip
 VERBS = (
     "CREATE", "UPDATE", "DELETE", "PURGE", "INFO", "SNAPSHOT", "RESTORE", "MSG.DELETE", "MSG.GET", "PEER.REMOVE",
@@ -93,7 +94,7 @@ def published() -> Iterator[str]:
     """Everything that somebody may want to write."""
     yield from (*COMMANDS, *SAYINGS, *SERVICE, *api())
     yield from ("$KV.pulse.key", "$KV.evil.key", "$O.exports.C.key", "$O.exports.M.key", "$O.evil.C.key")
-    yield from ("$KV.quotas.key", "$KV.transcripts.key")
+    yield from ("$KV.quotas.key", "$KV.transcripts.key", "$KV.requests.key")
     yield from ("$O.imports.C.key", "$O.imports.M.key", "$O.results.C.key", "$O.results.M.key")
     yield from (f"_INBOX_{user}.forged.1" for user in USERS)
     yield from ("_INBOX.forged.1", "$SYS.REQ.SERVER.PING", "$SYS.REQ.ACCOUNT.PING", "anything")
@@ -174,7 +175,7 @@ DEADLINES = {
     *(f"$JS.API.CONSUMER.{verb}.TIMERS.deadlines" for verb in ("MSG.NEXT", "INFO", "UNPIN")),
     "$JS.ACK.TIMERS.deadlines.1.1.1.1700000000000000000.0",
 }
-TRANSCRIPTS = {*reads("KV_transcripts"), "$KV.transcripts.key"}
+TRANSCRIPTS = {*reads("KV_transcripts", "KV_requests"), "$KV.transcripts.key", "$KV.requests.key"}
 QUOTAS = {*reads("KV_quotas"), "$KV.quotas.key"}
 RESULTS = {*reads("OBJ_results"), "$JS.API.STREAM.PURGE.OBJ_results", "$O.results.M.key", "$O.results.C.key"}
 PURGED = (
@@ -214,6 +215,7 @@ PUBLISH: dict[str, set[str]] = {
         "$JS.API.STREAM.INFO.INBOX", "trunkline.ctl.panic.stopped",
         "$JS.ACK.INBOX.evil.1.1.1.1700000000000000000.0",  # whatever consumes the inbox is its own
         *reads("KV_workers"), *CLAIMS, *inboxes("gateway", "tools", "operator"),
+        "trunkline.evt.audit.main.noted", *looks("AUDIT"),  # how a call ended that no tools worker had
     },
     "lender-external": {
         "trunkline.cmd.lent.external.main.list", "trunkline.cmd.lent.external.main.call",
@@ -229,7 +231,8 @@ PUBLISH: dict[str, set[str]] = {
         "trunkline.evt.audit.main.noted", *looks("AUDIT"), *QUOTAS,
         "trunkline.ctl.panic.stopped",
         *CLAIMS,
-        *inboxes("monitor", "lender-external", "operator", "memory"),  # to break an answer off, and to say who it is
+        # To break an answer off, and to say who it is.
+        *inboxes("monitor", "gateway", "lender-external", "operator", "memory"),
     },
     "memory": {
         "trunkline.evt.memory.files.changed", *reads("OBJ_exports"), "$O.exports.M.key", "$O.exports.C.key", *CLAIMS,

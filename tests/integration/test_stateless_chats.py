@@ -261,6 +261,23 @@ async def test_two_people_with_the_same_messages(tmp_path: Path) -> None:
         assert await desk.stored(chats[0].conversation) == ["say:hello", "hello", "say:mine", "mine"]
 
 
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_a_clients_own_repeat_is_no_second_turn(desk: Desk, goes_on: bool) -> None:
+    """Its answer comes later than the client waits, so it sends the request again and is given the same turn's. A
+    person's second request with the same words is another one."""
+    chat = desk.chat()
+    if goes_on:
+        await chat.say("say:hello")
+    before = len(desk.provider.asked)
+    chat.client = desk.client.with_options(timeout=0.7, max_retries=5)
+    again = chat.copy()
+    answer = await chat.say("slow:40:50")
+    assert answer.endswith("word-40") and len(desk.provider.asked) == before + 1
+    assert await desk.stored(chat.conversation) == [one["content"] for one in chat.messages]
+    assert await again.say("slow:40:50") == answer
+    assert again.conversation != chat.conversation and len(desk.provider.asked) == before + 2
+
+
 async def test_kills_between_and_within_requests() -> None:
     """The gateway killed after each answer and in one: the chat stays one conversation, and nothing is stored twice."""
     with ScriptedProvider() as provider:

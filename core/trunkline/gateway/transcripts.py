@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from trunkline.gateway.ids import turn_id
 from trunkline.gateway.running import Turns
 from trunkline.messages.conversation import ForkedFrom, Message
-from trunkline.messages.gateway import TranscriptHead
+from trunkline.messages.gateway import ClientRequest, TranscriptHead
 from trunkline.messages.turn import ModelCallPlanned
-from trunkline.subjects import TRANSCRIPTS
-from trunkline_bus import Bus, BusError, SequenceConflict
+from trunkline.subjects import REQUESTS, TRANSCRIPTS
+from trunkline_bus import Bus, BusError, SequenceConflict, new_id
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,24 @@ class Transcripts:
 
     def __init__(self, bus: Bus, turns: Turns) -> None:
         self._bucket = bus.kv(TRANSCRIPTS)
+        self._requests = bus.kv(REQUESTS)
         self._turns = turns
+
+    async def request_id(
+        self, actor: str, block: str, request: Sequence[Message], conversation: str, *, is_repeat: bool
+    ) -> str:
+        """The client id of a request without one. A repeat has that of the last request with these messages, so that
+        it is answered by the same turn; a client that asks the same twice and says nothing has two."""
+        key = key_of_transcript(actor, f"{block} {conversation}", request)
+        made = ClientRequest(client_id=new_id())
+        try:
+            known = await self._requests.get(key) if is_repeat else None
+            if known is not None and known.value is not None:
+                return known.value.client_id
+            await self._requests.put(key, made)
+        except BusError as error:
+            log.warning("a client's repeat of its request would be a second turn: %s", error)
+        return made.client_id
 
     async def find(
         self, actor: str, block: str, transcript: Sequence[Message], client_id: str

@@ -47,6 +47,12 @@ class TranscriptHead(Payload, frozen=True, kw_only=True, tag="gateway.transcript
     next: str = ""
 
 
+class ClientRequest(Payload, frozen=True, kw_only=True, tag="gateway.request.v1"):
+    """What the gateway calls a request of an OpenAI client, so that the client's own repeat of it is the same one."""
+
+    client_id: str
+
+
 class MessageAccepted(Payload, frozen=True, kw_only=True, tag="gateway.accepted.v1"):
     """The message is on disk and will be answered, whatever dies now.
 

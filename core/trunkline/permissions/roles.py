@@ -115,8 +115,8 @@ GATEWAY = Role(
     hears=(s.FEED, s.APPROVAL, s.MEMORY_CHANGED),
     reads=CHANNEL_READER,
     consumes=(s.DEADLINES,),
-    keeps=(s.TRANSCRIPTS,),
-    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPTS),
+    keeps=(s.TRANSCRIPTS, s.REQUESTS),
+    looks=(s.WORKER_BUCKET, s.PULSE_BUCKET, s.TRANSCRIPTS, s.REQUESTS),
     watches=True,  # /metrics tells how full the streams are
 )  # fmt: skip
 

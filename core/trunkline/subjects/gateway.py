@@ -29,6 +29,7 @@ from trunkline.messages.conversation import (
 )
 from trunkline.messages.gateway import (
     CancelTurn,
+    ClientRequest,
     ConversationView,
     Done,
     ForkTurn,
@@ -57,6 +58,13 @@ TRANSCRIPTS: BucketSpec[TranscriptHead] = BucketSpec(
     ttl=30 * 86_400.0,
     max_bytes=64 * 1024 * 1024,
     description="Which conversation an OpenAI client's transcript goes on with, by the hash of its messages",
+)
+REQUESTS: BucketSpec[ClientRequest] = BucketSpec(
+    name="requests",
+    payload=ClientRequest,
+    ttl=3_600.0,
+    max_bytes=16 * 1024 * 1024,
+    description="The id of an OpenAI client's request, by the hash of its messages, for its repeats",
 )
 GET_CONVERSATION = Endpoint(
     "gateway.conversation", Subject("trunkline.cmd.gateway.{channel}.conversation"), GetConversation,

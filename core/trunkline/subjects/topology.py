@@ -5,7 +5,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from trunkline.retention import MEGABYTE, USUAL, Retention
-from trunkline.subjects.gateway import TRANSCRIPTS
+from trunkline.subjects.gateway import REQUESTS, TRANSCRIPTS
 from trunkline.subjects.streams import (
     APPROVAL_STREAM,
     AUDIT_STREAM,
@@ -69,7 +69,7 @@ def topology(
         consumers=(*(inbox_consumer(partition) for partition in range(PARTITIONS)), LEARNER, DEADLINES),
         buckets=tuple(
             replace(bucket, replicas=replicas)
-            for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET, TRANSCRIPTS)
+            for bucket in (PULSE_BUCKET, WORKER_BUCKET, QUOTA_BUCKET, TRANSCRIPTS, REQUESTS)
         ),
         objects=tuple(
             replace(store, replicas=replicas)

@@ -74,7 +74,7 @@ async def chat_completions(request: Request) -> ASGIApp:
             raise
         return await _no_model(request, message.block or "")
     place = Place(request, message)
-    accepted = await place.send(history)
+    accepted = await place.send(history, said)
     answer = _Answer(accepted, chat.model, place, (*history, *said), told_why=is_owner(request))
     fresh = not accepted.duplicate
     watch = FeedReader(

@@ -14,6 +14,9 @@ from trunkline.messages.conversation import Message
 from trunkline.messages.gateway import MessageAccepted, SendMessage
 from trunkline_bus import Refusal, new_id
 
+TRIES = "x-stainless-retry-count"
+"""OpenAI's clients send a request again by themselves when its answer is late or broke off, and count here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -26,17 +29,18 @@ class Place:
     def _named(self) -> str | None:
         return self.request.headers.get("x-conversation-id") or None
 
-    async def send(self, history: Sequence[Message]) -> MessageAccepted:
-        """Hand it in. ``history`` are the client's messages up to the last answer.
+    async def send(self, history: Sequence[Message], said: Sequence[Message]) -> MessageAccepted:
+        """Hand it in. ``history`` are the client's messages up to the last answer, ``said`` those behind it.
 
         In a named conversation only what is new counts: what the client's tools brought, and what the person says.
         """
+        message = replace(self.message, client_id=await self._client_id((*history, *said)))
         if self._named is not None:
-            results = tuple(one for one in self.message.preceding if one.role == "tool")
-            return await self._send(replace(self.message, conversation=self._named, preceding=results))
+            results = tuple(one for one in message.preceding if one.role == "tool")
+            return await self._send(replace(message, conversation=self._named, preceding=results))
         if not history:
-            return await self._send(replace(self.message, history=(), one_shot=True))
-        return await self._go_on(history)
+            return await self._send(replace(message, history=(), one_shot=True))
+        return await self._go_on(message, history)
 
     async def keep(self, transcript: Sequence[Message], accepted: MessageAccepted) -> None:
         """Note what the client has been given, so that its next request is recognised. Not where it names them."""
@@ -48,8 +52,16 @@ class Place:
     def _asker(self) -> tuple[str, str]:
         return sender_of(self.request).identity.id, self.message.block or ""
 
-    async def _go_on(self, history: Sequence[Message]) -> MessageAccepted:
-        message, client_id = self.message, self.message.client_id or new_id()
+    async def _client_id(self, messages: Sequence[Message]) -> str | None:
+        """The client's, else one that its own repeat of this request finds again, if it would say that it is one."""
+        tries = self.request.headers.get(TRIES)
+        if self.message.client_id is not None or tries is None:
+            return self.message.client_id
+        transcripts, named = services_of(self.request).transcripts, self._named or ""
+        return await transcripts.request_id(*self._asker, messages, named, is_repeat=tries != "0")
+
+    async def _go_on(self, message: SendMessage, history: Sequence[Message]) -> MessageAccepted:
+        client_id = message.client_id or new_id()
         match await services_of(self.request).transcripts.find(*self._asker, history, client_id):
             case Continued(conversation):
                 try:
