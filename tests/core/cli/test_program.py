@@ -1,6 +1,8 @@
 """The program as a whole: help, errors, exit statuses, and what it imports."""
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,15 +19,18 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def all_commands() -> list[tuple[str, click.Command]]:
+    """Every command and those within it, the ones of plugins too, each with the words that call it."""
     found: list[tuple[str, click.Command]] = []
-    context = click.Context(cli)
-    for name in COMMANDS:
-        command = cli.get_command(context, name)
-        assert command is not None
-        found.append((name, command))
+    waiting: list[tuple[str, click.Command | None]] = [("", cli)]
+    while waiting:
+        path, command = waiting.pop()
+        assert command is not None, path
+        found += [(path, command)] if path else []
         if isinstance(command, click.Group):
-            found += [(f"{name} {inner}", one) for inner, one in command.commands.items()]
-    return found
+            context = click.Context(command, info_name=path)
+            names = command.list_commands(context)
+            waiting += [(f"{path} {name}".strip(), command.get_command(context, name)) for name in names]
+    return sorted(found, key=lambda one: one[0])
 
 
 def test_every_command_has_a_help_with_examples() -> None:
@@ -37,18 +42,45 @@ def test_every_command_has_a_help_with_examples() -> None:
 
 
 def groups() -> list[tuple[str, click.Group]]:
-    """The groups that have a command ``list``, those of plugins and those within a group too."""
-    found: list[tuple[str, click.Group]] = []
-    waiting: list[tuple[str, click.Command | None]] = [("", cli)]
-    while waiting:
-        path, command = waiting.pop()
-        if not isinstance(command, click.Group):
+    """The groups that have a command ``list``."""
+    every = [(path, one) for path, one in all_commands() if isinstance(one, click.Group)]
+    return [(path, one) for path, one in every if "list" in one.list_commands(click.Context(one))]
+
+
+def examples() -> list[tuple[str, list[str]]]:
+    """Each example of a help, and what the shell would hand to the program."""
+    found = []
+    for name, command in all_commands():
+        text = getattr(command, "examples", "")
+        for line in filter(None, map(str.strip, text.splitlines())):
+            inner = re.sub(r'.*"\$\((.+)\)"', r"\1", line)
+            words = shlex.split(re.split(r" [<>]+ ", inner)[0], comments=True)
+            while "|" in words:
+                at = words.index("|")
+                words = words[:at] if words[0] == "trunkline" else words[at + 1 :]
+            assert "trunkline" in words, f"{name}: {line}"
+            found.append((f"{name}: {line}", words[words.index("trunkline") + 1 :]))
+    return found
+
+
+def test_every_example_is_a_command_that_there_is() -> None:
+    """Each example of a help names commands and options that exist and gives what they need; none is run."""
+    lines = examples()
+    assert len(lines) > 100
+    for line, words in lines:
+        command: click.Command | None = cli
+        while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            command, words = command.get_command(click.Context(command), words[0]), words[1:]
+        assert command is not None, line
+        try:
+            command.make_context(str(command.name), [*words])
+        except click.BadParameter as wrong:  # an example's file is not here
+            absent = wrong.param is not None and isinstance(wrong.param.type, click.Path)
+            assert absent and "does not exist" in wrong.message, f"{line}: {wrong.format_message()}"
+        except click.UsageError as wrong:
+            pytest.fail(f"{line}: {wrong.format_message()}")
+        except click.exceptions.Exit:
             continue
-        context = click.Context(command, info_name=path)
-        names = command.list_commands(context)
-        found += [(path, command)] if "list" in names else []
-        waiting += [(f"{path} {name}".strip(), command.get_command(context, name)) for name in names]
-    return sorted(found, key=lambda one: one[0])
 
 
 def test_a_group_without_a_command_lists(trunkline: Run) -> None:
