@@ -83,7 +83,10 @@ async def test_a_stop_ends_every_kind_of_turn(running: Platform) -> None:
     turns = await at_work(running)
     stopped = await running.gateway.stop_block("garden")
     assert set(stopped.cancelled) == {accepted.turn for accepted in turns}
-    assert stopped.block.config.enabled is False and stopped.block.pulse.status != "BUSY"
+    assert stopped.block.config.enabled is False
+    with anyio.fail_after(60):  # a monitor tells its pulse a moment later
+        while (await running.gateway.block("garden")).pulse.status == "BUSY":  # noqa: ASYNC110  as above
+            await anyio.sleep(0.05)
     for accepted in turns:
         assert (await running.answer(accepted)).ended.reason == "cancelled"
     assert await running.gateway.waiting() == ()
@@ -205,15 +208,15 @@ async def stage(provider: str, tmp_path_factory: pytest.TempPathFactory) -> Asyn
         yield running
 
 
-async def until_done(act: Change, gateway: GatewayClient, gone: str) -> None:
-    """Give the same command until it is done, as a person does. Refused with ``gone`` it had been done."""
+async def until_done(act: Change, gateway: GatewayClient, *gone: str) -> None:
+    """Give the same command until it is done, as a person does. Refused with one of ``gone`` it had been done."""
     with anyio.fail_after(120):
         while True:
             try:
                 await act(gateway)
                 return
             except RemoteFault as fault:
-                if fault.code == gone:
+                if fault.code in gone:
                     return
                 await anyio.sleep(0.2)
             except Exception:  # nobody answers yet
@@ -266,6 +269,40 @@ async def test_a_kill_half_way_leaves_what_the_same_command_finishes(
             assert page.total == 2
             await until_done(TAKEN_AWAY["delete"], gateway, "not_found")
         assert (await running.gateway.block_list(archived=True)).archived == ()
+
+
+@pytest.mark.kill
+@pytest.mark.parametrize(
+    ("victim", "delay"), [("gateway", 0.0), ("gateway", 0.02), ("gateway", 0.05), ("memory", 0.02)]
+)
+async def test_a_restore_goes_on_after_a_kill(stage: ProcessPlatform, victim: str, delay: float) -> None:
+    """Killed while it archives or restores: the block is back with its files."""
+    async with manned(stage) as running:
+        gateway = GatewayClient(running.bus, "cli", patience=3.0)
+        workspace = running.home.workspace("garden")
+        await until_done(lambda one: one.create_block("garden"), gateway, "conflict")
+        workspace.mkdir(parents=True, exist_ok=True)
+        (workspace / "kept.txt").write_text("x")
+
+        async def attempt(act: Change) -> None:
+            with anyio.move_on_after(10):
+                try:
+                    await act(gateway)
+                except Exception as error:
+                    print(type(error).__name__, error)  # noqa: T201 - pytest shows it with the failure
+
+        for act in (TAKEN_AWAY["archive"], lambda one: one.restore_block("garden")):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(attempt, act)
+                await anyio.sleep(delay)
+                running.kill(victim)
+            await running.restart(victim)
+            await until_done(lambda one: one.restore_block("garden"), gateway, "conflict", "not_found")
+            assert (workspace / "kept.txt").is_file()
+            assert (await running.gateway.block("garden")).name == "garden"
+            await until_done(TAKEN_AWAY["archive"], gateway, "not_found")
+        await until_done(lambda one: one.delete_block("garden", archived=True), gateway, "not_found")
+        assert not workspace.exists() and not [*running.home.workspaces.glob(".*/garden*")]
 
 
 @pytest.mark.kill

@@ -1,18 +1,21 @@
 """Archived blocks: a block's folder of memory and its workspace go away together, and come back as they were.
 
 Memory goes first and the workspace second. When a crash has come in between, the same command moves the workspace after
-what memory has moved.
+what memory has moved. What is deleted is taken out of its place first, so that nothing of it is ever taken for a part
+of another block or archive; it is removed when memory has forgotten it.
 """
 
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from pathlib import Path
 
 from trunkline.errors import ErrorCode, StorageError
 from trunkline.gateway.block_folders import BlockFolders, no_block
 from trunkline.gateway.faults import refusal
 from trunkline.gateway.workspaces import Workspaces
 from trunkline.messages.blocks import ArchivedBlock
+from trunkline_bus import Refusal, RemoteFault
 
 _ARCHIVE = re.compile(r"(?P<name>[a-z0-9][a-z0-9-]{0,31})_(?P<at>\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-\d{6}Z)")
 _AT = "%Y-%m-%dT%H-%M-%S-%fZ"
@@ -52,10 +55,14 @@ class BlockArchives:
             raise
 
     async def bring_back(self, name: str, actor: str) -> None:
-        """Bring the newest archive of a name back. Refused with ``conflict`` when there is a block of that name."""
+        """Bring the newest archive of a name back. Refused with ``conflict`` when there is a block of that name, or
+        when files of no block lie in its place."""
         if await self._folders.file(name) is not None:
             return await self._finish_bringing_back(name)
         archive = await self._newest(name)
+        await self._workspaces.put_back_archived(archive)
+        if await self._workspaces.has(name) and archive in await self._workspaces.away():
+            raise _taken(name, self._workspaces.place(name))
         await self._folders.move(f"archive/{archive}", f"blocks/{name}", actor, f"restore block {name}")
         try:
             await self._workspaces.bring_back(name, archive)
@@ -65,30 +72,52 @@ class BlockArchives:
 
     async def delete(self, name: str, actor: str) -> None:
         """Delete the newest archive of a name; after a crash the one whose workspace is left."""
-        archive = await self._left(name)
-        if archive is None or await self._waits_for_workspace(name):
+        archive = await self._half_deleted(name)
+        if archive is not None:
+            await self._workspaces.take_out_archived(archive)
+        else:
             archive = await self._newest(name)
-            await self._folders.delete(f"archive/{archive}", actor, f"delete archived block {name}")
-        await self._workspaces.delete_archived(archive)
+            await self._workspaces.take_out_archived(archive)
+            try:
+                await self._folders.delete(f"archive/{archive}", actor, f"delete archived block {name}")
+            except (Refusal, RemoteFault):
+                await self._workspaces.put_back_archived(archive)
+                raise
+        await self._workspaces.remove(archive)
 
-    async def _waits_for_workspace(self, name: str) -> bool:
-        """Whether there is a block of this name without a workspace, as a restore leaves it that was cut short. What is
-        left of an archive is then that block's."""
-        return await self._folders.file(name) is not None and not await self._workspaces.has(name)
+    async def waits_for_workspace(self, name: str) -> str | None:
+        """The newest archive of a name, when its workspace still lies where the block's was, as an archiving leaves it
+        that was cut short."""
+        newest = _newest_of(name, (one.archive for one in await self.listed()))
+        held = await self._workspaces.away() | await self._workspaces.taken_out()
+        return newest if newest not in held and await self._workspaces.has(name) else None
+
+    async def _half_deleted(self, name: str) -> str | None:
+        """An archive that memory no longer has and whose workspace is not removed yet. What is left of an archive while
+        there is a block of its name belongs to that block, whose restore was cut short."""
+        known = {one.archive for one in await self.listed()}
+        begun = _newest_of(name, await self._workspaces.taken_out() - known)
+        if begun is not None or await self._folders.file(name) is not None:
+            return begun
+        return await self._left(name)
 
     async def _finish_putting_away(self, name: str) -> None:
-        newest = _newest_of(name, (one.archive for one in await self.listed()))
-        left = newest is not None and newest not in await self._workspaces.away()
-        if newest is None or not left or not await self._workspaces.has(name):
+        archive = await self.waits_for_workspace(name)
+        if archive is None:
             raise no_block(name)
-        await self._workspaces.put_away(name, newest)
+        await self._workspaces.put_away(name, archive)
 
     async def _finish_bringing_back(self, name: str) -> None:
-        left = await self._left(name)
-        if left is None or await self._workspaces.has(name):
+        """Bring the workspace after a block that is back, or back to a block whose deletion was cut short."""
+        left, has = await self._left(name), await self._workspaces.has(name)
+        if left is not None and not has:
+            return await self._workspaces.bring_back(name, left)
+        if left is None and not has and name in await self._workspaces.taken_out():
+            return await self._workspaces.put_back(name)
+        if left is None:
             await self._newest(name)
             raise refusal(ErrorCode.CONFLICT, f"There is a block called {name!r} already.")
-        await self._workspaces.bring_back(name, left)
+        raise _taken(name, self._workspaces.place(name))
 
     async def _newest(self, name: str) -> str:
         newest = _newest_of(name, (one.archive for one in await self.listed()))
@@ -100,6 +129,14 @@ class BlockArchives:
         """The newest archived workspace of this name whose archive memory no longer has."""
         known = {one.archive for one in await self.listed()}
         return _newest_of(name, await self._workspaces.away() - known)
+
+
+def _taken(name: str, place: Path) -> Refusal:
+    return refusal(
+        ErrorCode.CONFLICT,
+        f"Nothing was restored: there are files in {place} already, where those of the archived block {name!r} belong. "
+        "Move them away, and give the command again.",
+    )
 
 
 def _newest_of(name: str, archives: Iterable[str]) -> str | None:

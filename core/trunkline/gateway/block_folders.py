@@ -10,12 +10,20 @@ from trunkline.messages.memory import (
     ListMemory,
     MemoryEntry,
     MemoryFile,
+    MemoryHistory,
     MoveMemory,
     ReadManyMemory,
     WriteManyMemory,
 )
 from trunkline.runtime.accepting import is_block_name, not_there
-from trunkline.subjects import MEMORY_DELETE, MEMORY_LIST, MEMORY_MOVE, MEMORY_READ_MANY, MEMORY_WRITE_MANY
+from trunkline.subjects import (
+    MEMORY_DELETE,
+    MEMORY_HISTORY,
+    MEMORY_LIST,
+    MEMORY_MOVE,
+    MEMORY_READ_MANY,
+    MEMORY_WRITE_MANY,
+)
 from trunkline_bus import Bus, Refusal, RemoteFault
 
 SECONDS = 20.0
@@ -59,6 +67,16 @@ class BlockFolders:
     async def folders(self, folder: str) -> list[str]:
         """The names of the folders in a folder."""
         return [name_of(entry) for entry in await self.entries(folder) if entry.kind == "folder"]
+
+    async def was_there(self, name: str) -> bool:
+        """Whether history knows a block of this name."""
+        try:
+            wish = MemoryHistory(path=path_of(name), limit=1)
+            return bool((await self._bus.call(MEMORY_HISTORY, wish, timeout=SECONDS)).changes)
+        except RemoteFault as fault:
+            if fault.code == ErrorCode.NOT_FOUND:
+                return False
+            raise
 
     async def write(
         self, files: Mapping[str, str], expected: Mapping[str, str], actor: str, reason: str

@@ -1,10 +1,11 @@
 """The block service: blocks are folders of memory, made, listed, changed, stopped, reset, put away, brought back and
 deleted (MB-F1..F4, F23, F29).
 
-What runs in a block is stopped before anything is taken from it. Memory is changed first, the workspace last; what a
-crash leaves in between, the same command finishes.
+What runs in a block is stopped before anything is taken from it. What a crash leaves half-done, the same command
+finishes.
 """
 
+import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
@@ -42,7 +43,9 @@ from trunkline.runtime.audit import AuditLog
 from trunkline.seed import block_files, renamed
 from trunkline.subjects import ANSWERER, PULSE_BUCKET
 from trunkline.toml import BadSettings
-from trunkline_bus import Bus
+from trunkline_bus import Bus, Refusal, RemoteFault
+
+log = logging.getLogger(__name__)
 
 NAME_RULE = "A block's name is 1 to 32 characters: small letters, digits and dashes, beginning with a letter or digit."
 PRECEDENCE: tuple[PulseState, ...] = ("BUSY", "ERROR", "ACTIVE", "SLEEPING")
@@ -172,7 +175,7 @@ class Blocks:
                     await self._folders.delete(entry.path, actor, f"reset block {name}")
             await self._begin_anew(name, stay, actor)
             if request.hard:
-                await self._workspaces.delete(name)
+                await self._workspaces.clear(name)
         return await self.show(name)
 
     async def archive(self, name: str, actor: str) -> None:
@@ -197,13 +200,43 @@ class Blocks:
             async with self._changing:
                 return await self._archives.delete(name, actor)
         async with self._stopping.stopped(name, actor), self._changing:
-            if await self._folders.file(name) is not None:
+            await self._take_away(name, actor)
+
+    async def _take_away(self, name: str, actor: str) -> None:
+        """The workspace is taken out of its place first: a block that is made anew never has it."""
+        there = await self._folders.file(name) is not None
+        if not there and await self._archives.waits_for_workspace(name):
+            sentence = f"The archiving of {name!r} was cut short. Finish it: trunkline blocks archive {name}"
+            raise refusal(ErrorCode.CONFLICT, sentence)
+        has = await self._workspaces.has(name) or name in await self._workspaces.taken_out()
+        if not there and not has:
+            raise no_block(name)
+        await self._workspaces.take_out(name)
+        if there:
+            try:
                 await self._folders.delete(f"blocks/{name}", actor, f"delete block {name}")
-            elif not await self._workspaces.has(name):
-                raise no_block(name)
-            await self._workspaces.delete(name)
+            except (Refusal, RemoteFault):
+                await self._workspaces.put_back(name)
+                raise
+        await self._workspaces.remove(name)
+
+    async def _clear_place(self, name: str) -> None:
+        """See that a new block does not find the workspace of an earlier one of its name: what an archiving or a
+        deletion left that was cut short, or whoever took a block's folder out of memory by hand. What an owner puts
+        there for a block that never was stays."""
+        if name in await self._workspaces.taken_out():
+            await self._workspaces.remove(name)
+        if (archive := await self._archives.waits_for_workspace(name)) is not None:
+            await self._workspaces.put_away(name, archive)
+        if await self._workspaces.has(name) and await self._folders.was_there(name):
+            log.warning(
+                "what an earlier block %s left in its workspace is now in %s",
+                name,
+                await self._workspaces.set_aside(name),
+            )
 
     async def _make(self, request: CreateBlock, actor: str) -> None:
+        await self._clear_place(request.name)
         config, folder = request.config, f"blocks/{request.name}"
         files = {path_of(request.name): block_file.encode(config, datetime.now(UTC))}
         own = block_files(request.name, config.monitor_name, config.monitor_emoji)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import anyio
 
-from trunkline.errors import TrunklineError
+from trunkline.errors import StorageError, TrunklineError
 from trunkline.gateway.endpoints import BusFace
 from trunkline.gateway.known_blocks import KnownBlocks
 from trunkline.gateway.services import Services
@@ -107,4 +107,6 @@ class GatewayWorker(Worker):
                 return await self._services.blocks.ensure_default()
             except (BusError, Refusal) as error:
                 log.info("the default block waits for memory: %s", error)
+            except StorageError as error:
+                log.warning("the default block cannot be made: %s", error)
             await anyio.sleep(RETRY_SECONDS)

@@ -1,0 +1,193 @@
+"""Blocks whose archiving, restore or deletion was cut short: each command goes on, or says what to do, and no block
+that is made anew finds what an earlier one left."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from trunkline.errors import ErrorCode
+from trunkline.messages.blocks import BlockConfig
+from trunkline.messages.memory import DeleteMemory, MoveMemory
+from trunkline.runtime.gateway_client import GatewayClient
+from trunkline.subjects import MEMORY_DELETE, MEMORY_MOVE
+from trunkline_bus import RemoteFault
+
+from .conftest import House
+from .test_blocks import talk
+
+pytestmark = pytest.mark.anyio
+
+ARCHIVE = "garden_2999-01-01T00-00-00-000000Z"
+AGAIN: dict[str, Callable[[GatewayClient], Awaitable[object]]] = {
+    "restore": lambda gateway: gateway.restore_block("garden"),
+    "delete": lambda gateway: gateway.delete_block("garden"),
+    "archive": lambda gateway: gateway.archive_block("garden"),
+    "create": lambda gateway: gateway.create_block("garden"),
+}
+
+
+def filled(folder: Path, text: str = "x") -> Path:
+    """A folder with a file in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kept.txt").write_text(text)
+    return folder
+
+
+async def half_archived(house: House) -> Path:
+    """As a gateway leaves it that dies after memory has moved; the workspace."""
+    await house.terminal.create_block("garden")
+    workspace = filled(house.platform.home.workspace("garden"))
+    wish = MoveMemory(source="blocks/garden", target=f"archive/{ARCHIVE}", actor="test")
+    await house.bus.call(MEMORY_MOVE, wish)
+    return workspace
+
+
+async def half_deleted(house: House) -> Path:
+    """As a gateway leaves it that dies before memory is asked; the workspace, which is not in its place."""
+    await house.terminal.create_block("garden", BlockConfig(description="mine"))
+    workspace = filled(house.platform.home.workspace("garden"))
+    out = house.platform.home.workspaces / ".deleted" / "garden"
+    out.parent.mkdir()
+    workspace.rename(out)
+    return workspace
+
+
+async def test_a_default_block_that_was_deleted_begins_empty(own_house: House) -> None:
+    """However it went; what nobody told us to remove is set aside and not lost."""
+    places = own_house.platform.home
+    filled(places.workspace("main"))
+    await own_house.terminal.delete_block("main")
+    assert not places.workspace("main").exists()
+    await talk(own_house, "hi")
+    assert [block.name for block in await own_house.terminal.blocks()] == ["main"]
+    filled(places.workspace("main"), "older")
+    await own_house.bus.call(MEMORY_DELETE, DeleteMemory(path="blocks/main", actor="owner"))
+    await talk(own_house, "hi again")
+    assert (await own_house.terminal.block("main")).conversations == 1
+    assert not places.workspace("main").exists()
+    (aside,) = (places.workspaces / ".left").iterdir()
+    assert (aside / "kept.txt").read_text() == "older"
+
+
+async def test_a_folder_that_was_put_there_for_a_new_block_is_its_workspace(own_house: House) -> None:
+    """Nothing is taken from an owner who prepares a block's files first."""
+    workspace = filled(own_house.platform.home.workspace("garden"))
+    await own_house.terminal.create_block("garden")
+    assert (workspace / "kept.txt").is_file()
+
+
+@pytest.mark.parametrize("how", AGAIN)
+async def test_after_a_half_archiving(own_house: House, how: str) -> None:
+    """The files stay with the archive, whichever command comes next."""
+    workspace = await half_archived(own_house)
+    if how == "delete":
+        with pytest.raises(RemoteFault, match="blocks archive garden") as refused:
+            await AGAIN[how](own_house.terminal)
+        assert refused.value.code == ErrorCode.CONFLICT
+        await own_house.terminal.archive_block("garden")
+    else:
+        await AGAIN[how](own_house.terminal)
+    if how != "restore":
+        assert not workspace.exists()
+    if how == "create":
+        await own_house.terminal.delete_block("garden")
+    if how != "restore":
+        await own_house.terminal.restore_block("garden")
+    assert (workspace / "kept.txt").is_file()
+
+
+@pytest.mark.parametrize("how", ["restore", "delete"])
+async def test_after_a_half_deletion(own_house: House, how: str) -> None:
+    """The same command finishes it, and a restore takes it back, since memory still has the block."""
+    workspace = await half_deleted(own_house)
+    await AGAIN[how](own_house.terminal)
+    assert not (own_house.platform.home.workspaces / ".deleted" / "garden").exists()
+    if how == "restore":
+        assert (workspace / "kept.txt").is_file()
+        assert (await own_house.terminal.block("garden")).config.description == "mine"
+        with pytest.raises(RemoteFault):
+            await own_house.terminal.restore_block("garden")
+        return
+    with pytest.raises(RemoteFault) as gone:
+        await own_house.terminal.block("garden")
+    assert gone.value.code == ErrorCode.NOT_FOUND
+
+
+async def test_a_deletion_whose_end_was_cut_off(own_house: House) -> None:
+    """Memory has no such block any more: delete removes the rest, an older archive comes back, a new block is empty."""
+    house, places = own_house, own_house.platform.home
+    await house.terminal.create_block("garden", BlockConfig(description="older"))
+    filled(places.workspace("garden"), "older")
+    await house.terminal.archive_block("garden")
+    workspace = await half_deleted(house)
+    await house.bus.call(MEMORY_DELETE, DeleteMemory(path="blocks/garden", actor="test"))
+    assert (await house.terminal.restore_block("garden")).config.description == "older"
+    assert (workspace / "kept.txt").read_text() == "older"
+    await house.terminal.delete_block("garden")
+    assert list((places.workspaces / ".deleted").iterdir()) == []
+    filled(places.workspaces / ".deleted" / "garden")
+    await house.terminal.delete_block("garden")
+    assert list((places.workspaces / ".deleted").iterdir()) == []
+    filled(places.workspaces / ".deleted" / "garden")
+    await house.terminal.create_block("garden")
+    assert list((places.workspaces / ".deleted").iterdir()) == [] and not workspace.exists()
+
+
+async def test_a_half_deleted_archive_is_brought_back_or_deleted(own_house: House) -> None:
+    """Its folder is found where the deletion took it; when memory has forgotten it, the same command removes the rest,
+    and no older archive."""
+    house, places = own_house, own_house.platform.home
+    for text in ("older", "newer"):
+        await house.terminal.create_block("garden", BlockConfig(description=text))
+        filled(places.workspace("garden"), text)
+        await house.terminal.archive_block("garden")
+    newest = max(places.workspaces.glob(".archive/*"))
+    out = places.workspaces / ".deleted" / newest.name
+    out.parent.mkdir(exist_ok=True)
+    newest.rename(out)
+    assert (await house.terminal.restore_block("garden")).config.description == "newer"
+    assert (places.workspace("garden") / "kept.txt").read_text() == "newer"
+    await house.terminal.archive_block("garden")
+    newest = max(places.workspaces.glob(".archive/*"))
+    newest.rename(places.workspaces / ".deleted" / newest.name)
+    await house.bus.call(MEMORY_DELETE, DeleteMemory(path=f"archive/{newest.name}", actor="test"))
+    await house.terminal.delete_block("garden", archived=True)
+    assert list((places.workspaces / ".deleted").iterdir()) == []
+    assert (await house.terminal.restore_block("garden")).config.description == "older"
+
+
+async def test_a_restore_says_which_files_are_in_its_way(own_house: House) -> None:
+    """Before anything is moved, and once they are away it goes on; empty folders are in nobody's way."""
+    house, places = own_house, own_house.platform.home
+    await house.terminal.create_block("garden")
+    workspace = filled(places.workspace("garden"), "mine")
+    await house.terminal.archive_block("garden")
+    filled(workspace, "foreign")
+    with pytest.raises(RemoteFault, match=str(workspace)) as refused:
+        await house.terminal.restore_block("garden")
+    assert refused.value.code == ErrorCode.CONFLICT
+    assert (await house.terminal.block_list(archived=True)).archived != ()
+    (workspace / "kept.txt").unlink()
+    await house.terminal.restore_block("garden")
+    assert (workspace / "kept.txt").read_text() == "mine"
+
+
+async def test_a_half_restored_block_that_was_used_keeps_both_sets_of_files(own_house: House) -> None:
+    """Files were written into it before the restore went on: it says where they are, and deletes nobody's."""
+    house, places = own_house, own_house.platform.home
+    await house.terminal.create_block("garden")
+    workspace = filled(places.workspace("garden"), "mine")
+    await house.terminal.archive_block("garden")
+    (archive,) = places.workspaces.glob(".archive/*")
+    wish = MoveMemory(source=f"archive/{archive.name}", target="blocks/garden", actor="test")
+    await house.bus.call(MEMORY_MOVE, wish)
+    filled(workspace, "since")
+    with pytest.raises(RemoteFault, match=str(workspace)):
+        await house.terminal.restore_block("garden")
+    with pytest.raises(RemoteFault) as unknown:
+        await house.terminal.delete_block("garden", archived=True)
+    assert unknown.value.code == ErrorCode.NOT_FOUND
+    workspace.rename(workspace.with_name("since"))
+    await house.terminal.restore_block("garden")
+    assert (workspace / "kept.txt").read_text() == "mine"
