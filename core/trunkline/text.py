@@ -59,7 +59,7 @@ QUOTED = "│ "
 NARROW = 20
 """Columns below which nothing is wrapped."""
 
-_COLUMN = re.compile(r"\S(?:.*?\S)?\s{2,}(?=\S)")
+_COLUMN = re.compile(r"\S(?:.*?\S)??\s{2,}(?=\S)")
 
 
 def wrapped(text: str, width: int, hang: int | None = None) -> str:

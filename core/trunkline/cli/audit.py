@@ -58,6 +58,7 @@ def command(since: str, limit: int, follow: bool, as_json: bool, **wanted: Any) 
 
 
 async def _print(bus: "Bus", wanted: "Wanted", limit: int, follow: bool, as_json: bool) -> None:
+    from trunkline.cli.output import fitted
     from trunkline.cli.owned.auditing import entries, following
     from trunkline.cli.owned.blocks import insist_on_block
     from trunkline.cli.owned.ruling import ALL
@@ -70,10 +71,8 @@ async def _print(bus: "Bus", wanted: "Wanted", limit: int, follow: bool, as_json
     for entry in found[-limit:]:
         _line(entry, as_json)
     if not found and not follow:
-        click.echo(
-            f"Nothing of that kind was noted since {wanted.since:%Y-%m-%d %H:%M} UTC. --since 7d looks further back.",
-            err=True,
-        )
+        told = f"Nothing of that kind was noted since {wanted.since:%Y-%m-%d %H:%M} UTC. --since 7d looks further back."
+        click.echo(fitted(told, err=True), err=True)
     if follow:
         async for entry in following(bus, wanted, {entry.id for entry in found}):
             _line(entry, as_json)

@@ -48,19 +48,21 @@ def command(as_json: bool, online: bool) -> int:
 
 
 def _print(finding: "Finding") -> None:
-    from trunkline.cli.output import coloured, say
+    from trunkline.cli.output import coloured, fitted, say
 
     by = f" [{finding.owner}]" if finding.owner else ""
-    click.echo(coloured(MARKS[finding.status], COLOURS.get(finding.status)), nl=False, color=True)
-    say(f"  {finding.id:<20} {finding.summary}{by}")
+    mark = MARKS[finding.status]
+    told = fitted(f"{mark}  {finding.id:<20} {finding.summary}{by}", hang=len(mark) + 23)
+    click.echo(coloured(mark, COLOURS.get(finding.status)), nl=False, color=True)
+    say(told.removeprefix(mark))
     if finding.hint:
-        say(f"{'':30} -> {finding.hint}")
+        say(fitted(f"{'':30} -> {finding.hint}", hang=34))
 
 
 def _print_listeners(listeners: "list[Listener]") -> None:
-    from trunkline.cli.output import say
+    from trunkline.cli.output import fitted, say
 
     say("\nListening:" if listeners else "\nListening: nothing")
     for one in listeners:
-        say(f"  {one.address:<26} {one.purpose}")
-        say(f"  {'':<26} credential: {one.credential}")
+        say(fitted(f"  {one.address:<26} {one.purpose}", hang=29))
+        say(fitted(f"  {'':<26} credential: {one.credential}", hang=31))

@@ -40,14 +40,16 @@ def coloured(text: str, colour: str | None) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, header: Sequence[str] = ()) -> None:
-    """Print rows in columns; the last column is not padded. A row is one line, whatever its cells hold."""
+    """Print rows in columns; the last column is not padded. A row is one line, whatever its cells hold; one
+    that is too long for a terminal goes on below its last column, if there is room."""
     from trunkline.text import one_line
 
     lines = [[one_line(cell) for cell in row] for row in ([header, *rows] if header else rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    last, room = sum(widths[:-1]) + 2 * (len(widths) - 1), columns_of() or 0
     for line in lines:
         cells = [cell.ljust(width) for cell, width in zip(line, widths, strict=True)]
-        say("  ".join(cells).rstrip())
+        say(fitted("  ".join(cells).rstrip(), hang=last if last <= room // 2 else 4))
 
 
 def json_out(value: Any) -> None:

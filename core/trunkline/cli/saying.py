@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from trunkline.channels.deciding import approval_words, local
+from trunkline.cli.output import fitted
 from trunkline.messages.answerer import Answerer
 from trunkline.messages.approvals import ApprovalDetail
 from trunkline.messages.gateway import MessageAccepted
@@ -139,7 +140,7 @@ class Saying:
         if self._open_line:
             self._write("\n")
         if text:
-            click.echo(printable(text), err=True)
+            click.echo(fitted(printable(text), err=True), err=True)
 
     def _status(self) -> int:
         if self._ended is None:

@@ -30,3 +30,18 @@ def test_traces_and_the_audit_log_break_between_words(environ: dict[str, str], h
     assert not run_trunkline(home, "audit").stdout.startswith("TIME")
     trace = shown(environ, "trace", "last")
     assert "{channel}" not in trace and "trunkline.cmd.gateway." in trace
+
+
+def test_the_checks_of_doctor_break_between_words(environ: dict[str, str], home: Path) -> None:
+    """What a check found goes on where it begins, and so does what to do about it."""
+    lines = shown(environ, "doctor").splitlines()
+    [at] = [number for number, line in enumerate(lines) if " web.search " in line]
+    assert lines[at + 1].startswith(" " * 30) and lines[at + 1][30] != " ", lines
+
+
+def test_a_title_that_is_too_long_for_the_list_goes_on_below(environ: dict[str, str], home: Path) -> None:
+    """No word of it is cut."""
+    said = "How do the runner beans climb around the wooden frame?"
+    assert run_trunkline(home, "say", said).stdout
+    listed = shown(environ, "conversations")
+    assert said in " ".join(listed.split()), listed
