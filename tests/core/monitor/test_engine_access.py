@@ -231,7 +231,7 @@ async def test_the_default_block_is_there_before_its_first_message(tmp_path: Pat
             http.headers.update({**owner(running), **ALL})
             answer = await http.post("/engine/chat", json=wish("say:hello"))
             assert answer.status_code == 200 and "hello" in answer.text
-            assert (await http.post("/engine/chat", json=of_block("main"))).status_code == 404
+            assert (await http.post("/engine/chat", json=of_block("garden"))).status_code == 404
 
 
 async def test_which_file_is_wrong_is_told_to_the_owner_alone(tmp_path: Path) -> None:
