@@ -11,8 +11,16 @@ import httpx
 import pytest
 from tests.visitors import GUEST, HEADER, Visitors
 
-from trunkline.messages.chunks import ForgetChunk, ListChunks, Remember
-from trunkline.subjects import MEMORY_CHUNKS, MEMORY_FORGET, MEMORY_REMEMBER
+from trunkline.messages.chunks import ForgetChunk, GetChunk, ListChunks, Remember
+from trunkline.messages.memory import MemoryHistory, SearchMemory
+from trunkline.subjects import (
+    MEMORY_CHUNK,
+    MEMORY_CHUNKS,
+    MEMORY_FORGET,
+    MEMORY_HISTORY,
+    MEMORY_REMEMBER,
+    MEMORY_SEARCH,
+)
 from trunkline.testing.platform import Platform, platform
 from trunkline.testing.scripted_provider import ScriptedProvider
 
@@ -57,6 +65,18 @@ class Desk:
             url = f"{self.running.url}/conversations/messages"
             assert (await client.post(url, json={"content": text})).status_code == 200
         return json.dumps(self.provider.asked[before].body["messages"][:-1])
+
+    async def looked_up(self, call: str, who: str = "", block: str = "main") -> str:
+        """What a tool call in the turn of a visitor, or the owner's, gives the model."""
+        before = len(self.provider.asked)
+        headers = {HEADER: who} if who else {"authorization": f"Bearer {self.running.token}"}
+        body = {"content": f"call:{call} ;; say:So.", "metadata": {"block": block}}
+        async with httpx.AsyncClient(headers=headers, timeout=60) as client:
+            url = f"{self.running.url}/conversations/messages"
+            assert (await client.post(url, json=body)).status_code == 200
+        told = self.provider.asked[before + 1].body["messages"][-1]
+        assert told["role"] == "tool"
+        return str(told["content"])
 
     async def facts(self) -> dict[str, str]:
         """The learned facts of the block by what they say."""
@@ -161,6 +181,79 @@ async def test_facts_reach_no_other_block_and_no_other_person(tmp_path: Path) ->
         assert "worked for" not in guest and "Wrote the launch" not in guest
         owner = await here.sent(question)
         assert "I have 2 launch codes." in owner and "3 launch codes" not in owner
+
+
+async def test_no_memory_tool_tells_a_fact_to_another_person_or_block(tmp_path: Path) -> None:
+    """ADR 44 holds for what a model looks up itself: searching, recalling, listing, reading a chunk's file now or as it
+    was, its history and its lines. The person it was learned of finds it in its block, and the owner's own search finds
+    everything."""
+    async with desk(tmp_path / "home") as here:
+        await here.running.gateway.create_block("garden")
+        await here.tell("I live in Gardenia with Wolfgang.", block="garden")
+        await here.tell("I live in Lisbon with Zebulon.")
+        [learned] = (await here.facts()).items()
+        chunk = await here.running.bus.call(
+            MEMORY_CHUNK, GetChunk(id=learned[1], actor="owner", block="main")
+        )
+        assert chunk.chunk is not None
+        path = f"/{chunk.chunk.path}"
+        versions = await here.running.bus.call(MEMORY_HISTORY, MemoryHistory(path=path[1:]))
+
+        async def found(call: str, name: str, who: str = "", block: str = "main") -> bool:
+            return f"I live in {name}" in await here.looked_up(call, who, block)
+
+        look = 'memory_search {"query": "live in Lisbon Gardenia", "kinds": ["fact"]}'
+        ways = (
+            look,
+            'memory_search {"query": "live in Lisbon", "kinds": ["fact", "chunk", "file"], "limit": 1}',
+            'recall {"query": "live in Lisbon Zebulon"}',
+            'known_facts {"query": "live in Lisbon Zebulon"}',
+            f'memory_read {{"path": "{path}"}}',
+            f'memory_read {{"path": "{path}", "commit": "{versions.changes[0].version}"}}',
+            f'memory_blame {{"path": "{path}"}}',
+        )
+        for way in ways:
+            assert await found(way, "Lisbon"), way
+            assert not await found(way, "Lisbon", GUEST.id), way
+        for way in (look, *ways[4:]):
+            assert not await found(way, "Lisbon", block="garden"), way
+        assert await found(look, "Gardenia", block="garden")
+        assert not await found(look, "Gardenia")
+        await here.running.bus.call(MEMORY_FORGET, ForgetChunk(id=learned[1], actor="owner", block="main"))
+        for way in (ways[5], f'memory_history {{"path": "{path}"}}'):
+            assert await found(way, "Lisbon"), way
+            assert not await found(way, "Lisbon", GUEST.id), way
+        hits = (await here.running.bus.call(MEMORY_SEARCH, SearchMemory(query="live in Gardenia"))).hits
+        assert any(hit.kind == "fact" and "Wolfgang" in hit.content for hit in hits)
+
+
+async def test_tasks_strategies_and_the_profile_stay_where_they_were_learned(tmp_path: Path) -> None:
+    """Files of ``models/`` are found and read where one of their sources is; advice without one is read by everybody,
+    the profile and what is damaged by the owner alone."""
+    at = {"block": "garden", "conversation": "c", "turn": "t"}
+    files: dict[str, object] = {
+        "models/m/episodes/2026-05-01/ep-1.json": {"task": "prune the wisteria", "source": at},
+        "models/m/playbook/s-1.json": {"text": "prune the wisteria", "source": "model", "sources": [at]},
+        "models/m/playbook/s-2.json": {"text": "prune the wisteria", "source": "person", "sources": [at]},
+        "models/m/playbook/s-3.json": "prune the wisteria",
+        "profile.json": {"text": "prune the wisteria"},
+    }
+    told = {"": [2, 3, 4], "garden": [0, 1, 2, 3, 4], GUEST.id: [2]}
+    async with desk(tmp_path / "home", "") as here:
+        await here.running.gateway.create_block("garden")
+        for path, value in files.items():
+            file = here.running.home.memory / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(value))
+        for who, shown in told.items():
+            guest, block = (GUEST.id, "main") if who == GUEST.id else ("", who or "main")
+            for number, path in enumerate(files):
+                text = await here.looked_up(f'memory_read {{"path": "/{path}"}}', guest, block)
+                assert ("wisteria" in text) is (number in shown), (who, path)
+            look = 'memory_search {"query": "wisteria", "path": "/models", "kinds": ["file"]}'
+            text = await here.looked_up(look, guest, block)
+            found = [number for number, path in enumerate(files) if path in text]
+            assert found == [number for number in shown if number != 4], who
 
 
 async def test_what_an_agent_kept_itself_is_no_learned_fact(tmp_path: Path) -> None:

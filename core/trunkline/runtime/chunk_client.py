@@ -32,6 +32,7 @@ from trunkline.messages.chunks import (
     UpdateChunk,
 )
 from trunkline.messages.memory import ReadMemory
+from trunkline.runtime.learned import is_chunk_withheld
 from trunkline.runtime.memory_calls import MemoryCalls
 from trunkline.runtime.private import layer_folder
 from trunkline.subjects import (
@@ -121,7 +122,7 @@ class ChunkMemory(MemoryCalls):
         """A chunk by its id; None when there is none, or it is private to another."""
         wish = GetChunk(id=chunk, actor=self._actor, block=self._block, archived=archived)
         found = (await self._call(MEMORY_CHUNK, wish)).chunk
-        return found if found is not None and await self._visible(found.path) else None
+        return found if found is not None and await self._tells(found) else None
 
     async def chunks(
         self,
@@ -163,7 +164,7 @@ class ChunkMemory(MemoryCalls):
         if not await self._open("read") and await self.chunk(chunk) is None:
             raise ToolError(_NONE.format(chunk), kind="not_found")
         found = (await self._call(MEMORY_LINKED, wish)).links
-        return [one for one in found if await self._visible(one.chunk.path)]
+        return [one for one in found if await self._tells(one.chunk)]
 
     async def link(
         self, source: str, target: str, link_type: str, *, strength: float = 1.0, remove: bool = False
@@ -261,10 +262,16 @@ class ChunkMemory(MemoryCalls):
         return True
 
     async def _seen(self, chunks: Iterable[Chunk]) -> list[Chunk]:
-        return [chunk for chunk in chunks if await self._visible(chunk.path)]
+        return [chunk for chunk in chunks if await self._tells(chunk)]
 
     async def _shown(self, found: Iterable[RecalledChunk]) -> tuple[RecalledChunk, ...]:
-        return tuple([one for one in found if await self._visible(one.chunk.path)])
+        return tuple([one for one in found if await self._tells(one.chunk)])
+
+    async def _tells(self, chunk: Chunk) -> bool:
+        """Whether whoever asks may be told of a chunk."""
+        if self.to is not None and is_chunk_withheld(chunk.path, chunk.metadata, self.to):
+            return False
+        return await self._visible(chunk.path)
 
 
 _NONE = "There is no chunk {!r} here."

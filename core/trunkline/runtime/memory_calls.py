@@ -5,6 +5,7 @@ from typing import Literal, TypeVar
 
 from trunkline.abc.memory import NOWHERE
 from trunkline.errors import ToolError, kind_of_code
+from trunkline.runtime.learned import Listener
 from trunkline.runtime.private import private_to_another
 from trunkline_bus import Bus, BusError, CallTimeout, Endpoint, NoResponders, RemoteFault, Scope
 
@@ -24,10 +25,12 @@ async def _freely(path: str, action: Literal["read", "write"], whole: bool) -> N
 class MemoryCalls:
     """``actor`` is whom history names; ``scope`` the conversation and turn it names.
 
-    ``patience`` is how long a call may take, in seconds. ``permit`` says what may be read and written.
+    ``patience`` is how long a call may take, in seconds. ``permit`` says what may be read and written, ``to`` who is
+    told what comes back: None for whoever decides about it again, such as a context source.
     """
 
     permit: Permit = staticmethod(_freely)
+    to: Listener | None = None
 
     def __init__(
         self,

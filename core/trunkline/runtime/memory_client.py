@@ -21,6 +21,7 @@ from trunkline.messages.memory import (
     DeleteMemory,
     DiffMemory,
     EditMemory,
+    FileDifference,
     ListMemory,
     MemoryBlame,
     MemoryChange,
@@ -28,10 +29,12 @@ from trunkline.messages.memory import (
     MemoryEntry,
     MemoryFile,
     MemoryHistory,
+    MemoryHit,
     MemoryHits,
     MemoryImport,
     MemoryReverted,
     PassageKind,
+    ReadManyMemory,
     ReadMemory,
     RevertMemory,
     SearchMemory,
@@ -41,6 +44,7 @@ from trunkline.runtime.chunk_client import ChunkMemory
 from trunkline.runtime.exports import export_memory
 from trunkline.runtime.foreign import prepared
 from trunkline.runtime.imports import import_memory
+from trunkline.runtime.learned import is_withheld, may_be_learned
 from trunkline.runtime.memory_calls import A, Q
 from trunkline.runtime.private import is_chunk_place, is_owners, name_in, private_to_another, whole_path
 from trunkline.subjects import (
@@ -51,6 +55,7 @@ from trunkline.subjects import (
     MEMORY_HISTORY,
     MEMORY_LIST,
     MEMORY_READ,
+    MEMORY_READ_MANY,
     MEMORY_REVERT,
     MEMORY_SEARCH,
     MEMORY_WRITE,
@@ -78,6 +83,8 @@ class BlockMemory(ChunkMemory):
     async def read(self, path: str, version: str | None = None) -> MemoryFile:
         """A file's text, now or at a version."""
         file = await self._call(MEMORY_READ, ReadMemory(path=self._whole(path), version=version))
+        if self.to is not None and is_withheld(file.path, file.content, self.to):
+            raise ToolError(_ELSEWHERE.format(path), kind="permission_denied")
         return msgspec.structs.replace(file, path=self._relative(file.path))
 
     async def write(self, path: str, content: str, *, expected: str | None = None) -> str:
@@ -128,10 +135,10 @@ class BlockMemory(ChunkMemory):
             ) from error
         here = msgspec.structs.replace(wish, since=_placed(wish.since), until=_placed(wish.until))
         found = await self._call(MEMORY_SEARCH, here)
-        hits = [hit for hit in found.hits if await self._visible(hit.path)]
+        hits = await self._shown_hits(found.hits)
         if len(hits) < len(found.hits) and limit < MOST_HITS:  # others stand behind those that were left out
             more = await self._call(MEMORY_SEARCH, msgspec.structs.replace(here, limit=MOST_HITS))
-            hits = [hit for hit in more.hits if await self._visible(hit.path)][:limit]
+            hits = (await self._shown_hits(more.hits))[:limit]
         named = (msgspec.structs.replace(hit, path=self._relative(hit.path)) for hit in hits)
         return msgspec.structs.replace(found, hits=tuple(named))
 
@@ -155,7 +162,16 @@ class BlockMemory(ChunkMemory):
     async def history(self, path: str, *, limit: int = 50) -> Sequence[MemoryChange]:
         """The changes of a path, newest first."""
         wish = MemoryHistory(path=self._whole(path), limit=limit)
-        return (await self._call(MEMORY_HISTORY, wish)).changes
+        changes = (await self._call(MEMORY_HISTORY, wish)).changes
+        to = self.to
+        if to is None or not may_be_learned(wish.path):
+            return changes
+        return [
+            msgspec.structs.replace(one, previous=None)
+            if is_withheld(wish.path, one.previous or "", to)
+            else one
+            for one in changes
+        ]
 
     async def blame(
         self,
@@ -168,12 +184,19 @@ class BlockMemory(ChunkMemory):
     ) -> MemoryBlame:
         """Who wrote the lines ``first`` to ``last`` of a file."""
         wish = BlameMemory(path=self._whole(path), version=version, first=first, last=last, mainline=mainline)
+        if self.to is not None and may_be_learned(wish.path):
+            await self.read(path, version)  # whoever may not be told of it is told no line of it
         found = await self._call(MEMORY_BLAME, wish)
         return msgspec.structs.replace(found, path=self._relative(found.path))
 
     async def diff(self, path: str, old: str | None = None, new: str | None = None) -> MemoryDifference:
         """What differs at a path between two versions; without ``old`` what its last change did."""
         found = await self._call(MEMORY_DIFF, DiffMemory(path=self._whole(path), old=old, new=new))
+        if self.to is not None and any(may_be_learned(one) for file in found.files for one in _paths(file)):
+            raise ToolError(
+                f"{path or '/'} holds what was learned, which is compared by no tool.",
+                kind="permission_denied",
+            )
         return msgspec.structs.replace(found, path=self._relative(found.path))
 
     async def revert(self, path: str, version: str | None = None, *, to: str | None = None) -> MemoryReverted:
@@ -227,6 +250,16 @@ class BlockMemory(ChunkMemory):
             await self.permit(f"/{path}", action, endpoint not in OF_ONE_FILE)
         return await super()._ask(endpoint, request, timeout=timeout)
 
+    async def _shown_hits(self, hits: Sequence[MemoryHit]) -> Sequence[MemoryHit]:
+        """The hits that whoever asks may be told of."""
+        shown = [hit for hit in hits if await self._visible(hit.path)]
+        to = self.to
+        if to is None or not (paths := tuple({hit.path for hit in shown if may_be_learned(hit.path)})):
+            return shown
+        files = (await self._call(MEMORY_READ_MANY, ReadManyMemory(paths=paths))).files
+        told = {file.path for file in files if not is_withheld(file.path, file.content, to)}
+        return [hit for hit in shown if hit.path not in paths or hit.path in told]
+
     # Paths ---------------------------------------------------------------------------------------------------
 
     def _whole(self, path: str) -> str:
@@ -255,6 +288,13 @@ class BlockMemory(ChunkMemory):
 
     def _relative(self, path: str) -> str:
         return name_in(self._block, path)
+
+
+_ELSEWHERE = "{} was learned of somebody else or in another block, and is told there alone."
+
+
+def _paths(file: FileDifference) -> tuple[str, ...]:
+    return (file.path,) if file.source is None else (file.path, file.source)
 
 
 def _placed(when: datetime | None) -> datetime | None:

@@ -44,6 +44,7 @@ from trunkline.retention import MEGABYTE
 from trunkline.runtime.audit import AuditLog
 from trunkline.runtime.completion_client import BlockModel
 from trunkline.runtime.home import make_folder
+from trunkline.runtime.learned import listener
 from trunkline.runtime.left_running import end_left
 from trunkline.runtime.memory_client import BlockMemory
 from trunkline.runtime.panicking import Heed
@@ -391,10 +392,12 @@ class ToolsWorker(Worker):
         return BlockDocuments(context.bus, call.block, call.conversation, files, readers, reading, memory)
 
     def memory_of(self, call: CallTool) -> Memory:
-        """The memory of a tool's block, as far as the policies let the call reach there."""
+        """The memory of a tool's block, as far as the policies let the call reach there, without what was learned of
+        somebody else or elsewhere."""
         memory = BlockMemory(self.context.bus, call.block, call.actor, scope_of(call))
         memory.importers = self._importers
         memory.permit = MemoryReach(self.permissions, call)
+        memory.to = listener(call.block, call.actor)
         return memory
 
     def model_of(self, call: CallTool) -> Completer:
