@@ -74,7 +74,7 @@ def test_say_prints_one_answer(home: Path) -> None:
     ("arguments", "sentence"),
     [
         (("say", "hi", "--block", "nope"), "nope"),
-        (("say", "hi", "--conversation", "conv_nope"), "no such conversation"),
+        (("say", "hi", "--conversation", "conv_nope"), "no conversation whose id begins with 'conv_nope'"),
         (("say", "hi", "--conversation", "last"), "no conversation yet"),
         (("chat", "--block", "mian"), "Did you mean main?"),
         (("chat", "--channel", "telephone"), "There are: terminal."),
