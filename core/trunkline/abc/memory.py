@@ -51,6 +51,7 @@ from trunkline.messages.memory import (
     PassageKind,
     RevertMemory,
     SearchMemory,
+    UnreadEntry,
 )
 from trunkline.messages.purging import Kept
 from trunkline_bus import Refusal, Scope
@@ -389,6 +390,11 @@ class MemoryStore(ABC):
 
     @abstractmethod
     async def list(self, path: str, *, recursive: bool) -> tuple[MemoryEntry, ...]: ...
+
+    async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
+        """What lies under a folder, at whatever depth, and is not read, such as links; nothing where there is no such
+        folder. A guard whose rules lie there has to know of it."""
+        return ()
 
     @abstractmethod
     async def history(self, path: str, *, limit: int) -> tuple[MemoryChange, ...]: ...

@@ -87,7 +87,7 @@ def add_rule(
 
     from trunkline.cli.memory.attached import OWNER, with_memory
     from trunkline.cli.output import json_out, say
-    from trunkline.cli.owned import naming, ruling
+    from trunkline.cli.owned import ruling
     from trunkline.config import load_config
     from trunkline.messages.policies import Policy
     from trunkline.plugins import Plugins
@@ -101,7 +101,7 @@ def add_rule(
     plugins = Plugins.load(load_config())
     if resource.startswith("tool:"):
         ruling.insist_on_own_name(policy, plugins.tools_called)
-    unknown = with_memory(lambda bus: naming.unknown_in(bus, policy, plugins))
+    unknown = with_memory(lambda bus: ruling.unknown_in(bus, policy, plugins))
     for one in unknown:
         say(f"Note: {one.told}", err=True)
     if effect == "allow":

@@ -4,28 +4,19 @@ import errno
 import os
 import socket
 import stat
-from collections.abc import Iterator
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio.to_thread
-import msgspec
 
 from trunkline.abc.platform import HealthResult
 from trunkline.doctor.bus_checks import living
 from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.errors import ConfigError
-from trunkline.json_file import read_json
-from trunkline.messages.blocks import BlockConfig
-from trunkline.messages.policies import Policy
-from trunkline.messages.preferences import PREFERENCES, Preferences
-from trunkline.policy import day_of
 from trunkline.remotes.registry import Registry
 from trunkline.runtime.http.auth import SHORTEST
 from trunkline.runtime.restoring import was_broken_off
-from trunkline.toml import BadSettings, read_settings, read_toml
 
 if TYPE_CHECKING:
     from pygit2 import Tree
@@ -164,18 +155,6 @@ async def memory_lock(patient: Patient) -> HealthResult:
     )
 
 
-async def memory_settings(patient: Patient) -> HealthResult:
-    """memory.settings: `preferences.toml` and each `block.toml` in memory can be read and hold what fits."""
-    root = patient.home.memory
-    blocks = dict.fromkeys(sorted(root.glob("blocks/*/block.toml")), BlockConfig)
-    files: dict[Path, type[msgspec.Struct]] = {root / PREFERENCES: Preferences, **blocks}
-    wrong = [problem for file, type in files.items() if (problem := _problem(file, type))]
-    if not wrong:
-        return fine(f"The preferences can be read, and so can the settings of all blocks ({len(blocks)})")
-    hint = "Mend it. Until then a block with such a block.toml takes no messages; with such preferences, no block does."
-    return bad(" ".join(wrong), hint)
-
-
 async def remotes_files(patient: Patient) -> HealthResult | None:
     """remotes.files: each file in `remotes/` of the home can be read. While one is not, no other host is let in."""
     try:
@@ -183,15 +162,6 @@ async def remotes_files(patient: Patient) -> HealthResult | None:
     except ConfigError as error:
         return bad(error.sentence, f"{error.hint} Until then no other host is let in.")
     return fine(f"{len(remotes)} other hosts may be let in") if remotes else None
-
-
-async def memory_policies(patient: Patient) -> HealthResult:
-    """memory.policies: each file of `policies/` in memory is a policy. While one is not, no tool may be used."""
-    files = sorted((patient.home.memory / "policies").rglob("*.json"))
-    wrong = [problem for file in files if (problem := _policy_problem(file))]
-    if wrong:
-        return odd("; ".join(wrong), "Mend or delete the file: until then no agent may use any tool.")
-    return fine(f"All policies can be read ({len(files)})")
 
 
 async def memory_purges(patient: Patient) -> HealthResult:
@@ -220,44 +190,6 @@ PURGES = (
 )
 
 
-async def memory_names(patient: Patient) -> HealthResult | None:
-    """memory.names: rules and the `tools` of blocks name tools by their own names. By another name, by which
-    models call one, a rule forbids and asks but permits nothing."""
-    if patient.plugins is None:
-        return None
-    wrong = [
-        f"{file}: {name} is another name of {', '.join(meant)}"
-        for file, name in _names_said(patient.home.memory)
-        if (meant := patient.plugins.tools_called(name))
-    ]
-    if wrong:
-        return odd("; ".join(wrong), "Write the tools' own names.")
-    return fine("No rule and no block names a tool by another name than its own")
-
-
-def _names_said(root: Path) -> Iterator[tuple[Path, str]]:
-    """Each name of a tool in the files of policies and blocks; what cannot be read other checks tell."""
-    for file in sorted((root / "policies").rglob("*.json")):
-        with suppress(OSError, ValueError):
-            policy = msgspec.json.decode(file.read_bytes(), type=Policy)
-            if policy.resource.startswith("tool:"):
-                yield file, policy.resource.rpartition(":")[2]
-    for file in sorted(root.glob("blocks/*/block.toml")):
-        with suppress(OSError, ValueError):
-            config = msgspec.convert(read_toml(file.read_text(encoding="utf-8")), BlockConfig)
-            yield from ((file, name) for name in config.tools or ())
-
-
-def _policy_problem(file: Path) -> str:
-    try:
-        day_of(read_json(str(file), file.read_bytes(), Policy).conditions, datetime.now(UTC))
-    except BadSettings as error:
-        return str(error)
-    except (OSError, ValueError) as error:
-        return f"{file}: {error}"
-    return ""
-
-
 async def memory_chunks(patient: Patient) -> HealthResult:
     """memory.chunks: no file among the chunks of memory is broken, as far as the search index knows them."""
     import apsw
@@ -278,19 +210,6 @@ async def memory_chunks(patient: Patient) -> HealthResult:
         f"{len(broken)} of the files in the folder of chunks are not valid chunks and are ignored: {first}.",
         "Mend them with an editor, or take an earlier state: trunkline memory history, trunkline memory revert.",
     )
-
-
-def _problem(file: Path, type: type[msgspec.Struct]) -> str:
-    """What is wrong with a file of settings; nothing when it is well or absent."""
-    try:
-        read_settings(str(file), file.read_text(encoding="utf-8"), type)
-    except FileNotFoundError:
-        return ""
-    except BadSettings as error:
-        return str(error)
-    except (OSError, ValueError) as error:
-        return f"{file}: {error}."
-    return ""
 
 
 def _holder(lock: Path) -> int | None:

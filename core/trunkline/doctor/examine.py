@@ -9,7 +9,15 @@ import msgspec
 
 from trunkline.abc.platform import HealthCheck, HealthResult
 from trunkline.config import Config, load_config
-from trunkline.doctor import bus_checks, data_checks, host_checks, plugin_checks, search_checks, turn_checks
+from trunkline.doctor import (
+    bus_checks,
+    data_checks,
+    guard_checks,
+    host_checks,
+    plugin_checks,
+    search_checks,
+    turn_checks,
+)
 from trunkline.doctor.finding import Check, Finding, Patient
 from trunkline.errors import ConfigError, TrunklineError
 from trunkline.plugins import Plugins
@@ -36,11 +44,11 @@ CHECKS: dict[str, Check] = {
     "memory.files": data_checks.memory_files,
     "memory.search": search_checks.memory_search,
     "memory.lock": data_checks.memory_lock,
-    "memory.settings": data_checks.memory_settings,
-    "memory.policies": data_checks.memory_policies,
+    "memory.settings": guard_checks.memory_settings,
+    "memory.policies": guard_checks.memory_policies,
     "memory.purges": data_checks.memory_purges,
     "remotes.files": data_checks.remotes_files,
-    "memory.names": data_checks.memory_names,
+    "memory.names": guard_checks.memory_names,
     "memory.chunks": data_checks.memory_chunks,
     "gateway.port": data_checks.gateway_port,
     "gateway.local": data_checks.gateway_local,

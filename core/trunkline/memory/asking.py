@@ -12,11 +12,11 @@ import anyio.to_thread
 import apsw
 import pygit2
 
+from trunkline.memory.looking import Shut
 from trunkline.memory.parts import Parts
 from trunkline.memory.past.trail import Steps
 from trunkline.memory.paths import refused
 from trunkline.memory.repository import Repository, error_text
-from trunkline.memory.worktree import Shut
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)

@@ -18,6 +18,7 @@ from trunkline.memory.checkout import Checkout, settle
 from trunkline.memory.drift import Drift
 from trunkline.memory.durable import Syncer
 from trunkline.memory.homes import homes
+from trunkline.memory.looking import Shut
 from trunkline.memory.paths import parents
 from trunkline.memory.places import Places
 from trunkline.memory.repository import Entry, HeadLocked, HeadMoved, Repository, error_text
@@ -25,7 +26,7 @@ from trunkline.memory.ruling import ruled
 from trunkline.memory.stamps import Stamps
 from trunkline.memory.view import GitView
 from trunkline.memory.wishes import Absorb, Content, Entries, Growth, Plan, Wish
-from trunkline.memory.worktree import Shut, Worktree
+from trunkline.memory.worktree import Worktree
 from trunkline.messages.memory import MemoryChanged
 from trunkline_bus import Refusal
 

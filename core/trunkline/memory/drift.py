@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import pygit2
 
+from trunkline.memory.looking import Shut
 from trunkline.memory.paths import plain
 from trunkline.memory.repository import Entry, Repository, Snapshot
 from trunkline.memory.resting import Resting
 from trunkline.memory.stamps import Stamps
-from trunkline.memory.worktree import Shut, Stamp, Worktree
+from trunkline.memory.worktree import Stamp, Worktree
 from trunkline_bus import Refusal
 
 _log = logging.getLogger(__name__)

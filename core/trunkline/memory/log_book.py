@@ -21,6 +21,7 @@ from trunkline.memory.conversations import (
 from trunkline.memory.index.kinds import passages
 from trunkline.memory.index.passage import as_text
 from trunkline.memory.log_past import LogPast
+from trunkline.memory.looking import not_found
 from trunkline.memory.paths import checked, folder, parents, refused, under
 from trunkline.memory.record import MemoryRecord
 from trunkline.memory.repository import Entry
@@ -30,7 +31,6 @@ from trunkline.memory.search.shown import hit_at, matching
 from trunkline.memory.search.words import words_of
 from trunkline.memory.view import View
 from trunkline.memory.wishes import Content, Wish, WriteFiles
-from trunkline.memory.worktree import not_found
 from trunkline.messages.conversation import (
     AppendConversation,
     ConversationPage,

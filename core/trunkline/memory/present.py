@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 import pygit2
 
 from trunkline.memory.conversations import Conversation, parse
+from trunkline.memory.looking import Shut, not_found, text_of
 from trunkline.memory.parts import Parts
 from trunkline.memory.paths import checked, refused
 from trunkline.memory.repository import Repository, commit_time, entry_at
-from trunkline.memory.worktree import Shut, Stamp, not_found
+from trunkline.memory.worktree import Stamp
 from trunkline.messages.conversation import ConversationSlice
 from trunkline.messages.memory import MemoryFile
 from trunkline_bus import Refusal
@@ -29,7 +30,7 @@ class Present:
         data, status = self._worktree.read(path)
         return MemoryFile(
             path=path,
-            content=_text(path, data),
+            content=text_of(path, data),
             hash=str(pygit2.hash(data)),
             modified_at=datetime.fromtimestamp(status.st_mtime, UTC),
         )
@@ -76,14 +77,7 @@ def read_version(repository: Repository, path: str, version: str) -> MemoryFile:
         raise not_found(path)
     return MemoryFile(
         path=path,
-        content=_text(path, repository.data(entry.blob)),
+        content=text_of(path, repository.data(entry.blob)),
         hash=str(entry.blob),
         modified_at=commit_time(commit),
     )
-
-
-def _text(path: str, data: bytes) -> str:
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise refused(path, "it is not a text file") from None

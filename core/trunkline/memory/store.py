@@ -74,6 +74,7 @@ from trunkline.messages.memory import (
     MemoryReverted,
     RevertMemory,
     SearchMemory,
+    UnreadEntry,
 )
 from trunkline.seed import SEED
 from trunkline_bus import Refusal, Scope
@@ -238,6 +239,11 @@ class GitMemoryStore(MemoryStore, Source):
         plain = folder(path)
         found = await self._asking.read(lambda: self._parts.worktree.entries(plain, recursive=recursive))
         return tuple(found)
+
+    async def unread(self, path: str) -> tuple[UnreadEntry, ...]:
+        """What lies under a folder and is not read."""
+        plain = folder(path)
+        return tuple(await self._asking.read(lambda: self._parts.worktree.unread(plain)))
 
     async def search(self, query: SearchMemory) -> tuple[MemoryHit, ...]:
         """Search names or text; every change acknowledged before the call is seen."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pygit2
 
+from trunkline.memory.looking import not_found
 from trunkline.memory.paths import parents, under
 from trunkline.memory.repository import Entry, Repository
-from trunkline.memory.worktree import not_found
 
 
 class View(ABC):

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import pygit2
 
 from trunkline.abc.memory import NOWHERE
+from trunkline.memory.looking import not_found
 from trunkline.memory.paths import checked, refused, under
 from trunkline.memory.repository import Entry
 from trunkline.memory.view import View
-from trunkline.memory.worktree import not_found
 from trunkline_bus import Refusal, Scope
 
 Content = bytes | Entry | None

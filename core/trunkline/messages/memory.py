@@ -20,12 +20,16 @@ class ReadMemory(Payload, frozen=True, kw_only=True, tag="memory.read.v1"):
 
 
 class MemoryFile(Payload, frozen=True, kw_only=True, tag="memory.file.v1"):
-    """A file of memory. ``hash`` identifies the content; ``modified_at`` is when it last changed."""
+    """A file of memory. ``hash`` identifies the content; ``modified_at`` is when it last changed.
+
+    ``unread`` is a sentence that says why the content cannot be read, which is ``UNREADABLE`` then; else "".
+    """
 
     path: str
     content: str
     hash: str
     modified_at: datetime
+    unread: str = ""
 
 
 UNREADABLE = "\ufffd"
@@ -206,10 +210,11 @@ def searched_by(vectors: float | None) -> str:
 
 
 class ListMemory(Payload, frozen=True, kw_only=True, tag="memory.list.v1"):
-    """Ask for the names under ``path``."""
+    """Ask for the names under ``path``; with ``unread`` also for what lies there, however deep, and is not read."""
 
     path: str = ""
     recursive: bool = False
+    unread: bool = False
 
 
 class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -221,10 +226,23 @@ class MemoryEntry(msgspec.Struct, frozen=True, kw_only=True):
     modified_at: datetime
 
 
+class UnreadEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """What lies under a folder and memory does not read, and ``why``, as a sentence.
+
+    ``kind``: a ``file`` or ``folder`` by a name that no path may hold, or that cannot be opened; ``other`` is a link or
+    something special.
+    """
+
+    path: str
+    kind: Literal["file", "folder", "other"]
+    why: str
+
+
 class MemoryListing(Payload, frozen=True, kw_only=True, tag="memory.listing.v1"):
-    """The names, sorted."""
+    """The names, sorted; ``unread`` where it was asked for."""
 
     entries: tuple[MemoryEntry, ...] = ()
+    unread: tuple[UnreadEntry, ...] = ()
 
 
 class MemoryHistory(Payload, frozen=True, kw_only=True, tag="memory.history.v1"):

@@ -6,15 +6,18 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from trunkline.cli.owned.blocks import insist_on_block
+from trunkline.cli.owned.blocks import block_names, insist_on_block
 from trunkline.cli.owned.permitting import GRANTS, OWNER, SECONDS, note_change
 from trunkline.config.problems import near
 from trunkline.errors import ConfigError, ToolError
 from trunkline.messages.memory import DeleteMemory, MemoryFile, WriteManyMemory
 from trunkline.messages.policies import Conditions, Policy, PolicyId
+from trunkline.plugins import Plugins
 from trunkline.policy.explain import in_words
 from trunkline.policy.matching import zone
 from trunkline.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
+from trunkline.tools import naming
+from trunkline.tools.naming import Unknown
 from trunkline.tools.rules import FOLDER, policy_files, policy_in
 from trunkline_bus import Bus
 
@@ -66,6 +69,12 @@ async def find(bus: Bus, id: str) -> Rule:
             f"There is no rule {id}.", hint=f"Did you mean {meant[0]}? {NO_RULE}" if meant else NO_RULE
         )
     return found[id]
+
+
+async def unknown_in(bus: Bus, policy: Policy, plugins: Plugins) -> tuple[Unknown, ...]:
+    """The words of a rule that nothing answers to now."""
+    blocks = await block_names(bus)
+    return naming.unknown_in(policy, blocks, await naming.known_tools(bus, blocks, plugins))
 
 
 async def add(bus: Bus, policy: Policy) -> Rule:

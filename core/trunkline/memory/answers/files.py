@@ -78,14 +78,17 @@ class FileAnswers:
                 files.append(msgspec.structs.replace(found, content=found.content[: request.data.letters]))
             elif found.code == "invalid_path":
                 _log.warning("a file of memory is left unread: %s", found.message)
-                files.append(MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER))
+                files.append(_unread(path, found.message))
             elif found.code != "not_found":
                 raise found
         return MemoryFiles(files=tuple(files))
 
     async def _list(self, request: Request[ListMemory]) -> MemoryListing:
-        found = await self._store.list(request.data.path, recursive=request.data.recursive)
-        return MemoryListing(entries=found)
+        wish = request.data
+        unread = await self._store.unread(wish.path) if wish.unread else ()
+        return MemoryListing(
+            entries=await self._store.list(wish.path, recursive=wish.recursive), unread=unread
+        )
 
     async def _search(self, request: Request[SearchMemory]) -> MemoryHits:
         hits = await self._store.search(request.data)
@@ -147,3 +150,7 @@ class FileAnswers:
             expected=wish.expected,
         )
         return MemoryChanged(paths=(wish.source, wish.target), version=version, actor=wish.actor)
+
+
+def _unread(path: str, why: str) -> MemoryFile:
+    return MemoryFile(path=path, content=UNREADABLE, hash="", modified_at=NEVER, unread=why)

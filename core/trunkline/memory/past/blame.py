@@ -12,11 +12,11 @@ import pygit2
 from pygit2.enums import DeltaStatus
 
 from trunkline.memory.batch import origin_of, reason_of
+from trunkline.memory.looking import not_found
 from trunkline.memory.past.lines import Run, count, runs, split
 from trunkline.memory.past.trail import Place, Steps
 from trunkline.memory.paths import refused
 from trunkline.memory.repository import Entry, commit_time, entry_at
-from trunkline.memory.worktree import not_found
 from trunkline.messages.memory import BlamedLines, MemoryBlame
 from trunkline_bus import Refusal
 

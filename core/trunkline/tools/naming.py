@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 
 import msgspec
 
-from trunkline.cli.owned.blocks import SECONDS, block_names
 from trunkline.config.problems import near
 from trunkline.messages.policies import Policy
 from trunkline.messages.tools import (
@@ -22,6 +21,7 @@ from trunkline.tools.permissions import actions_of, names_of
 from trunkline_bus import Bus, BusError, RemoteFault
 
 MOST_NEAR = 3
+SECONDS = 10.0
 ABSENT = 0.3
 """Seconds that a tools worker is waited for: where none is after that, none runs."""
 
@@ -47,15 +47,18 @@ class Unknown(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.what} Did you mean {' or '.join(self.near)}?" if self.near else self.what
 
 
-async def unknown_in(bus: Bus, policy: Policy, plugins: Plugins) -> tuple[Unknown, ...]:
-    """The words of a rule that nothing answers to now. Of tools that come and go only a tools worker knows."""
-    blocks = await block_names(bus)
-    found = [*_of_subject(policy.subject, blocks)]
-    if policy.resource.startswith(TOOL):
-        specs = {spec.identity: spec for spec in (*OWN, *_installed(plugins))}
+async def known_tools(bus: Bus | None, blocks: Sequence[str], plugins: Plugins) -> tuple[ToolSpec, ...]:
+    """The tools that are known now. Of those that come and go only a tools worker knows."""
+    specs = {spec.identity: spec for spec in (*OWN, *_installed(plugins))}
+    if bus is not None:
         specs |= {spec.identity: spec async for spec in _listed(bus, blocks)}
-        found += _of_tool(policy, tuple(specs.values()))
-    return tuple(found)
+    return tuple(specs.values())
+
+
+def unknown_in(policy: Policy, blocks: Sequence[str], specs: Sequence[ToolSpec]) -> tuple[Unknown, ...]:
+    """The words of a rule that nothing answers to among these, which are all that is known now."""
+    tools = _of_tool(policy, specs) if policy.resource.startswith(TOOL) else ()
+    return (*_of_subject(policy.subject, blocks), *tools)
 
 
 def _of_subject(subject: str, blocks: Sequence[str]) -> Iterator[Unknown]:

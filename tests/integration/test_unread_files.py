@@ -1,0 +1,176 @@
+"""Files that guard something and are not read: links, pipes, names that none is looked for by. What they guard stays
+shut, and doctor names them, for it looks as the workers do."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import anyio
+import pytest
+
+from trunkline.abc.platform import HealthResult
+from trunkline.config import load_config
+from trunkline.doctor.examine import examine
+from trunkline.messages.memory import MemoryChanged
+from trunkline.subjects import MEMORY_CHANGED
+from trunkline.testing.calling import call_tool
+from trunkline.testing.platform import Platform, platform
+
+pytestmark = pytest.mark.anyio
+
+DENIAL = json.dumps({"subject": "*", "resource": "tool:list_directory", "action": "read", "effect": "deny"})
+
+Laid = Callable[[Path, Path], None]
+
+
+def linked(name: str) -> Laid:
+    """A link to a denial that lies elsewhere."""
+    return lambda policies, aside: (policies / name).symlink_to(aside / "no.json")
+
+
+def behind_a_linked_folder(policies: Path, aside: Path) -> None:
+    (policies / "more").symlink_to(aside)
+
+
+def linked_itself(policies: Path, aside: Path) -> None:
+    policies.rmdir()
+    policies.symlink_to(aside)
+
+
+def a_file_in_its_place(policies: Path, aside: Path) -> None:
+    policies.rmdir()
+    policies.write_text(DENIAL)
+
+
+def a_pipe(policies: Path, aside: Path) -> None:
+    os.mkfifo(policies / "no.json")
+
+
+def nowhere(policies: Path, aside: Path) -> None:
+    (policies / "no.json").symlink_to("/nonexistent")
+
+
+def named(name: str, text: str = DENIAL) -> Laid:
+    def laid(policies: Path, aside: Path) -> None:
+        (policies / name).parent.mkdir(exist_ok=True)
+        (policies / name).write_text(text)
+
+    return laid
+
+
+def a_repository(policies: Path, aside: Path) -> None:
+    (policies / ".git").mkdir()
+    (policies / "no.json").write_text(DENIAL)
+
+
+SHUT: dict[str, tuple[Laid, str]] = {
+    "a link": (linked("no.json"), "policies/no.json"),
+    "a link by another name": (linked("no"), "policies/no"),
+    "behind a linked folder": (behind_a_linked_folder, "policies/more"),
+    "the folder is a link": (linked_itself, "policies"),
+    "the folder is a file": (a_file_in_its_place, "policies"),
+    "a pipe": (a_pipe, "policies/no.json"),
+    "a link to nothing": (nowhere, "policies/no.json"),
+    "another case": (named("NO.JSON"), "policies/NO.JSON"),
+    "another case further down": (named("more/no.Json"), "policies/more/no.Json"),
+    "a name that memory does not allow": (named("~no.json"), "policies/~no.json"),
+    "a folder that memory does not allow": (named("~more/no.json"), "policies/~more"),
+    "a repository": (a_repository, "policies"),
+}
+
+
+@pytest.fixture
+def policies(tmp_path: Path) -> Path:
+    return tmp_path / "home/memory/policies"
+
+
+def lay(policies: Path, laid: Laid) -> None:
+    """Lay something into a folder of policies that holds nothing else."""
+    if policies.is_symlink() or policies.is_file():
+        policies.unlink()
+    shutil.rmtree(policies, ignore_errors=True)
+    policies.mkdir()
+    laid(policies, policies.parents[2] / "aside")
+
+
+async def told(home: Path, check: str = "memory.policies") -> HealthResult:
+    """What doctor says."""
+    with anyio.fail_after(60):
+        found = await examine(read=lambda: load_config(home))
+    (said,) = [one for one in found if one.id == check]
+    return said  # type: ignore[return-value]
+
+
+async def tried(running: Platform) -> tuple[str, str]:
+    """How a call ends that is denied by what is laid, and what is said of it."""
+    changed = MemoryChanged(paths=("policies/no.json",), version="1")
+    await running.bus.publish(MEMORY_CHANGED, changed, part="files")
+    outcome = await call_tool(running.bus, "list_directory", {"path": "."})
+    return outcome.status, outcome.output
+
+
+async def test_what_may_be_a_denial_and_is_not_read_refuses_every_tool(
+    tmp_path: Path, policies: Path
+) -> None:
+    """A link is not followed and a pipe not waited for, and a slip in the ending is no way out; each is named."""
+    aside = tmp_path / "aside"
+    aside.mkdir()
+    (aside / "no.json").write_text(DENIAL)
+    async with platform(tmp_path / "home", config={"permissions.approvals": "none"}) as running:
+        for case, (laid, name) in SHUT.items():
+            lay(policies, laid)
+            status, said = await tried(running)
+            assert status == "error" and "A policy cannot be read" in said and name in said, (case, said)
+            found = await told(running.home.path)
+            assert found.status == "warning" and name in found.summary, (case, found)
+            lay(policies, named("notes.md", "nothing"))
+            assert (await tried(running))[0] == "ok", case
+
+
+async def test_a_file_that_is_no_policy_by_its_name_is_told(tmp_path: Path, policies: Path) -> None:
+    """It binds nobody, and whoever wrote it is told so by doctor."""
+    async with platform(tmp_path / "home", config={"permissions.approvals": "none"}) as running:
+        for name in ("no.jsonc", "no.toml", "../Policies/no.json"):
+            lay(policies, named(name))
+            assert (await tried(running))[0] == "ok"
+            found = await told(running.home.path)
+            shown = "Policies/" if name.startswith("..") else f"policies/{name}"
+            assert found.status == "warning" and shown in found.summary, found
+
+
+def elsewhere(file: Path) -> None:
+    """A link to a file of settings that lies elsewhere."""
+    (aside := file.with_name("aside.toml")).write_text("")
+    file.symlink_to(aside)
+
+
+def nothing(file: Path) -> None:
+    file.symlink_to("/nonexistent")
+
+
+def folder(file: Path) -> None:
+    file.mkdir()
+
+
+def folder_elsewhere(file: Path) -> None:
+    """A link in the place of the folder."""
+    aside = file.parents[3] / "aside"
+    file.parent.rename(aside)
+    (aside / file.name).write_text("")
+    file.parent.symlink_to(aside)
+
+
+@pytest.mark.parametrize("laid", [elsewhere, nothing, folder, os.mkfifo, folder_elsewhere])
+@pytest.mark.parametrize("name", ["preferences.toml", "blocks/main/block.toml"])
+async def test_settings_that_are_not_read_are_told(
+    tmp_path: Path, name: str, laid: Callable[[Path], None]
+) -> None:
+    """Nobody knows what they were to say, so no message is taken (``test_garbage_files``)."""
+    if laid is folder_elsewhere and "/" not in name:
+        return
+    (tmp_path / "memory/blocks/main").mkdir(parents=True)
+    laid(tmp_path / "memory" / name)
+    found = await told(tmp_path, "memory.settings")
+    assert found.status == "error" and name.removesuffix("/block.toml") in found.summary, found
