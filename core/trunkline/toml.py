@@ -58,8 +58,12 @@ def read_settings(path: str, text: str, kind: type[S]) -> S:
 
 
 def _line(text: str, said: str) -> str:
-    """Where the key stands that a sentence names in backticks, as ``, line 3``; "" where that is not found."""
-    if not (key := re.escape(key_named(said))):
+    return line_of(text, key_named(said))
+
+
+def line_of(text: str, name: str) -> str:
+    """Where a key or table stands, as ``, line 3``; "" where that is not found."""
+    if not (key := re.escape(name)):
         return ""
     for number, line in enumerate(text.split("\n"), start=1):
         if re.match(rf"""\s*(?:["']?{key}["']?\s*[.=]|\[.*\b{key}["']?\])""", line):

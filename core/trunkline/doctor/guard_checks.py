@@ -14,6 +14,7 @@ import anyio.to_thread
 import msgspec
 
 from trunkline.abc.platform import HealthResult
+from trunkline.config.problems import near
 from trunkline.doctor.finding import Patient, bad, fine, odd
 from trunkline.memory.looking import Looking
 from trunkline.messages.blocks import BlockConfig
@@ -21,7 +22,7 @@ from trunkline.messages.memory import MemoryFile, MemoryListing
 from trunkline.messages.policies import Policy
 from trunkline.messages.preferences import PREFERENCES, Preferences
 from trunkline.policy import day_of
-from trunkline.toml import BadSettings, read_settings
+from trunkline.toml import BadSettings, line_of, read_settings, read_toml
 from trunkline.tools.naming import known_tools, unknown_in
 from trunkline.tools.rules import FOLDER, NEVER, Lying, read_policy, told_apart, unread_policy
 from trunkline_bus import Refusal
@@ -33,12 +34,31 @@ BLOCKS = "blocks"
 
 
 async def memory_settings(patient: Patient) -> HealthResult:
-    """memory.settings: `preferences.toml` and each `block.toml` in memory can be read and hold what fits."""
+    """memory.settings: `preferences.toml` and each `block.toml` in memory can be read and hold what fits; each table of
+    the preferences has the name of a plugin."""
     wrong, count = await _looked(patient, _settings, (list[str](), 0))
+    if not wrong and (unread := _unread_tables(patient, patient.home.memory / PREFERENCES)):
+        return odd(" ".join(unread), "Write the name of the plugin whose choices they are, or take them out.")
     if not wrong:
         return fine(f"The preferences can be read, and so can the settings of all blocks ({count})")
     hint = "Mend it. Until then a block with such a block.toml takes no messages; with such preferences, no block does."
     return bad(" ".join(wrong), hint)
+
+
+def _unread_tables(patient: Patient, file: Path) -> list[str]:
+    """The tables of the preferences that belong to nobody. A plugin's table has its name."""
+    if patient.plugins is None or not file.exists():
+        return []
+    text = file.read_text(encoding="utf-8")
+    known = [field.encode_name for field in msgspec.structs.fields(Preferences)]
+    known += [state.name for state in patient.plugins.report.plugins]
+    tables = [name for name, value in read_toml(text).items() if isinstance(value, dict)]
+    return [
+        f"{file}{line_of(text, name)}: nothing reads [{name}]."
+        + (f" Did you mean [{meant[0]}]?" if (meant := near(name, known)) else "")
+        for name in tables
+        if name not in known
+    ]
 
 
 def _settings(memory: Looking) -> tuple[list[str], int]:

@@ -380,3 +380,40 @@ async def test_rlm_f22_a_task_that_is_done_and_an_issue_that_is_resolved_are_not
         assert "after open_shelf had failed" in other.content and "issue-resolution" in other.tags
         assert (await cli(running, "learning", "forget", "--all", "--yes"))[0] == 0
         assert not await notes(running)
+
+
+@pytest.mark.parametrize(
+    ("preferences", "said"),
+    [
+        (
+            '[learning]\non = true\nmodle = "none"\n',
+            "preferences.toml, line 3: Object contains unknown field `modle`",
+        ),
+        ("[learning]\non = 'yes'\n", "preferences.toml, line 2: Expected `bool`, got `str`"),
+        (f'{WORDS_ALONE}max_cost_usd = "0"\n', "preferences.toml, line 4: Expected `float`, got `str`"),
+        (
+            f"{WORDS_ALONE}[learning.markers]\nsucess = ['ok']\n",
+            "preferences.toml, line 5: Object contains unknown",
+        ),
+        ('learning = "no"\n', "preferences.toml, line 1: Expected `object`, got `str`"),
+        (
+            '[lerning]\non = true\nmodel = "none"\n',
+            "preferences.toml, line 1: there is no lerning. Did you mean learning?",
+        ),
+    ],
+)
+async def test_choices_that_cannot_be_read_learn_nothing_ask_nobody_and_are_named(
+    tmp_path: Path, preferences: str, said: str
+) -> None:
+    """A slip may stand where a model was forbidden, so no text goes to one; doctor and status name file and line."""
+    model = ScriptedModel()
+    async with learning(tmp_path / "home", preferences, model) as running:
+        await running.say("I live in Lisbon.")
+        await until(lambda: passed_over(running, 1))
+        assert await facts_of(running) == [] and len(model.requests) == 1
+        status, told = await cli(running, "learning", "status")
+        assert status == 0 and said in told and told.startswith("Learning is off, because")
+        assert said in json.loads((await cli(running, "learning", "status", "--json"))[1])["problem"]
+        checks = json.loads((await cli(running, "doctor", "--json"))[1])["checks"]
+        [found] = [check for check in checks if check["id"] == "learning.preferences"]
+        assert found["status"] == "warning" and said in found["summary"]

@@ -187,6 +187,16 @@ def test_a_file_of_memory_that_was_edited_badly_is_found(trunkline: Run, home: P
         "preferences.toml, line 1: Expected `str | null`" in said["summary"]
         and "garden/block.toml" in said["summary"]
     )
+    (home / "memory/preferences.toml").write_text(
+        "[learning]\non = true\n[lerning]\non = true\n[moon]\nphase = 1\n"
+    )
+    (home / "memory/blocks/garden/block.toml").unlink()
+    said = examined(trunkline)[1]["memory.settings"]
+    assert (
+        said["status"] == "warning"
+        and "line 3: nothing reads [lerning]. Did you mean [learning]?" in said["summary"]
+    )
+    assert "line 5: nothing reads [moon]." in said["summary"] and "[learning]." not in said["summary"]
     (home / "memory/preferences.toml").unlink()
     (home / "memory/blocks/garden/block.toml").write_text('description = "Beans"')
     found = examined(trunkline)[1]

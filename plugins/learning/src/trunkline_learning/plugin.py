@@ -28,6 +28,15 @@ def trunkline_context_sources() -> Iterable[trunkline.ContextSource]:
 
 
 @trunkline.hookimpl
+def trunkline_health_checks(settings: trunkline.PluginSettings) -> Iterable[trunkline.HealthCheck]:
+    """``learning.preferences``: whether the owner's choices can be read."""
+    from trunkline_learning.checking import check_of
+
+    memory = settings.section(trunkline.RuntimeSettings).memory_root
+    return [trunkline.HealthCheck("learning.preferences", check_of(memory))]
+
+
+@trunkline.hookimpl
 def trunkline_commands() -> "Iterable[click.Command]":
     """``trunkline learning``."""
     from trunkline_learning.commands import learning

@@ -15,12 +15,13 @@ FILE = "preferences.toml"
 NO_MODEL = "none"
 
 
-class Learning(msgspec.Struct, frozen=True, kw_only=True):
+class Learning(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is learned, and what it may cost.
 
     ``model`` is ``adapter/model``; None the one that answers in the block; ``none`` asks no model at all, and words
     alone decide. ``max_cost_usd`` is for all questions about one turn. Each of the five parts can be switched off.
-    ``max_tokens`` is how much of all that was learned a turn is given at most; 0 gives none of it.
+    ``max_tokens`` is how much of all that was learned a turn is given at most; 0 gives none of it. What is unknown here
+    is a slip: nothing is learned and no model is asked, since it may have been to forbid that.
     """
 
     on: bool = False
@@ -59,10 +60,17 @@ class _Preferences(msgspec.Struct, frozen=True):
 def learning_in(text: str | None) -> Learning:
     """The choices in the text of ``preferences.toml``; a text that cannot be read is a reported gap: nothing is learned
     (PA-F43)."""
+    choices, problem = learning_and_problem(text)
+    if problem:
+        log.warning("nothing is learned: %s", problem)
+    return choices
+
+
+def learning_and_problem(text: str | None, path: str = FILE) -> tuple[Learning, str]:
+    """The same, and what is wrong with the text, with the line; "" when nothing is."""
     if text is None:
-        return Learning()
+        return Learning(), ""
     try:
-        return read_settings(FILE, text, _Preferences).learning
+        return read_settings(path, text, _Preferences).learning, ""
     except BadSettings as error:
-        log.warning("nothing is learned: %s", error)
-        return Learning()
+        return Learning(), str(error)

@@ -37,7 +37,7 @@ ERRORS = (
 """What an answer says that tells of a failure."""
 
 
-class Markers(msgspec.Struct, frozen=True):
+class Markers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The words to look for. What a person writes as a bare ``no`` or ``yes`` may come as a boolean; it is a word all
     the same."""
 

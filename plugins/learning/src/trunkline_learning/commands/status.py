@@ -27,7 +27,7 @@ def command(wait: float, as_json: bool) -> None:
     if as_json:
         json_out(found)
         return
-    click.echo(f"Learning is on; {found['asks']}." if found["on"] else "Learning is off.")
+    click.echo(_state(found))
     turns, waiting = found["turns"], found["waiting"]
     click.echo(
         f"Learned from {turns} {'turn' if turns == 1 else 'turns'}; {waiting} {'waits' if waiting == 1 else 'wait'}."
@@ -44,6 +44,12 @@ def command(wait: float, as_json: bool) -> None:
             for name, one in found["models"].items()
         ]
         table(rows, header=("MODEL", "STRATEGIES", "EPISODES", "TURNS", "WENT WELL"))
+
+
+def _state(found: dict[str, Any]) -> str:
+    if found["problem"]:
+        return f"Learning is off, because its choices cannot be read. {found['problem']}"
+    return f"Learning is on; {found['asks']}." if found["on"] else "Learning is off."
 
 
 def _went_well(model: dict[str, Any]) -> str:
@@ -84,12 +90,13 @@ async def _look(bus: "Bus") -> dict[str, Any]:
     from trunkline_learning.shelf import Shelf
 
     shelf = Shelf(bus)
-    choices = preferences.learning_in(await shelf.text(preferences.FILE))
+    choices, problem = preferences.learning_and_problem(await shelf.text(preferences.FILE))
     text = await shelf.text(files.POSITION)
     position = (files.read(text, Position) if text else None) or Position()
     asked = choices.model or "the model that answers"
     return {
         "on": choices.on,
+        "problem": problem,
         "asks": f"{asked} is asked, for {choices.max_cost_usd:g} USD a turn at most"
         if choices.asks
         else "no model is asked",
