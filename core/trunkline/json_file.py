@@ -31,7 +31,12 @@ def _line(data: bytes, said: str) -> str:
         return f", line {data[: int(byte[1] or byte[2])].count(NEW_LINE) + 1}"
     if "truncated" in said:
         return f", line {data.rstrip().count(NEW_LINE) + 1}"
-    key = re.escape(key_named(said)).encode()
+    return line_of(data, key_named(said))
+
+
+def line_of(data: bytes, name: str) -> str:
+    """Where a key stands, as ``, line 3``, or the file begins for none; "" where that is not found."""
+    key = re.escape(name).encode()
     for number, line in enumerate(data.split(b"\n"), start=1):
         if not key or re.search(rb'"%s"\s*:' % key, line):
             return f", line {number}"

@@ -140,6 +140,28 @@ async def test_a_file_that_is_no_policy_by_its_name_is_told(tmp_path: Path, poli
             assert found.status == "warning" and shown in found.summary, found
 
 
+def rule(**changed: str) -> str:
+    return json.dumps({**json.loads(DENIAL), **changed}, indent=1)
+
+
+WORDS = {
+    "no.json, line 2: 'blok:main' is nobody": rule(subject="blok:main"),
+    "no.json, line 4: 'wirte' is no action": rule(action="wirte"),
+    "Did you mean block:main?": rule(subject="block:mian"),
+    "No tool is called lst_directory now": rule(resource="tool:lst_directory"),
+}
+
+
+@pytest.mark.parametrize("said", WORDS)
+async def test_words_of_a_policy_that_nothing_answers_to_are_told(tmp_path: Path, said: str) -> None:
+    """A slip as what cannot be read; a block or tool that may come as what is not there now."""
+    (tmp_path / "memory/policies").mkdir(parents=True)
+    (tmp_path / "memory/blocks/main").mkdir(parents=True)
+    (tmp_path / "memory/policies/no.json").write_text(WORDS[said])
+    found = await told(tmp_path)
+    assert found.status == "warning" and said in found.summary and "no.json" in found.summary, found
+
+
 def elsewhere(file: Path) -> None:
     """A link to a file of settings that lies elsewhere."""
     (aside := file.with_name("aside.toml")).write_text("")

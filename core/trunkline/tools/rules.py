@@ -11,9 +11,10 @@ from datetime import UTC, datetime
 import msgspec
 
 from trunkline.errors import ToolError, ToolErrorKind
-from trunkline.json_file import read_json
+from trunkline.json_file import line_of, read_json
 from trunkline.messages.memory import UNREADABLE, ListMemory, MemoryFile, MemoryListing, ReadManyMemory
 from trunkline.messages.policies import Policy
+from trunkline.policy.slips import slip_in
 from trunkline.subjects import MEMORY_LIST, MEMORY_READ_MANY
 from trunkline.toml import BadSettings
 from trunkline.tools.remembered import Remembered
@@ -119,5 +120,8 @@ def read_policy(file: MemoryFile) -> Policy:
     """The policy of a file; its id is the file's name. Raises BadSettings."""
     if file.unread:
         raise BadSettings(file.unread)
-    policy = read_json(file.path, file.content.encode(errors="replace"), Policy)
+    data = file.content.encode(errors="replace")
+    policy = read_json(file.path, data, Policy)
+    if (slip := slip_in(policy)) is not None:
+        raise BadSettings(f"{file.path}{line_of(data, slip.field)}: {slip.said}")
     return msgspec.structs.replace(policy, id=file.path.removeprefix(f"{FOLDER}/").removesuffix(ENDING))

@@ -94,6 +94,51 @@ async def test_a_policy_that_cannot_be_read_refuses_everything(tools: Any, broke
         assert not bench.ran
 
 
+SLIPS = [
+    *(("action", said) for said in ("wirte", "Write", "writes", "", "write:", "exec:walk")),
+    *(
+        ("subject", said)
+        for said in ("blok:main", "Block:main", "block:*", "type:agnet", "typ:agent", "", "Agent", " *")
+    ),
+    *(
+        ("resource", said)
+        for said in ("tols:do_write", "Tool:do_write", "do_write", "", "tool:", "memory:x", "files:b")
+    ),
+    *(("resource", said) for said in ("tols:*", "files:blok*", "toll*")),
+]
+
+
+async def test_a_slip_in_a_policy_refuses_everything(tools: Any) -> None:
+    """Nothing would ever meet such a rule, and it might be a denial. The text names file, line and word."""
+    right = {"effect": "deny", "subject": "*", "resource": "tool:do_write", "action": "write"}
+    bench = Bench()
+    async with tools(bench) as caller:
+        for field, said in SLIPS:
+            await caller.remember("policies/odd.json", json.dumps({**right, field: said}, indent=1))
+            refused = await caller.call("do_read")
+            line = list(right).index(field) + 2
+            assert f"policies/odd.json, line {line}: {said!r}" in refused.output, (field, said, refused)
+        assert not bench.ran
+
+
+async def test_a_star_stands_for_any_part_of_a_resource(tools: Any) -> None:
+    """Also for the word that says of which kind it is; and a tool that is not there yet may be named."""
+    async with tools(Bench(), config={"permissions.approvals": "none"}) as caller:
+        for resource in ("*", "tool:*", "t*", "*do_write", "tool*write", "*:*:do_write"):
+            policy = {"subject": "*", "resource": resource, "action": "write", "effect": "deny"}
+            await caller.remember("policies/no.json", json.dumps(policy))
+            assert (await caller.call("do_write")).status == "error", resource
+            assert (await caller.call("do_read")).status == "ok", resource
+        policy = {
+            "subject": "block:later",
+            "resource": "tool:to_come",
+            "action": "write:make",
+            "effect": "deny",
+        }
+        await caller.remember("policies/no.json", json.dumps(policy))
+        assert (await caller.call("do_write")).status == "ok"
+
+
 # A number a day -----------------------------------------------------------------------------------------------
 
 

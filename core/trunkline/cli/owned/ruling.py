@@ -15,6 +15,7 @@ from trunkline.messages.policies import Conditions, Policy, PolicyId
 from trunkline.plugins import Plugins
 from trunkline.policy.explain import in_words
 from trunkline.policy.matching import zone
+from trunkline.policy.slips import BLOCK, slip_in
 from trunkline.subjects import MEMORY_DELETE, MEMORY_WRITE_MANY
 from trunkline.tools import naming
 from trunkline.tools.naming import Unknown
@@ -25,10 +26,12 @@ APPROVED = "approved-"
 """How the ids of what was approved for longer begin: these are taken back by ``trunkline approvals forget``."""
 
 NO_RULE = '"trunkline policies list" shows the ids there are.'
-_BLOCK = re.compile(r"block:[a-z0-9][a-z0-9-]{0,31}")
-_RESOURCE = re.compile(
-    r"\*|tool:.+|memory:(/.*|\*.*)|files:(block|workspace|system|\*)|system:(network|host-network|\*)|external:.+"
-)
+_FORMS = {
+    "subject": "Say block:NAME, type:agent or '*'.",
+    "resource": "Say tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:SCOPE, system:network or external:HOST; "
+    "* stands for any text.",
+    "action": "Say read, write, send, exec, network or '*'.",
+}
 
 _FITTING = {"memory": ("read", "write", "*"), "system": ("network", "*")}
 """What may be done to resources of which not everything can be."""
@@ -119,7 +122,7 @@ ALL = "all"
 
 
 def _about(policy: Policy) -> str:
-    return policy.subject.removeprefix("block:") if _BLOCK.fullmatch(policy.subject) else ALL
+    return policy.subject.removeprefix("block:") if BLOCK.fullmatch(policy.subject) else ALL
 
 
 def _rule(file: MemoryFile) -> Rule:
@@ -138,8 +141,9 @@ def _speaks_of(rule: Rule, block: str) -> bool:
 
 def insist_on_sense(policy: Policy) -> None:
     """Raises ConfigError for a rule that no call would ever meet: who denies something must not be left in error."""
-    _insist_on_subject(policy.subject)
-    _insist_on_resource(policy.resource, policy.action)
+    if (slip := slip_in(policy)) is not None:
+        raise ConfigError(slip.said, hint=_FORMS[slip.field])
+    _insist_on_fitting(policy.resource, policy.action)
     _insist_on_id(policy.id)
     _insist_on_conditions(policy.conditions)
     if policy.effect == "deny" and (
@@ -151,23 +155,7 @@ def insist_on_sense(policy: Policy) -> None:
         )
 
 
-def _insist_on_subject(subject: str) -> None:
-    if subject.startswith("block:") and not _BLOCK.fullmatch(subject):
-        raise ConfigError(f"{subject!r} names no block.", hint="Say block:NAME, type:agent or '*'.")
-    unknown = subject.startswith("type:") and subject != "type:agent"
-    if unknown or subject in ("", "agent", "agents", "owner"):
-        raise ConfigError(
-            f"{subject!r} is nobody whom a rule can bind.", hint="Say block:NAME, type:agent or '*'."
-        )
-
-
-def _insist_on_resource(resource: str, action: str) -> None:
-    if not _RESOURCE.fullmatch(resource):
-        raise ConfigError(
-            f"{resource!r} is no resource: no call would ever meet this rule.",
-            hint="Say tool:NAME, tool:SOURCE:NAME, memory:/PATH, files:SCOPE, system:network or external:HOST; "
-            "* stands for any text.",
-        )
+def _insist_on_fitting(resource: str, action: str) -> None:
     fitting = _FITTING.get(resource.partition(":")[0], (action,))
     if action not in fitting:
         raise ConfigError(
