@@ -227,6 +227,20 @@ async def test_a_call_that_the_client_never_answers(desk: Desk) -> None:
     assert desk.asked[-1]["messages"][3]["content"] == UNANSWERED
 
 
+async def test_a_late_result_of_a_call_that_is_settled_is_refused(desk: Desk) -> None:
+    """By the header too: the conversation went on without it, so there is no call that it could stand behind."""
+    chat, message = await begun(desk, ASKED)
+    await chat.ask("say:Never mind.")
+    result = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": "rain"}
+    before = len(desk.asked)
+    with pytest.raises(openai.BadRequestError) as refused:
+        await chat.ask(result)
+    assert refused.value.param == "messages[0].tool_call_id" and len(desk.asked) == before
+    with pytest.raises(openai.BadRequestError):
+        await chat.ask({**result, "tool_call_id": "zz"})
+    assert (await chat.ask("say:Go on.")).choices[0].message.content == "Go on."
+
+
 async def test_our_results_and_the_clients_in_one_conversation(desk: Desk) -> None:
     """With the header, the client's result joins what is stored: ours is still there, and nothing is stored twice."""
     chat, message = await begun(desk, MIXED)

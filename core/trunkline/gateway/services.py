@@ -28,6 +28,7 @@ class Services:
     """What the faces stand on. Data only."""
 
     bus: Bus
+    turns: Turns
     messages: Messages
     approvals: Approvals
     grants: Grants
@@ -59,6 +60,7 @@ class Services:
         )  # fmt: skip
         return cls(
             bus=bus,
+            turns=turns,
             messages=messages,
             approvals=Approvals(bus, turns, grants, audit),
             grants=grants,

@@ -239,6 +239,35 @@ async def test_what_cannot_be_done_is_refused(house: House, given: dict[str, Any
     assert house.monitor.seen == []
 
 
+ASKED: Any = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+}
+RESULT = {"role": "tool", "tool_call_id": "c1", "content": "blue"}
+
+
+@pytest.mark.parametrize(
+    ("messages", "at"),
+    [
+        ([{**RESULT, "tool_call_id": "zz"}], 0),
+        ([*HI, RESULT], 1),
+        ([*HI, ASKED, {**RESULT, "tool_call_id": "zz"}], 2),
+        ([*HI, ASKED, RESULT, RESULT], 3),
+        ([*HI, ASKED, *HI, RESULT], 3),
+        ([RESULT, *HI], 0),
+    ],
+)
+async def test_a_result_without_its_call_is_refused_as_openai_does(
+    house: House, messages: list[Any], at: int
+) -> None:
+    """400 with the message that is wrong, and no turn: a model would be sent what no provider takes."""
+    response = await house.http.post("/v1/chat/completions", json={"model": "main", "messages": messages})
+    error = msgspec.json.decode(response.content, type=shapes.ErrorObject).error
+    assert (response.status_code, error.param) == (400, f"messages[{at}].tool_call_id")
+    assert house.monitor.seen == []
+
+
 async def failing(desk: Desk) -> None:
     await desk.say("Some ")
     await desk.end(reason="error", code=ErrorCode.PROVIDER_ERROR)

@@ -9,6 +9,8 @@ from starlette.requests import Request
 
 from trunkline.errors import ErrorCode
 from trunkline.gateway.http.parts import sender_of, services_of
+from trunkline.gateway.http.results import check_named, check_transcript
+from trunkline.gateway.ids import turn_id
 from trunkline.gateway.transcripts import Continued, Forked
 from trunkline.messages.conversation import Message
 from trunkline.messages.gateway import MessageAccepted, SendMessage
@@ -30,17 +32,26 @@ class Place:
         return self.request.headers.get("x-conversation-id") or None
 
     async def send(self, history: Sequence[Message], said: Sequence[Message]) -> MessageAccepted:
-        """Hand it in. ``history`` are the client's messages up to the last answer, ``said`` those behind it.
+        """Hand it in, unless it brings the result of a call that waits for none. ``history`` are the client's messages
+        up to the last answer, ``said`` those behind it.
 
         In a named conversation only what is new counts: what the client's tools brought, and what the person says.
         """
         message = replace(self.message, client_id=await self._client_id((*history, *said)))
         if self._named is not None:
+            await self._check_results(self._named, message.client_id, history, said)
             results = tuple(one for one in message.preceding if one.role == "tool")
             return await self._send(replace(message, conversation=self._named, preceding=results))
+        check_transcript((*history, *said))
         if not history:
             return await self._send(replace(message, history=(), one_shot=True))
         return await self._go_on(message, history)
+
+    async def _check_results(
+        self, conversation: str, client_id: str | None, history: Sequence[Message], said: Sequence[Message]
+    ) -> None:
+        turn = turn_id(conversation, client_id) if client_id is not None else None
+        await check_named(services_of(self.request).turns, conversation, turn, history, said)
 
     async def keep(self, transcript: Sequence[Message], accepted: MessageAccepted) -> None:
         """Note what the client has been given, so that its next request is recognised. Not where it names them."""

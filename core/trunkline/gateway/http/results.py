@@ -1,0 +1,54 @@
+"""Which calls the results of a client's tools may answer: as at OpenAI, a result without its call is refused.
+
+A transcript brings the call itself, right before its results. In a conversation that a client names by header the call
+is that of the newest turn: what came after a call has settled it, with that no result came.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from trunkline.gateway.faults import InvalidField
+from trunkline.gateway.running import Turns, TurnState
+from trunkline.messages.conversation import Message
+from trunkline.messages.turn import ModelCallFinished
+
+NO_CALL = "No call that waits for a result has this id: a tool's message follows the message with its call."
+
+
+def check_transcript(messages: Iterable[Message]) -> None:
+    """Refuse a result that answers no call of the assistant's message before it, or one that is answered."""
+    waiting: set[str] = set()
+    for number, message in enumerate(messages):
+        if message.role == "tool":
+            _take(message, number, waiting)
+        elif message.role != "system":
+            waiting = {call.id for call in message.tool_calls}
+
+
+async def check_named(
+    turns: Turns, conversation: str, turn: str | None, history: Sequence[Message], said: Sequence[Message]
+) -> None:
+    """Refuse a result in ``said`` that answers no call of the conversation's newest turn. The repeat of a message that
+    made ``turn`` was checked when it came first; where no turn is kept any more nobody can tell."""
+    results = [(number, one) for number, one in enumerate(said, len(history)) if one.role == "tool"]
+    if not results or (turn is not None and await turns.is_begun(conversation, turn)):
+        return
+    newest = await turns.newest(conversation)
+    state = await turns.find(newest) if newest is not None and newest != turn else None
+    if state is None:
+        return
+    waiting = _left_to_the_client(state)
+    for number, result in results:
+        _take(result, number, waiting)
+
+
+def _take(result: Message, number: int, waiting: set[str]) -> None:
+    if result.tool_call_id not in waiting:
+        raise InvalidField(("messages", number, "tool_call_id"), NO_CALL)
+    waiting.discard(result.tool_call_id)
+
+
+def _left_to_the_client(state: TurnState) -> set[str]:
+    """The calls of the turn's last answer that name tools of the client."""
+    names = {tool.name for tool in state.request.client_tools}
+    answers = [entry for entry in state.entries if isinstance(entry, ModelCallFinished)]
+    return {call.id for call in answers[-1].tool_calls if call.name in names} if answers else set()
