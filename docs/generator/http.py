@@ -18,7 +18,8 @@ The gateway listens on `gateway.host` and `gateway.port`, by default `127.0.0.1:
 Plugins may add paths under `/x/<plugin>/`.
 
 Unknown fields of a request are passed over; no other fields than those listed here are sent. An error is
-`{"code": …, "message": …}` with one of the [fixed codes](errors.md). Every response has an `X-Correlation-ID`, which
+`{"code": …, "message": …}` with one of the [fixed codes](errors.md); `metadata.reason` says more where there is more to
+say, of a 409 to the owner alone. Every response has an `X-Correlation-ID`, which
 leads to the log. A browser's request from another site is refused, and so is one under a host name that is not this
 machine's.
 """

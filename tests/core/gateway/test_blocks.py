@@ -67,6 +67,7 @@ async def test_a_block_is_made_and_shown(own_house: House) -> None:
     )
     again = await own_house.http.post("/api/blocks", json={"name": "garden"})
     assert (again.status_code, again.json()["code"]) == (409, "conflict")
+    assert again.json()["metadata"]["reason"] == "There is a block called 'garden' already."
     file = await own_house.bus.call(MEMORY_READ, ReadMemory(path="blocks/garden/monitor.md"))
     assert "Rose" in file.content
 

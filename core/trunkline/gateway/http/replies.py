@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from trunkline.errors import FIXED_SENTENCES, ErrorCode
 from trunkline.gateway.faults import InvalidField, refused
+from trunkline.gateway.http.parts import is_owner
 from trunkline.gateway.http.schemas import Error
 from trunkline.gateway.queue import QueueFull
 from trunkline.runtime.http.gate import CORRELATION
@@ -70,10 +71,12 @@ def error_reply(
     status: int | None = None,
     headers: Mapping[str, str] | None = None,
     wrong: InvalidField | QueueFull | None = None,
+    why: str = "",
 ) -> Response:
-    """The response to a failure, in the shape that clients of the path expect."""
+    """The response to a failure, in the shape that clients of the path expect. ``why`` is the reason, where that may be
+    told."""
     headers = {**(headers or {})}
-    needs = ""
+    needs = why
     if code is ErrorCode.UNAUTHORIZED:
         headers["www-authenticate"], needs = "Bearer", CREDENTIAL
     if path.startswith(OPENAI_PREFIX):
@@ -86,7 +89,16 @@ def error_reply(
 async def failed(request: Request, error: Exception) -> Response:
     """The response to any exception of a handler."""
     wrong = error if isinstance(error, InvalidField | QueueFull) else None
-    return error_reply(code_for(request, error), request.url.path, wrong=wrong)
+    code = code_for(request, error)
+    return error_reply(code, request.url.path, wrong=wrong, why=why_conflicting(request, error))
+
+
+def why_conflicting(request: Request, error: Exception) -> str:
+    """Why a request conflicts with what is there, as commands say it. It may name a file of memory and who decided
+    before, so it is told to the owner alone; "" for everybody else and any other failure."""
+    if not isinstance(error, Refusal) or error.code != ErrorCode.CONFLICT or not is_owner(request):
+        return ""
+    return "" if error.message == FIXED_SENTENCES[ErrorCode.CONFLICT] else error.message
 
 
 def code_for(request: Request, error: Exception) -> ErrorCode:

@@ -14,7 +14,7 @@ from trunkline.gateway.http.bodies import read_json, read_optional_json
 from trunkline.gateway.http.conversations import client_id, watch_turn
 from trunkline.gateway.http.events import usage_of
 from trunkline.gateway.http.parts import parts_of, sender_of, services_of
-from trunkline.gateway.http.replies import error_body, error_reply, reply
+from trunkline.gateway.http.replies import error_body, error_reply, reply, why_conflicting
 from trunkline.gateway.http.schemas import Accepted, CancelWish, Decision, ForkWish, NewMessage, Turn
 from trunkline.messages.gateway import CancelTurn, ForkTurn, MessageAccepted, SendMessage, TurnView
 from trunkline.messages.turn import ApprovalDecided
@@ -86,12 +86,14 @@ async def decide(request: Request) -> Response:
         late = await parts.services.approvals.decide(decided, sender_of(request))
     except Gone as gone:
         withdrawn = {"X-Withdrawn": gone.why, "X-Withdrawn-By": quote(gone.by)}
-        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=withdrawn)
+        why = why_conflicting(request, gone)
+        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=withdrawn, why=why)
     except Decided as first:
         late = first
     if late is not None:
         told = {"X-Decided": late.verdict, "X-Decided-By": quote(late.by)}
-        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=told)
+        why = why_conflicting(request, late)
+        return error_reply(ErrorCode.CONFLICT, request.url.path, headers=told, why=why)
     return reply(_turn(await parts.services.messages.turn(turn)), 202)
 
 

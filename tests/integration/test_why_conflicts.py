@@ -1,0 +1,53 @@
+"""Why a request conflicts with what is there: HTTP and OpenAI's API tell the owner what the commands tell."""
+
+from pathlib import Path
+
+import anyio
+import httpx
+import pytest
+from tests.visitors import GUEST, HEADER, Visitors
+
+from trunkline.errors import FIXED_SENTENCES, ErrorCode
+from trunkline.testing.platform import platform
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("enabled = false\n", "The block 'main' is switched off. Switch it on: trunkline blocks start main"),
+        ("enbled = false\n", "blocks/main/block.toml, line 1: Object contains unknown field `enbled`"),
+        ("\nenabled = flase\n", "blocks/main/block.toml: Invalid value (at line 2"),
+    ],
+)
+async def test_a_block_that_takes_no_messages_says_why_to_the_owner_alone(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    """The file and its line, or that somebody switched it off. A visitor reads the code's sentence."""
+    fixed = FIXED_SENTENCES[ErrorCode.CONFLICT]
+    block = tmp_path / "memory" / "blocks" / "main" / "block.toml"
+    block.parent.mkdir(parents=True)
+    block.write_text(text)
+    said = {"role": "user", "content": "hello"}
+    async with (
+        platform(tmp_path, workers=("gateway", "memory"), plugins=[Visitors(GUEST)]) as running,
+        httpx.AsyncClient(base_url=running.url, timeout=60) as http,
+    ):
+        await anyio.sleep(0.5)  # until memory has seen the file
+
+        async def asked(headers: dict[str, str]) -> tuple[httpx.Response, httpx.Response]:
+            chat = {"model": "main", "messages": [said]}
+            return (
+                await http.post("/conversations/messages", json={"content": "hello"}, headers=headers),
+                await http.post("/v1/chat/completions", json=chat, headers=headers),
+            )
+
+        own, chat = await asked({"authorization": f"Bearer {running.token}"})
+        assert own.status_code == chat.status_code == 409
+        assert own.json()["message"] == fixed and why in own.json()["metadata"]["reason"]
+        assert (
+            chat.json()["error"]["message"].startswith(f"{fixed} ") and why in chat.json()["error"]["message"]
+        )
+        for answer in await asked({HEADER: GUEST.id}):
+            assert answer.status_code == 409 and fixed in answer.text and "main" not in answer.text
