@@ -196,3 +196,17 @@ async def test_settings_that_are_not_read_are_told(
     laid(tmp_path / "memory" / name)
     found = await told(tmp_path, "memory.settings")
     assert found.status == "error" and name.removesuffix("/block.toml") in found.summary, found
+
+
+async def test_instructions_that_are_no_text_ask_no_model_and_are_told(tmp_path: Path) -> None:
+    """What the owner wrote there may forbid something, so nobody goes on without it."""
+    for name in ("AGENT.md", "MEMORY.md", "identity/SOUL.md", "identity/USER.md"):
+        home = tmp_path / name.replace("/", "-")
+        file = home / "memory" / name
+        file.parent.mkdir(parents=True)
+        file.write_bytes("Höflich, und nie löschen.".encode("latin-1"))
+        async with platform(home) as running:
+            said = str((await running.say("hello")).events)
+            assert "No model is asked" in said and name in said
+        found = await told(home, "memory.instructions")
+        assert found.status == "error" and name in found.summary, found

@@ -45,6 +45,7 @@ CHECKS: dict[str, Check] = {
     "memory.search": search_checks.memory_search,
     "memory.lock": data_checks.memory_lock,
     "memory.settings": guard_checks.memory_settings,
+    "memory.instructions": guard_checks.memory_instructions,
     "memory.policies": guard_checks.memory_policies,
     "memory.purges": data_checks.memory_purges,
     "remotes.files": data_checks.remotes_files,

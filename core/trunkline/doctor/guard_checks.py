@@ -1,4 +1,4 @@
-"""Checks of the files in memory that guard something: settings and policies.
+"""Checks of the files in memory that guard something: settings, instructions and policies.
 
 They are read as the workers read them, so that what a worker leaves unread is never called well here.
 """
@@ -22,6 +22,7 @@ from trunkline.messages.memory import MemoryFile, MemoryListing
 from trunkline.messages.policies import Policy
 from trunkline.messages.preferences import PREFERENCES, Preferences
 from trunkline.policy import day_of
+from trunkline.runtime.private import whole_path
 from trunkline.toml import BadSettings, line_of, read_settings, read_toml
 from trunkline.tools.naming import known_tools, unknown_in
 from trunkline.tools.rules import FOLDER, NEVER, Lying, read_policy, told_apart, unread_policy
@@ -67,6 +68,35 @@ def _settings(memory: Looking) -> tuple[list[str], int]:
     _read(memory, PREFERENCES, Preferences, wrong)
     own = [_read(memory, path, BlockConfig, wrong) for path in _block_files(memory, wrong)]
     return wrong, len([one for one in own if one is not None])
+
+
+async def memory_instructions(patient: Patient) -> HealthResult | None:
+    """memory.instructions: each file that an agent is told of, such as `AGENT.md` and `identity/SOUL.md`, is text that
+    can be read. While one is not, no model is asked."""
+    if patient.plugins is None:
+        return None
+    sources = [owned.item for owned in patient.plugins.context_sources()]
+    names = tuple(name for source in sources for name in getattr(source, "files", ()))
+    wrong = await _looked(patient, lambda memory: _unread_texts(memory, names), list[str]())
+    if wrong:
+        return bad(
+            " ".join(wrong),
+            "Write it anew as UTF-8 text, not as a link. Until then no model is asked.",
+        )
+    return fine("All files that agents are told of can be read")
+
+
+def _unread_texts(memory: Looking, names: Sequence[str]) -> list[str]:
+    """Why files cannot be read that are there."""
+    wrong: dict[str, None] = {}
+    blocks = [Path(path).parent.name for path in _block_files(memory, [])]
+    for path in {whole_path(block, name): None for block in blocks or ["main"] for name in names}:
+        try:
+            memory.text(path)
+        except Refusal as refusal:
+            if refusal.code != "not_found":
+                wrong[refusal.message] = None
+    return list(wrong)
 
 
 async def memory_policies(patient: Patient) -> HealthResult:

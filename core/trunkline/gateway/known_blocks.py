@@ -45,6 +45,9 @@ class KnownBlocks(Known[KnownBlock]):
 
 def _known(file: MemoryFile, preferences: MemoryFile | None) -> KnownBlock:
     try:
+        for one in (preferences, file):
+            if one is not None and one.unread:
+                raise BadSettings(one.unread)
         if preferences is not None:
             read_settings(preferences.path, preferences.content, Preferences)
         return KnownBlock(block_file.decode(file))

@@ -49,15 +49,17 @@ _HIDDEN = tuple(
         ("[account]", r"\b(?:org|proj|acct|account|user|team|tenant|cust|sub)[-_][a-z0-9]{6,}[a-z0-9_-]*"),
         ("[account]", r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"),
         ("[path]", rf"(?<![\w/.])~?/[\w.@+-][\w./@+-]*{_ON}|\b[a-z]:\\[^\s\"']+{_ON}|\\\\[^\s\"']+{_ON}"),
-        (
-            # any name with dots that is no field of a request and no name of an error: top-level domains are many
-            "[address]",
-            rf"(?<![\w.\]-])(?!(?:{_FIELDS})\.)(?:(?:[^\W_]|-)+\.)+(?!\w*(?:Error|Exception|Timeout)\b)"
-            r"(?:xn--[a-z0-9-]+|[^\W\d_]{2,})(?![\w-])(?::\d+)?",
-        ),
         ("[hidden]", rf"\S{{{LONGEST_WORD},}}"),
     )
 )
+
+
+_DOTTED = re.compile(
+    rf"(?<![\w.\]-])(?!(?:{_FIELDS})\.)(?:(?:[^\W_]|-)+\.)+(?!\w*(?:Error|Exception|Timeout)\b)"
+    r"(?:xn--[a-z0-9-]+|[^\W\d_]{2,})(?![\w-])(?::\d+)?",
+    re.IGNORECASE,
+)
+"""Any name with dots that is no field of a request and no name of an error: top-level domains are many."""
 
 
 class Explainer:
@@ -69,8 +71,8 @@ class Explainer:
     def why(self, error: ModelError, asked: str = "") -> str:
         """Who was asked (``adapter/model``, "" for nobody), what happened, and what the error says of it."""
         if not asked:
-            return _short(self._bare(error.detail))
-        said = self._bare(error.detail)
+            return _short(self._bare(error.detail))  # our own words, which name files: AGENT.md is no host
+        said = _DOTTED.sub("[address]", self._bare(error.detail))
         return _short(f"{asked}: {WHAT[error.fault]}{f' ({said})' if said else ''}.")
 
     def _bare(self, text: str) -> str:

@@ -57,7 +57,7 @@ class Tools:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What stands for a block. ``files`` are those that context sources name, by the names that they use. ``problem``
-    says which of the block's and the owner's files cannot be read, "" when both can. ``there`` is whether the block has
+    says which of the block's and the owner's files cannot be read, "" when all can. ``there`` is whether the block has
     a file of its own; a block that is not there has the choices of an empty one."""
 
     tools: Tools
@@ -118,12 +118,18 @@ class Standings:
             tools=self._tools[block],
             block=own,
             preferences=preferences,
-            problem=block_problem or problem,
+            problem=block_problem or problem or self._unread(block, files),
             there=_block_file(block) in files,
             files={name: file for name in self._files if (file := _said(files.get(whole_path(block, name))))},
         )
         self._tell_unknown(block, standing)
         return standing
+
+    def _unread(self, block: str, files: Mapping[str, MemoryFile]) -> str:
+        """What is said of the first of the sources' files that is there and cannot be read: it may hold what the owner
+        forbids."""
+        found = (files.get(whole_path(block, name)) for name in self._files)
+        return next((file.unread for file in found if file is not None and file.unread), "")
 
     def _tell_unknown(self, block: str, standing: Standing) -> None:
         """Log once which tools the owner wants to be shown always and nobody has (PA-F43)."""
@@ -171,6 +177,8 @@ def _decoded(kind: type[S], file: MemoryFile | None) -> tuple[S, str]:
     """The file's settings, and what is wrong with them: then they are those of no file."""
     if file is None:
         return kind(), ""
+    if file.unread:
+        return kind(), file.unread
     try:
         return read_settings(file.path, file.content, kind), ""
     except BadSettings as error:
