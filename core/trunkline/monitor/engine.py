@@ -42,6 +42,7 @@ from trunkline.runtime.feed_journal import Teller, Told
 from trunkline.runtime.http.auth import Door
 from trunkline.runtime.http.misfits import Field, field_and_reason, pointer
 from trunkline.runtime.http.serve import serve_app
+from trunkline.runtime.unasked import NO_CALL, unasked_result
 from trunkline_bus import Bus, BusError, key_of, new_id
 
 if TYPE_CHECKING:
@@ -172,13 +173,16 @@ class EngineServer:
             return _unfit(error)
         if not wish.messages:
             return _invalid(("messages",), "There is no message.")
+        messages = tuple(map(_message, wish.messages))
+        if (number := unasked_result(messages)) is not None:
+            return _invalid(("messages", number, "tool_call_id"), NO_CALL)
         if not wish.metadata.correlation_id:
             return _invalid(("metadata", "correlation_id"), "It is not empty.")
         block = wish.metadata.client_context.get("block", self._default_block)
         refused = await self._turned_away(block, is_owner=request.scope[IDENTITY] == OWNER)
         if refused is not None:
             return refused
-        events = self._events(_request(wish, block, caller), wish.metadata.correlation_id)
+        events = self._events(_request(wish, messages, block, caller), wish.metadata.correlation_id)
         return StreamingResponse(events, media_type="text/event-stream")
 
     async def _turned_away(self, block: object, *, is_owner: bool) -> "Response | None":
@@ -266,19 +270,19 @@ def _caller(identity: Identity, actor: str, permissions: str) -> Caller | None:
     return Caller(actor, own.narrowed(given)) if actor == identity.id or identity == OWNER else None
 
 
-def _request(wish: EngineRequest, block: str, caller: Caller) -> TurnRequested:
+def _message(given: EngineMessage) -> Message:
+    return Message(
+        id=new_id("msg"),
+        role=given.role,
+        content=given.content,
+        tool_calls=given.tool_calls,
+        tool_call_id=given.tool_call_id,
+    )
+
+
+def _request(wish: EngineRequest, messages: tuple[Message, ...], block: str, caller: Caller) -> TurnRequested:
     """The turn. Its conversation is one of its own: what a person allowed in a conversation of the gateway does not
     count here, whatever id the caller names."""
-    messages = tuple(
-        Message(
-            id=new_id("msg"),
-            role=message.role,
-            content=message.content,
-            tool_calls=message.tool_calls,
-            tool_call_id=message.tool_call_id,
-        )
-        for message in wish.messages
-    )
     return TurnRequested(
         turn=new_id("turn"),
         block=block,

@@ -252,6 +252,15 @@ async def test_which_file_is_wrong_is_told_to_the_owner_alone(tmp_path: Path) ->
         ({"messages": []}, "/messages"),
         ({"messages": [{"role": "wizard", "content": ""}]}, "/messages/0/role"),
         ({"messages": [{"role": "user"}]}, "/messages/0/content"),
+        (
+            {
+                "messages": [
+                    {"role": "tool", "content": "x", "tool_call_id": "zz"},
+                    {"role": "user", "content": "hi"},
+                ]
+            },
+            "/messages/0/tool_call_id",
+        ),
         ({"metadata": {}}, "/metadata/correlation_id"),
         ({"metadata": {"correlation_id": ""}}, "/metadata/correlation_id"),
     ],

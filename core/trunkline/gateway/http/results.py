@@ -10,18 +10,14 @@ from trunkline.gateway.faults import InvalidField
 from trunkline.gateway.running import Turns, TurnState
 from trunkline.messages.conversation import Message
 from trunkline.messages.turn import ModelCallFinished
-
-NO_CALL = "No call that waits for a result has this id: a tool's message follows the message with its call."
+from trunkline.runtime.unasked import NO_CALL, unasked_result
 
 
 def check_transcript(messages: Iterable[Message]) -> None:
     """Refuse a result that answers no call of the assistant's message before it, or one that is answered."""
-    waiting: set[str] = set()
-    for number, message in enumerate(messages):
-        if message.role == "tool":
-            _take(message, number, waiting)
-        elif message.role != "system":
-            waiting = {call.id for call in message.tool_calls}
+    number = unasked_result(messages)
+    if number is not None:
+        raise _no_call(number)
 
 
 async def check_named(
@@ -38,13 +34,13 @@ async def check_named(
         return
     waiting = _left_to_the_client(state)
     for number, result in results:
-        _take(result, number, waiting)
+        if result.tool_call_id not in waiting:
+            raise _no_call(number)
+        waiting.discard(result.tool_call_id)
 
 
-def _take(result: Message, number: int, waiting: set[str]) -> None:
-    if result.tool_call_id not in waiting:
-        raise InvalidField(("messages", number, "tool_call_id"), NO_CALL)
-    waiting.discard(result.tool_call_id)
+def _no_call(number: int) -> InvalidField:
+    return InvalidField(("messages", number, "tool_call_id"), NO_CALL)
 
 
 def _left_to_the_client(state: TurnState) -> set[str]:
