@@ -210,3 +210,19 @@ async def test_instructions_that_are_no_text_ask_no_model_and_are_told(tmp_path:
             assert "No model is asked" in said and name in said
         found = await told(home, "memory.instructions")
         assert found.status == "error" and name in found.summary, found
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["memory/blocks/main/block.toml", "memory/preferences.toml", "memory/AGENT.md", "memory/skills/brew/SKILL.md",
+     "remotes/laptop.toml", "plugins.toml", "quarantine.json", "trunkline.toml"],
+)  # fmt: skip
+async def test_doctor_waits_for_no_pipe(tmp_path: Path, name: str) -> None:
+    """One that lies where a file should be is told, and whatever else is wrong as well."""
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(tmp_path / name)
+    with anyio.fail_after(60):
+        found = await examine(read=lambda: load_config(tmp_path))
+    assert any(Path(name).name in one.summary or Path(name).parent.name in one.summary for one in found), (
+        found
+    )

@@ -15,6 +15,7 @@ from trunkline.config.origins import Key, Origin, Sources
 from trunkline.config.problems import InvalidConfig, did_you_mean
 from trunkline.config.settings import FREE_TABLES, Settings
 from trunkline.errors import ConfigError
+from trunkline.regular import read_regular
 
 HOME_VARIABLE = "TRUNKLINE_HOME"
 FILE_NAME = "trunkline.toml"
@@ -56,7 +57,7 @@ def load_config(
 
 def _lay_file(sources: Sources) -> None:
     try:
-        sources.text = sources.file.read_text(encoding="utf-8-sig")
+        sources.text = read_regular(sources.file).decode("utf-8-sig")
         table = tomllib.loads(sources.text)
     except FileNotFoundError:
         return

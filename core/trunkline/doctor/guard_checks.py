@@ -22,6 +22,7 @@ from trunkline.messages.memory import MemoryFile, MemoryListing
 from trunkline.messages.policies import Policy
 from trunkline.messages.preferences import PREFERENCES, Preferences
 from trunkline.policy import day_of
+from trunkline.regular import read_regular
 from trunkline.runtime.private import whole_path
 from trunkline.toml import BadSettings, line_of, read_settings, read_toml
 from trunkline.tools.naming import known_tools, unknown_in
@@ -50,7 +51,7 @@ def _unread_tables(patient: Patient, file: Path) -> list[str]:
     """The tables of the preferences that belong to nobody. A plugin's table has its name."""
     if patient.plugins is None or not file.exists():
         return []
-    text = file.read_text(encoding="utf-8")
+    text = read_regular(file).decode("utf-8")
     known = [field.encode_name for field in msgspec.structs.fields(Preferences)]
     known += [state.name for state in patient.plugins.report.plugins]
     tables = [name for name, value in read_toml(text).items() if isinstance(value, dict)]

@@ -10,6 +10,7 @@ from trunkline.messages.blocks import BlockConfig
 from trunkline.messages.preferences import PREFERENCES, Preferences
 from trunkline.messages.tools import ListTools, ToolCatalogue
 from trunkline.monitor.visible import unknown_names
+from trunkline.regular import read_regular
 from trunkline.subjects import LIST_TOOLS
 from trunkline.toml import read_settings
 from trunkline_bus import Bus, BusError
@@ -54,7 +55,7 @@ def _always_send(root: Path) -> Iterator[tuple[str, Path, tuple[str, ...]]]:
     ]
     for block, file, kind in kinds:
         with suppress(OSError, ValueError):
-            always = read_settings(str(file), file.read_text(encoding="utf-8"), kind).always_send
+            always = read_settings(str(file), read_regular(file).decode("utf-8"), kind).always_send
             if always:
                 yield block, file, always
 

@@ -12,6 +12,7 @@ import msgspec
 from trunkline.errors import PluginError, StorageError
 from trunkline.folders import make_private
 from trunkline.plugins.asks import Asks
+from trunkline.regular import read_regular
 from trunkline.toml import read_toml
 
 FILE = "plugins.toml"
@@ -50,7 +51,7 @@ def read_pins(home: Path) -> dict[str, Pin]:
     """
     file = home / FILE
     try:
-        table = read_toml(file.read_text(encoding="utf-8"))
+        table = read_toml(read_regular(file).decode("utf-8"))
         return {name: _pin(name, entry) for name, entry in table.items()}
     except FileNotFoundError:
         return {}

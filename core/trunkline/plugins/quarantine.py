@@ -24,6 +24,7 @@ from trunkline.json_file import read_json
 from trunkline.plugins import crumbs
 from trunkline.plugins.crumbs import STANDING, Crumb, Head
 from trunkline.plugins.finding import bundled, candidates, normal
+from trunkline.regular import read_regular
 from trunkline.toml import BadSettings
 
 log = logging.getLogger(__name__)
@@ -186,7 +187,7 @@ class Quarantine:
             PluginError: the file cannot be understood, so that nobody knows which plugins are kept away.
         """
         try:
-            return read_json(str(self._file), self._file.read_bytes(), Register)
+            return read_json(str(self._file), read_regular(self._file), Register)
         except FileNotFoundError:
             return Register()
         except (OSError, BadSettings) as error:

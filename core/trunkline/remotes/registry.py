@@ -13,6 +13,7 @@ import msgspec
 
 from trunkline.errors import ConfigError
 from trunkline.folders import make_private
+from trunkline.regular import read_regular
 from trunkline.remotes.keys import is_public_key
 from trunkline.toml import BadSettings, read_settings
 
@@ -105,7 +106,7 @@ def check_name(name: str) -> str:
 
 def _read(file: Path) -> Remote:
     try:
-        remote = read_settings(str(file), file.read_text(encoding="utf-8"), Remote)
+        remote = read_settings(str(file), read_regular(file).decode("utf-8"), Remote)
     except (OSError, BadSettings, UnicodeDecodeError) as error:
         raise ConfigError(
             f"{file} cannot be used: {error}", hint="Mend it, or delete it and invite again."

@@ -3,6 +3,7 @@
 import logging
 from pathlib import Path
 
+from trunkline.regular import read_regular
 from trunkline.toml import read_toml
 
 log = logging.getLogger(__name__)
@@ -12,7 +13,7 @@ def check_preferences(memory: Path) -> None:
     """Log what is wrong with ``preferences.toml``. A gap is reported and never stops the start (PA-F43)."""
     path = memory / "preferences.toml"
     try:
-        read_toml(path.read_text(encoding="utf-8"))
+        read_toml(read_regular(path).decode("utf-8"))
     except FileNotFoundError:
         log.debug("there is no %s; the defaults are used", path)
     except (OSError, ValueError) as error:

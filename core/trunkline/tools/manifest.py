@@ -19,6 +19,7 @@ from trunkline.abc.tools import Tool, ToolContext
 from trunkline.errors import PluginError, ToolError
 from trunkline.json_file import read_json
 from trunkline.messages.tools import Category, Effect, ToolSpec
+from trunkline.regular import read_regular
 from trunkline.toml import BadSettings
 
 CLI = "cli:"
@@ -68,7 +69,7 @@ def manifest_tool(file: Path) -> ManifestTool:
         PluginError: the file is not a manifest; the sentence says what is wrong.
     """
     try:
-        manifest = read_json(str(file), file.read_bytes(), Manifest)
+        manifest = read_json(str(file), read_regular(file), Manifest)
     except (OSError, BadSettings) as error:
         raise PluginError(f"{file} is not a tool manifest: {error}") from error
     if not manifest.command:

@@ -14,6 +14,8 @@ def check_of(memory: Path) -> Callable[[], Awaitable[HealthResult]]:
 
     async def check() -> HealthResult:
         file = anyio.Path(memory / FILE)
+        if await file.exists() and not await file.is_file():
+            return _wrong(f"{file}: it is no regular file.")
         try:
             text = await file.read_text(encoding="utf-8") if await file.exists() else None
         except (OSError, ValueError) as error:

@@ -31,6 +31,8 @@ def _looked_at(memory: Path) -> HealthResult:
 
 def _read(memory: Path, file: Path) -> Skill | Issue:
     folder = str(file.parent.relative_to(memory))
+    if not file.is_file():
+        return Issue(file.parent.name, folder, "it cannot be read: it is no regular file")
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
