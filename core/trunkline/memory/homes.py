@@ -11,16 +11,27 @@ from trunkline.abc.memory import Change
 from trunkline.memory.view import View
 from trunkline_bus import Refusal
 
+OWNER = "owner"
 
-def only_in_blocks(change: Change) -> Change:
-    """A memory rule: the change, unless it writes into a block that is not there."""
-    for block in sorted(change.homeless):
-        name = block[:80]
-        sentence = (
-            f"Nothing was written: there is no block called {name!r}. Make it: trunkline blocks create {name}"
-        )
-        raise Refusal("not_found", sentence)
-    return change
+
+class OnlyInBlocks:
+    """A memory rule: the change, unless it writes into a block that is not there.
+
+    The owner's own commands may write into the ``default`` block before its first message has made it, so that a new
+    home can be given what another system kept.
+    """
+
+    def __init__(self, default: str) -> None:
+        self._default = default
+
+    def __call__(self, change: Change) -> Change:
+        """Raises Refusal."""
+        by_hand = change.actor == OWNER and change.scope.conversation is None
+        for block in sorted(change.homeless - ({self._default} if by_hand else set())):
+            name = block[:80]
+            sentence = f"Nothing was written: there is no block called {name!r}. Make it: trunkline blocks create {name}"
+            raise Refusal("not_found", sentence)
+        return change
 
 
 def homeless(files: Mapping[str, bytes | None], view: View) -> frozenset[str]:

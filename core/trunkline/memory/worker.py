@@ -26,7 +26,7 @@ from trunkline.memory.chunks.reader import Reader
 from trunkline.memory.chunks.scanned import source_of
 from trunkline.memory.collected.collections import Collections
 from trunkline.memory.errand import Errands
-from trunkline.memory.homes import only_in_blocks
+from trunkline.memory.homes import OnlyInBlocks
 from trunkline.memory.purging.around import Around
 from trunkline.memory.purging.late import Late
 from trunkline.memory.purging.own_words import own_words
@@ -58,13 +58,14 @@ class MemoryWorker(Worker):
 
     def __init__(self, context: WorkerContext) -> None:
         super().__init__(context)
+        self._default_block = context.config.settings.gateway.default_block
         self._store = self._choose_store()
         self._store.installed = self._installed
         self._store.embedder = chosen_embedder(context.plugins, context.config.settings.memory.embedder)
         self._redaction = Redaction(Secrets(context.config.settings.memory.redact))
         rules = (owned.item for owned in context.plugins.memory_rules())
         self._late = Late()
-        self._store.rules = (only_in_blocks, self._late, *rules, self._redaction)
+        self._store.rules = (OnlyInBlocks(self._default_block), self._late, *rules, self._redaction)
         self._telling = Telling(context.bus)
         self._writes = WriteCheck(context.home.memory)
         self._store.on_change = self._telling.note
@@ -123,7 +124,7 @@ class MemoryWorker(Worker):
     def _make_answers(self) -> tuple[Keeper, Sequence[Answers]]:
         """Everything that is answered, and who looks after chunks."""
         store, plugins, redact = self._store, self.context.plugins, self._redaction.text
-        policies = Policies(store)
+        policies = Policies(store, self._default_block)
         reader = Reader(source_of(store), policies)
         kinds = Kinds(
             (owned.item for owned in plugins.chunk_types()), (owned.item for owned in plugins.link_types())

@@ -15,9 +15,9 @@ def test_conversations_are_listed_with_a_title_and_searched(trunkline: Run) -> N
     table = trunkline("conversations", "list").stdout
     assert table.split()[:7] == ["NO", "LAST", "BLOCK", "MESSAGES", "ID", "TITLE", "1"]
     assert not trunkline("conversations", "list", "--search", "BEANS").stdout.startswith("NO")
-    assert said["conversation"] in table and "Where the beans are" in table
+    assert said["conversation"] in table and "Tell me where the beans are" in table
     found = json.loads(trunkline("conversations", "list", "--search", "BEANS", "--json").stdout)
-    assert [one["title"] for one in found["conversations"]] == ["Where the beans are"]
+    assert [one["title"] for one in found["conversations"]] == ["Tell me where the beans are"]
     assert "no conversations" in trunkline("conversations", "list", "--search", "carrots").stdout
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from trunkline.testing.blocks import make_block
 from trunkline.testing.commands import Run, run_trunkline
 
 
@@ -50,11 +49,11 @@ def test_a_folder_is_brought_and_found(memory: Run, notes: Path) -> None:
     assert memory("show", "documents/notes/sub/ünï.txt").stdout == "Grüße\n"
 
 
-def test_one_file_is_brought_for_a_block(memory: Run, notes: Path, tmp_path: Path) -> None:
-    """--block puts it into the block's folder; bringing it again replaces it and keeps history. No block is made so."""
-    refused = memory("add", str(notes / "garden.md"), "--block", "main", "--json")
-    assert "there is no block called 'main'" in json.loads(refused.stdout)["skipped"][0]["reason"]
-    make_block(tmp_path / "home" / "memory", ("memory",))
+def test_one_file_is_brought_for_a_block(memory: Run, notes: Path) -> None:
+    """--block puts it into the block's folder, the default one's before its first message has made it; bringing it
+    again replaces it and keeps history. No other block is made so."""
+    refused = memory("add", str(notes / "garden.md"), "--block", "garden", "--json")
+    assert "there is no block called 'garden'" in json.loads(refused.stdout)["skipped"][0]["reason"]
     for text in ("one", "two"):
         (notes / "garden.md").write_text(text)
         added = memory("add", str(notes / "garden.md"), "--block", "main", "--json")

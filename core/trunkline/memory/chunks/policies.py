@@ -7,10 +7,12 @@ from trunkline_bus import Refusal
 
 
 class Policies:
-    """Reads policies through the store, so that a change counts from the next wish on."""
+    """Reads policies through the store, so that a change counts from the next wish on. The ``default`` block has the
+    default policy before its first message has made it."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: MemoryStore, default: str) -> None:
         self._store = store
+        self._default = default
 
     async def of(self, block: str | None) -> MemoryPolicy:
         """The policy of a block; without a block the default one.
@@ -27,6 +29,8 @@ class Policies:
         except Refusal as refusal:
             if refusal.code != "not_found":
                 raise
+            if block == self._default:
+                return MemoryPolicy()
             raise Refusal("not_found", f"There is no block called {block[:80]!r}.") from refusal
         try:
             return read_settings(path, text, BlockConfig).memory

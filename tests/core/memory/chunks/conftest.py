@@ -42,7 +42,7 @@ class Chunks:
         redaction = Redaction(Secrets())
         store.rules = (redaction,)
         store._parts.committer.rules = store.rules
-        policies = Policies(store)
+        policies = Policies(store, "main")
         kinds = Kinds(
             [ChunkType("api_endpoint", "", ("method", "path"), ("auth",))], [LinkType("depends_on")]
         )

@@ -43,7 +43,7 @@ async def test_chunks_live_in_any_store(tmp_path: Path) -> None:
     store = ListStore()
     await store.open(tmp_path / "memory", tmp_path / "cache")
     await store.change(Change({"blocks/main/block.toml": b""}, actor="owner", reason="create block main"))
-    policies = Policies(store)
+    policies = Policies(store, "main")
     reader = Reader(Scanned(store), policies, lambda: datetime(2026, 5, 4, tzinfo=UTC))
     keeper = Keeper(store, reader, policies, Kinds(), str, lambda: datetime(2026, 5, 4, tzinfo=UTC))
 
