@@ -36,6 +36,7 @@ ELSEWHERE = {
     "run_test": "a program",
     "search_files": "the workspace",
     "start_background_task": "a program",
+    "summarize_document": "the workspace",
     "system_info": "the machine",
     "wait_background_task": "a program",
     "web_crawler": "pages",

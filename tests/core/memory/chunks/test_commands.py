@@ -30,7 +30,7 @@ def test_a_chunk_from_the_command_line_to_the_purge(memory: Run, tmp_path: Path)
     assert memory("chunks", "delete", anna).returncode == 0
     assert memory("chunks", "list").stdout.startswith(other)
     unasked = memory("purge", other)
-    assert (unasked.returncode, "--confirm" in unasked.stderr) == (2, True)
+    assert (unasked.returncode, "--confirm" in unasked.stderr) == (1, True)
     purged = json.loads(memory("purge", other, "--confirm", other, "--json").stdout)
     assert [path.rpartition("/")[2] for path in purged["paths"]] == [f"{other}.json"]
     assert "Note the purge" in memory("history").stdout
