@@ -29,8 +29,8 @@ class OnlyInBlocks:
         by_hand = change.actor == OWNER and change.scope.conversation is None
         for block in sorted(change.homeless - ({self._default} if by_hand else set())):
             name = block[:80]
-            sentence = f"Nothing was written: there is no block called {name!r}. Make it: trunkline blocks create {name}"
-            raise Refusal("not_found", sentence)
+            hint = f"Make it: trunkline blocks create {name}"
+            raise Refusal("not_found", f"Nothing was written: there is no block called {name!r}. {hint}")
         return change
 
 
