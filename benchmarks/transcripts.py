@@ -11,11 +11,12 @@ import argparse
 import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import anyio
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, BadRequestError
 
 from benchmarks.figures import progress, table
 from trunkline.messages.gateway import ForkTurn
@@ -56,6 +57,10 @@ class Stage:
         """Forget the chat before."""
         self._messages, self._conversation = [], ""
 
+    def unsay(self, messages: int) -> None:
+        """Take back the last messages, which were refused."""
+        del self._messages[-messages:]
+
     async def ask(self, *said: Any, header: bool = False) -> list[str]:
         """Say something and return the ids of the client's calls in the answer."""
         self._messages += [{"role": "user", "content": one} if isinstance(one, str) else one for one in said]
@@ -90,10 +95,14 @@ async def unanswered(stage: Stage) -> None:
 
 
 async def late_and_twice(stage: Stage) -> None:
-    """A result comes after other words, twice, beside one of no call."""
+    """A result comes after other words, twice, and one of no call: each is refused, and the chat goes on."""
     [id] = await stage.ask("call:weather {} ;; say:done")
     await stage.ask("say:wait", header=True)
-    await stage.ask(result(id), result(id), result("call_of_nobody"), "say:now", header=True)
+    for results in ([result(id)], [result(id), result(id)], [result("call_of_nobody")]):
+        with suppress(BadRequestError):
+            await stage.ask(*results, "say:now", header=True)
+        stage.unsay(len(results) + 1)
+    await stage.ask("say:now", header=True)
 
 
 async def broken_arguments(stage: Stage) -> None:

@@ -19,7 +19,7 @@ LONGEST = 6_000
 MOST_LINES = 20_000
 """Lines above which two texts are not compared: that would take longer than anybody waits."""
 
-SHORT, LONGEST_LINE = 80, 1_000
+SHORT, LONGEST_LINE = 200, 1_000
 """Characters of an argument, and of all of them, where they are put into one line."""
 
 Kind = Literal["diff", "command", "message", "arguments", "question"]
