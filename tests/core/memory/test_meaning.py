@@ -42,7 +42,7 @@ async def write(store: GitMemoryStore, **files: str) -> None:
 
 
 async def complete(store: GitMemoryStore) -> None:
-    """Wait until every passage has its vector; an embedder that said something strange is asked again after a minute."""
+    """Wait until every passage has its vector; one that said something strange is asked again after a minute."""
     with anyio.fail_after(150):
         while not await is_complete(store):  # noqa: ASYNC110  it is asked of a store, which has no event for it
             await anyio.sleep(0.05)
