@@ -64,7 +64,7 @@ def answer(
     there are, ``barred`` those of them that the block may not use."""
     number = len(steps)
     if steps:
-        return _said(number, "\n\n".join(_results(steps[-1], tools)))
+        return _said(number, "\n\n".join(_results(steps[-1], tools, barred)))
     if not command:
         return _said(number, listing(tools, barred))
     try:
@@ -98,8 +98,9 @@ def parsed(
     """
     name, _, rest = command.replace("\n", " ", 1).partition(" ")
     if _NAME.fullmatch(name) is None:
-        free = [tool for tool in tools if tool.name not in barred]
-        raise BadCommand(f"There is no tool {name[:SHOWN]!r}.{_hint(name[:SHOWN], free)}")
+        meant = _meant(name[:SHOWN], tools, barred)
+        hint = f" Did you mean `{meant.name}`?" if meant else ""
+        raise BadCommand(f"There is no tool {name[:SHOWN]!r}.{hint} {LIST}")
     tool = _named(name, tools) or ToolSchema(name=name, description="", parameters={})
     return name, _arguments(rest, tool)
 
@@ -108,8 +109,12 @@ def _said(step: int, text: str) -> ModelCallFinished:
     return ModelCallFinished(step=step, text=text, commanded=True)
 
 
-def _results(step: Step, tools: Sequence[Tool]) -> Iterable[str]:
-    """What the calls came to, as people read it: without the mark and the JSON that are meant for models."""
+def _results(step: Step, tools: Sequence[Tool], barred: frozenset[str]) -> Iterable[str]:
+    """What the calls came to, as people read it: without the mark and the JSON that are meant for models.
+
+    The tools worker tells a model only of tools that read in place of a name that nobody has. A person who mistyped a
+    stronger tool's name is told of it here.
+    """
     for action in step.actions:
         name, outcome = action.call.name, action.outcome
         if outcome is None:
@@ -117,13 +122,19 @@ def _results(step: Step, tools: Sequence[Tool]) -> Iterable[str]:
         text = readout(unmarked(outcome.output))
         ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
         shown = f"{name} {'failed' if outcome.kind else 'says'}:\n\n{ticks}\n{text}\n{ticks}"
-        yield shown if _named(name, tools) or not outcome.kind else f"{shown}\n\n{LIST}"
+        if _named(name, tools) or not outcome.kind:
+            yield shown
+            continue
+        meant = _meant(name, tools, barred)
+        hint = f"Did you mean `{meant.name}`? " if meant and _effect(meant) != "read" else ""
+        yield f"{shown}\n\n{hint}{LIST}"
 
 
-def _hint(name: str, tools: Sequence[Tool]) -> str:
-    """What else could be meant by a name that no tool has."""
-    near = tool_meant(name, {other: _effect(tool) for tool in tools for other in _names(tool)})
-    return f" Did you mean `{near}`? {LIST}" if near else f" {LIST}"
+def _meant(name: str, tools: Sequence[Tool], barred: frozenset[str]) -> Tool | None:
+    """The tool that a person means by a name that no tool has."""
+    known = {other: tool for tool in tools if tool.name not in barred for other in _names(tool)}
+    meant = tool_meant(name, {other: _effect(tool) for other, tool in known.items()})
+    return known[meant] if meant is not None else None
 
 
 def _effect(tool: Tool) -> str:

@@ -83,9 +83,12 @@ class Catalogue:
         return found
 
     def near(self, name: str, limits: Limits) -> str | None:
-        """The name of a tool that the block may use which is meant by one that no tool has, if any is."""
+        """The name of a tool that the block may use which a model is told of in place of one that no tool has. Only of
+        one that reads: nobody knows what the missing one would have done, so every other might do more."""
         usable = [one.spec for one in self._tools.values() if limits.allow(one.spec)]
-        return tool_meant(name, {said: spec.effect for spec in usable for said in (spec.name, *spec.also)})
+        effects = {said: spec.effect for spec in usable for said in (spec.name, *spec.also)}
+        meant = tool_meant(name, effects)
+        return meant if meant is not None and effects[meant] == "read" else None
 
     def meant(self, name: str, arguments: dict[str, Any] | str) -> tuple[Listed, dict[str, Any]]:
         """The tool that a call by this name means, and the arguments for it: its own, or what an alias makes of them.

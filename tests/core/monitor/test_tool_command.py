@@ -167,9 +167,9 @@ async def test_what_cannot_be_run_says_why() -> None:
         assert "execute_command failed" in refused and "no tool" not in refused.lower()
         assert "--allow-shell" in refused or "permission" in refused, refused
         unknown = (await running.say("/tool write_fil path=a.md content=x")).text
-        assert "There is no tool" in unknown and "Did you mean write_file?" in unknown
+        assert "There is no tool" in unknown and "Did you mean `write_file`?" in unknown
         assert unknown.count("Did you mean") == 1
-        assert "Did you mean write_file?" in (await running.say("/tool wirte_file path=a.md")).text
+        assert "Did you mean `write_file`?" in (await running.say("/tool wirte_file path=a.md")).text
         assert not (running.home.workspaces / "main/a.md").exists()
         assert "There is no tool '../x'" in (await running.say("/tool ../x")).text
         assert provider.asked == []

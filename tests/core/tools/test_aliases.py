@@ -258,11 +258,10 @@ class Drawer:
 
 
 async def test_what_is_missing_is_guessed_to_be_nothing_stronger(tools: Any) -> None:
-    """Of a name that no tool has, one tool that the block may use is guessed: never where a weaker one is about as
-    near, and one that writes only where a slip of the hand must be meant."""
+    """Of a name that no tool has, only a tool that reads is guessed to be meant, and one that the block may use."""
     async with tools(Drawer()) as caller:
         for said, meant in (("delet_note", " Did you mean detect_note?"), ("nothing", ""),
-                            ("delete_nite", " Did you mean delete_note?")):  # fmt: skip
+                            ("delete_nite", "")):  # fmt: skip
             told = (await caller.call(said)).output
             assert told == f"There is no tool called {said!r}.{meant} Nothing was run."
         await caller.remember("blocks/main/block.toml", 'tools = ["delete_note", "select_note"]\n')
