@@ -11,7 +11,6 @@ import argparse
 import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -57,9 +56,15 @@ class Stage:
         """Forget the chat before."""
         self._messages, self._conversation = [], ""
 
-    def unsay(self, messages: int) -> None:
-        """Take back the last messages, which were refused."""
-        del self._messages[-messages:]
+    async def be_refused(self, *said: Any) -> None:
+        """Say something that the gateway must refuse; the chat is as it was."""
+        kept = list(self._messages)
+        try:
+            await self.ask(*said, header=True)
+        except BadRequestError:
+            self._messages[:] = kept
+        else:
+            raise AssertionError(f"this was taken: {said}")
 
     async def ask(self, *said: Any, header: bool = False) -> list[str]:
         """Say something and return the ids of the client's calls in the answer."""
@@ -99,9 +104,7 @@ async def late_and_twice(stage: Stage) -> None:
     [id] = await stage.ask("call:weather {} ;; say:done")
     await stage.ask("say:wait", header=True)
     for results in ([result(id)], [result(id), result(id)], [result("call_of_nobody")]):
-        with suppress(BadRequestError):
-            await stage.ask(*results, "say:now", header=True)
-        stage.unsay(len(results) + 1)
+        await stage.be_refused(*results, "say:now")
     await stage.ask("say:now", header=True)
 
 
