@@ -50,9 +50,8 @@ class Gatekeeper:
                 f"{invocation.spec.name} was not run: {decision.why} {decision.hint}".rstrip(),
                 kind="permission_denied",
             )
-        asks = (
-            decision.asks or invocation.spec.ends_planning
-        )  # always needs a person, whatever the policies permit
+        # The end of planning always needs a person, whatever the policies permit.
+        asks = decision.asks or invocation.spec.ends_planning
         if asks and invocation.approved != invocation.call_hash:
             return await self._question(invocation)
         outcome = await proceed(invocation)
